@@ -41,12 +41,12 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	return tree, found
 }
 
-// besides returns the findings in the code of a tree whose headers have findings. Most rules compare a file with its header; if that
-// is wrong, only rules that need no header apply.
+// besides returns the findings in the code of a tree whose headers have findings. Most rules compare a file with its keys, arguments and
+// results; if these are wrong, only rules that need none of them apply.
 func besides(tree *source.Tree, found diag.List) (code diag.List) {
 	wrong := map[string]bool{}
 	for _, d := range found {
-		wrong[d.File] = true
+		wrong[d.File] = wrong[d.File] || !slices.Contains(besideContract, d.Rule)
 	}
 	for _, d := range vet.Examine(tree).Found {
 		if !wrong[d.File] || headerless[d.Rule] {
@@ -55,6 +55,9 @@ func besides(tree *source.Tree, found diag.List) (code diag.List) {
 	}
 	return code
 }
+
+// besideContract are the rules of the header with which its keys, arguments and results are as the author means them.
+var besideContract = []string{annotation.RuleUse, annotation.RuleState, annotation.RuleRefused, annotation.RuleVersion, annotation.RuleFlags}
 
 var headerless = map[string]bool{
 	vet.RuleGoto: true, vet.RuleGlobalWrite: true, vet.RuleSandbox: true, vet.RuleRandom: true, vet.RuleSetresp: true, vet.RuleMultipleAssignment: true,

@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"path"
 	"testing"
 	"testing/fstest"
 
@@ -13,7 +14,7 @@ import (
 func tree(library string, files map[string]string) fstest.MapFS {
 	fsys := fstest.MapFS{library + "/library.lua": {Data: []byte("--- Examples.\n--- @library " + library + " 1.0.0\n")}}
 	for name, text := range files {
-		fsys[library+"/"+name] = &fstest.MapFile{Data: []byte(text)}
+		fsys[path.Join(library, name)] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return fsys
 }
@@ -29,6 +30,25 @@ func TestLoad_reportsHeadersAndCode(t *testing.T) {
 		got = append(got, d.File+" "+d.Rule)
 	}
 	want := []string{"functions/x/f.lua unknown-type", "functions/x/f.lua global-write", "functions/x/f.lua random", "functions/x/g.lua missing-ttl"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("findings (-want +got):\n%s%v", d, found)
+	}
+}
+
+// Headers with a contract that can be read hide nothing.
+func TestLoad_reportsTheCodeBelowAHeaderThatCanBeRead(t *testing.T) {
+	_, found := codegen.Load(tree("x", map[string]string{
+		"../lib/shared.lua": "--- Shared.\n--- @lib shared\nlocal shared = {}\nfunction shared.one()\n  return 1\nend\nreturn shared\n",
+		"f.lua":             "--- Counts.\n--- @use    shared other\n--- @key    counter string[f] the counter\n--- @result count   count     calls\nlocal function f(counter)\n  return redis.call('INCR', counter)\nend\n",
+		"g.lua":             "--- Counts.\n--- @flags  no-write\n--- @key    counter string[g] the counter\n--- @result count   count     calls\nlocal function g(counter)\n  return redis.call('INCR', counter)\nend\n",
+	}), "functions", source.Options{})
+	var got []string
+	for _, d := range found {
+		got = append(got, d.File+" "+d.Rule)
+	}
+	want := []string{
+		"functions/x/f.lua use", "functions/x/f.lua use", "functions/x/f.lua missing-ttl", "functions/x/g.lua flags", "functions/x/g.lua missing-ttl",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("findings (-want +got):\n%s%v", d, found)
 	}

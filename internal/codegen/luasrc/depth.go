@@ -7,8 +7,11 @@ import (
 )
 
 // depthLimit bounds how deep statements and expressions nest, so that every walk over the tree ends with stack to spare.
-// Lua 5.1 itself refuses 200 levels of most kinds.
-const depthLimit = 180
+// Lua 5.1 itself refuses 200 levels of most kinds, of which groupLimit are for parentheses around an expression: the tree has none.
+const (
+	depthLimit = 170
+	groupLimit = 20
+)
 
 // tooDeep returns the line at which the tree is deeper than the limit, or 0. It uses reflection, to visit every
 // kind of node.

@@ -78,8 +78,9 @@ func Parse(path, text string) (*File, diag.List) {
 	return f, nil
 }
 
-// sizeLimit keeps the time and the stack of a parse bounded; hand-written files are far shorter.
-const sizeLimit = 256 << 10
+// sizeLimit keeps the time and the stack of a parse bounded; hand-written files are far shorter. No file of this size has a jump over
+// 131,071 instructions or 262,144 constants, which Lua refuses.
+const sizeLimit = 128 << 10
 
 // parseChunk calls gopher-lua's parser and turns its panics into errors.
 func parseChunk(path, text string) (chunk []ast.Stmt, err error) {

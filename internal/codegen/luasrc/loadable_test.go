@@ -2,6 +2,7 @@ package luasrc_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,20 @@ func TestParse_refusesWhatServersRefuse(t *testing.T) {
 		{"local a = 5\n  (value)()", nil},
 		{"value()\n  ;(value)()", nil},
 		{"local g = function(a, ...)\n  (value)() end", nil},
+		{"value'x'\n  (value)()", []string{"5:3"}},
+		{"value{1}\n  (value)()", []string{"5:3"}},
+		{"value{{}, {1}}\n  (value)()", []string{"5:3"}},
+		{"local a = 'x'\n  (value)()", nil},
+		{"local a = {1}\n  (value)()", nil},
+		{"return " + strings.Repeat("(", 20) + "1" + strings.Repeat(")", 20), nil},
+		{"return " + strings.Repeat("(1 + ", 20) + "1" + strings.Repeat(")", 20) + " + " + strings.Repeat("(1 + ", 20) + "1" + strings.Repeat(")", 20), nil},
+		{"return " + strings.Repeat("value(", 100) + "1" + strings.Repeat(")", 100), nil},
+		{"return " + strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200), []string{"4:30"}},
+		{"local a = 0x", []string{"4:14"}},
+		{"local a = 3..2", []string{"4:16"}},
+		{"local a = 1e", []string{"4:13"}},
+		{"local a = value ~= 1 != 2", []string{"4:24"}},
+		{"while true do break local b = 1 end", []string{"4:27"}},
 		{"return 0x10 + 1e3 + .5 + 5. + 1.5E-2", nil},
 	}
 	for _, c := range cases {

@@ -18,11 +18,19 @@ func (f *File) unloadableTokens() (found diag.List) {
 	add := func(t ast.Token, format string, args ...any) {
 		found.Add(f.Path, t.Pos.Line, max(t.Pos.Column, 1), RuleSyntax, format, args...)
 	}
+	groups := 0
 	for i, t := range f.Tokens {
+		if f.groups(i) {
+			if groups++; groups == groupLimit+1 {
+				add(t, "more than %d parentheses around one expression: Lua refuses 200 levels of all kinds, so name the inner ones with locals", groupLimit)
+			}
+		} else if t.Type == ')' && f.groups(f.opener(i)) {
+			groups--
+		}
 		switch t.Type {
 		case parse.TNumber:
 			if !numeral.MatchString(t.Str) {
-				add(t, "%s is not a number in Lua 5.1: write decimal digits, or 0x and hexadecimal ones", t.Str)
+				add(t, "%s is not a number in Lua 5.1: write decimal digits, or 0x and hexadecimal ones", strings.TrimSpace(t.Str))
 			}
 		case parse.TString:
 			if escape := f.largeEscape(t); escape != "" {
@@ -104,6 +112,33 @@ func (f *File) endsCallee(i int) bool {
 		return !f.closesParameters(i)
 	case ']':
 		return true
+	case parse.TString:
+		return i > 0 && f.endsCallee(i-1)
+	case '}':
+		at := f.opener(i)
+		return at > 0 && f.endsCallee(at-1)
 	}
 	return false
+}
+
+// groups reports whether a token is a parenthesis that groups: it opens neither arguments nor parameters.
+func (f *File) groups(i int) bool {
+	return i >= 0 && f.Tokens[i].Type == '(' && (i == 0 || f.Tokens[i-1].Type != parse.TFunction && !f.endsCallee(i-1))
+}
+
+// opener returns the bracket that a bracket closes, or -1.
+func (f *File) opener(i int) int {
+	closing := f.Tokens[i].Type
+	opening, depth := map[int]int{')': '(', '}': '{'}[closing], 0
+	for ; i >= 0; i-- {
+		switch f.Tokens[i].Type {
+		case closing:
+			depth++
+		case opening:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
 }

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -125,8 +126,12 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 		code := of(isInt | isNil)
 		return gives(s, code, code, code, code)
 	case "string.find":
-		captured := value{kinds: isStr | isNil, taint: out.taint}
-		return gives(s, of(isInt|isNil), of(isInt|isNil), captured, captured, captured)
+		vals := []value{of(isInt | isNil), of(isInt | isNil)}
+		for _, v := range captures(args, out.taint, 3) {
+			v.kinds |= isNil
+			vals = append(vals, v)
+		}
+		return gives(s, vals...)
 	case "string.match":
 		return r.match(s, args, out.taint)
 	case "string.gsub":
@@ -144,17 +149,37 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 	return gives(s, out)
 }
 
-// match returns a string for each capture of its pattern, or nil for all of them.
+// match returns what a pattern captures, or nil for all of it.
 func (r *run) match(s *state, args []value, t taint) []outcome {
-	captures := 5
-	if p := valueAt(args, 1).literal; p != nil {
-		captures = max(strings.Count(*p, "(")-strings.Count(*p, "%("), 1)
-	}
-	hit, miss := make([]value, captures), make([]value, captures)
-	for i := range captures {
-		hit[i], miss[i] = value{kinds: isStr, taint: t}, of(isNil)
+	hit := captures(args, t, 5)
+	miss := make([]value, len(hit))
+	for i := range miss {
+		miss[i] = of(isNil)
 	}
 	return []outcome{{s.clone(), miss}, {s, hit}}
+}
+
+// captures returns a value for each capture of the pattern, argument 1: a string, or the number that `()` gives. Of an unknown pattern it
+// returns that many strings.
+func captures(args []value, t taint, unknown int) (out []value) {
+	p := valueAt(args, 1).literal
+	if p == nil {
+		return slices.Repeat([]value{{kinds: isStr, taint: t}}, unknown)
+	}
+	for i := 0; i < len(*p); i++ {
+		switch {
+		case (*p)[i] == '%':
+			i++
+		case strings.HasPrefix((*p)[i:], "()"):
+			out = append(out, of(isInt))
+		case (*p)[i] == '(':
+			out = append(out, value{kinds: isStr, taint: t})
+		}
+	}
+	if len(out) == 0 {
+		out = []value{{kinds: isStr, taint: t}}
+	}
+	return out
 }
 
 // format checks the conversions of string.format, because %s of a number is tostring.

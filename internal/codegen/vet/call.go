@@ -39,6 +39,7 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 			out = append(out, r.builtinCall(st, e, c.builtin, args)...)
 			continue
 		}
+		r.bounded(st, e.Args...)
 		out = append(out, r.invoke(st, c, args, e, e.Args)...)
 	}
 	return out

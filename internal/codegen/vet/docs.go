@@ -49,7 +49,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that a redis.call fails before the first write
   only; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined.
-- It does not follow recursion, or functions called through a table that is built at run time.
+- It does not follow functions called through a table that is built at run time.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.
 - It treats the rows of a group as one key, so an expiry of one row's key counts for the others.
 - A key's name that was cleaned with ` + "`gsub(x, '[^...]', ...)`" + ` counts as clean, whatever the set is.

@@ -176,27 +176,16 @@ func (r *run) turns(stmt *ast.NumberForStmt, vals []value) {
 	}
 }
 
-// recursion notes that a path calls a function that is running, and reports one that calls Redis in each turn.
-func (r *run) recursion(s *state, fn *function) {
-	s.note(recursed(fn))
-	if !r.callsRedis(fn.expr.Stmts) || fn.file != r.here() || !r.reportOnce(site{fn.file, fn.pos}, RuleKeyLoop) {
-		return
+// recursion reports a call of a function that is running.
+func (r *run) recursion(fn *function, call ast.Expr) {
+	at, through := site{fn.file, fn.pos}, ""
+	if call != nil {
+		at = r.at(call)
 	}
-	r.report(site{fn.file, fn.pos}, RuleKeyLoop, "%s calls itself and Redis, as often as data says, and after 5 seconds every client gets BUSY: count the turns with a for", fn.name)
-}
-
-func recursed(fn *function) string { return "recursed " + fn.name }
-
-// endsBeforeItself reports a function that calls itself on every path.
-func (r *run) endsBeforeItself(fn *function, ends []outcome) {
-	always := len(ends) > 0
-	for _, o := range ends {
-		always = always && o.s.facts[recursed(fn)]
-		if o.s.facts[recursed(fn)] {
-			delete(o.s.own(facts).facts, recursed(fn))
-		}
+	if r.top().fn != fn {
+		through = " through " + r.top().fn.name
 	}
-	if always && r.reportOnce(site{fn.file, fn.pos}, RuleEndlessLoop) {
-		r.report(site{fn.file, fn.pos}, RuleEndlessLoop, "%s calls itself on every path, so it never ends: return before on one of them", fn.name)
+	if r.reportOnce(at, RuleRecursion) {
+		r.report(at, RuleRecursion, "%s calls itself%s, and vet follows no recursion: it knows neither that it ends nor what it does; count the turns with a for", fn.name, through)
 	}
 }

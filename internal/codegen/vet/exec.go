@@ -274,7 +274,7 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
 	fn := c.fn
 	if fn != nil && r.running(fn) {
-		r.recursion(s, fn)
+		r.recursion(fn, call)
 	}
 	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
 		return r.lost(s, args)
@@ -311,7 +311,6 @@ func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, exprs []
 	for _, end := range out.next {
 		out.returns = append(out.returns, outcome{end, nil})
 	}
-	r.endsBeforeItself(fn, out.returns)
 	return r.leave(fn, out.returns)
 }
 

@@ -43,7 +43,7 @@ func newView(s *state) *view {
 // see adds a value to the view, and to a hash of all properties that rules read.
 func (w *view) see(h print, v value) print {
 	flags := int(v.taint)
-	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.left, v.in.nonzero, v.in.related, v.literal != nil} {
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.left, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++

@@ -7,6 +7,7 @@ type interval struct {
 	known     bool
 	nonzero   bool
 	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
+	exact     bool // both ends are possible: of constants, and of arguments that nothing has compared
 	low, high float64
 }
 
@@ -27,7 +28,9 @@ func (v value) interval() interval {
 		return interval{}
 	}
 	if n, ok := v.number(); ok {
-		return between(n, n)
+		in := between(n, n)
+		in.exact = true
+		return in
 	}
 	return v.in
 }
@@ -39,6 +42,7 @@ func (a interval) join(b interval) interval {
 	out := between(min(a.low, b.low), max(a.high, b.high))
 	out.nonzero = !a.has(0) && !b.has(0)
 	out.related = a.related || b.related
+	out.exact = a.exact && b.exact
 	return out
 }
 

@@ -134,7 +134,7 @@ end
 
 function shared.fill(rows, count)
   if count > 0 then
-    shared.fill(rows, count - 1)
+    shared.fill(rows, count - 1) -- rlfunc:ignore recursion three rows
     rows[#rows + 1] = 'x'
   end
 end

@@ -19,6 +19,9 @@ func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 	hint := "test it first"
 	if len(v.reply) > 0 && v.may(isFalse) {
 		hint = "a missing key or field is false: test it first"
+		if doing == "compare" && v.may(isStr) {
+			hint = "a missing key or field is false, and any other a string: compare tonumber(... or 0) or 0"
+		}
 	}
 	node, at := r.origin(e)
 	if r.reportOnce(at, RuleMaybeNil) {
@@ -60,6 +63,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
 		out.in.high = b.interval().high - 1
 	}
+	out.in.exact = exactly(e.Operator, a, b)
 	out.left = a.left || b.left
 	if e.Operator == "*" || e.Operator == "/" {
 		x, y := a.interval(), b.interval()
@@ -172,12 +176,15 @@ func (r *run) compares(list ...value) {
 
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
+	r.bounded(s, e.Lhs, e.Rhs)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")
 		r.compares(a, b)
+		r.mixed(e, a, b)
 		return out
 	}
+	r.noteEquated(e, a, b)
 	equal, unequal := kind(isTrue), kind(isFalse)
 	if e.Operator == "~=" {
 		equal, unequal = isFalse, isTrue

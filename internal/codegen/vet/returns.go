@@ -108,7 +108,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 		}
 	default:
 		if want == isNumber {
-			if e, ok := node.(ast.Expr); ok {
+			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) {
 				r.inRange(e, v, f.Kind.Signed())
 			}
 		}

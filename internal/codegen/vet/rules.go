@@ -56,6 +56,8 @@ const (
 	RuleNegativeZero       = "negative-zero"
 	RuleNumberRange        = "number-range"
 	RuleEndlessLoop        = "endless-loop"
+	RuleRecursion          = "recursion"
+	RuleMixedComparison    = "mixed-comparison"
 	RuleRaisedTable        = "raised-table"
 	RuleRaisedData         = "raised-data"
 	RuleSetresp            = "setresp"
@@ -95,6 +97,11 @@ func hit(body ...string) string {
 		"--- @result count   count         calls in this window",
 		"local function hit(counter, window_us)",
 	}, body)
+}
+
+// hitWith returns an example like hit, below a helper.
+func hitWith(helper []string, body ...string) string {
+	return strings.Join(helper, "\n") + "\n\n" + hit(body...)
 }
 
 // seat returns an example with a key that has entries of several clients.

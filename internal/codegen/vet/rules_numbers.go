@@ -55,6 +55,41 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	}
 }
 
+// exactly reports whether both ends of an operation's range are possible: because its sides have nothing to do with each other.
+func exactly(operator string, a, b value) bool {
+	x, y := a.interval(), b.interval()
+	apart := x.low == x.high || y.low == y.high || a.name != "" && b.name != "" && a.name != b.name
+	return x.exact && y.exact && apart && (operator == "+" || operator == "-" || operator == "*")
+}
+
+// bounded notes that code compares the arguments in an expression, or passes them to a function that may: a relation that vet does not
+// know may bound them from then on.
+func (r *run) bounded(s *state, exprs ...ast.Expr) {
+	for _, e := range exprs {
+		w := &walker{file: r.here(), visit: func(node any, _ *function) {
+			v := r.here().named(node)
+			if v == nil || s.env[v] == nil || !s.env[v].in.exact {
+				return
+			}
+			other := *s.env[v]
+			other.in.exact = false
+			s.own(env).env[v] = &other
+		}}
+		w.exprs(e)
+	}
+}
+
+// belowZero reports a number that the header's bounds allow to be below 0 where there is no sign.
+func (r *run) belowZero(e ast.Expr, v value) bool {
+	in := v.interval()
+	if v.lenient || !in.known || !in.exact || in.low >= 0 || v.literal != nil || !r.sees(v) {
+		return false
+	}
+	node, at := r.origin(e)
+	r.report(at, RuleNumberRange, "%s may be %.0f, and no count is below 0: clamp it with math.max(..., 0), compare before, or bound its @arg", exprText(node), in.low)
+	return true
+}
+
 var numberRules = []Rule{
 	{
 		ID:     RuleDivisionByZero,
@@ -79,9 +114,18 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleEndlessLoop,
-		Checks: "Checks that no loop or recursion is seen not to end: a condition that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
+		Checks: "Checks that no loop is seen not to end: a condition that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
 		Why:    "The server answers BUSY to every client until the function is killed, and cannot kill it once it has written.",
 		Bad:    hit("local turns, left = redis.call('EXISTS', counter), window_us", "while left > 0 do", "  turns = turns + 1", "end", "return turns"),
 		Good:   hit("local turns = redis.call('EXISTS', counter)", "for _ = 1, 10 do", "  turns = turns + 1", "end", "return turns + window_us"),
+	},
+	{
+		ID:     RuleRecursion,
+		Checks: "Checks that no function calls itself, directly or through others.",
+		Why:    "Vet does not follow recursion, so it cannot check what such a function writes, or that it ends before every client gets BUSY.",
+		Bad: hitWith([]string{"local function halved(n)", "  if n < 2 then", "    return 0", "  end", "  return 1 + halved(n / 2)", "end"},
+			"return redis.call('STRLEN', counter) + halved(window_us)"),
+		Good: hitWith([]string{"local function halved(n)", "  for turns = 0, 52 do", "    if n < 2 then", "      return turns", "    end", "    n = n / 2", "  end", "  return 53", "end"},
+			"return redis.call('STRLEN', counter) + halved(window_us)"),
 	},
 }

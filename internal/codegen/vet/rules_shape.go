@@ -19,8 +19,8 @@ var shapeRules = []Rule{
 	},
 	{
 		ID:     RuleTooManyLocals,
-		Checks: fmt.Sprintf("Checks that a function has at most 200 locals and %d upvalues, and a function file at most 150 at its top.", upvalueLimit),
-		Why:    "Lua 5.1 refuses to load more; gopher-lua does not enforce the second.",
+		Checks: fmt.Sprintf("Checks that a function has at most 200 locals, %d upvalues and %d registers, and a function file at most 150 locals at its top.", upvalueLimit, registerLimit),
+		Why:    "Lua 5.1 refuses to load more; gopher-lua does not enforce all of it. A for has three locals without a name, and each lib file is an upvalue.",
 		Bad:    look(append(locals(201), "return redis.call('EXISTS', counter) + a1")...),
 		Good:   look("local parts = {1, 2, 3}", "return redis.call('EXISTS', counter) + #parts"),
 	},

@@ -41,6 +41,23 @@ var valueRules = []Rule{
 		Good:   look("return (redis.call('GET', counter) or 0) + 1"),
 	},
 	{
+		ID:     RuleMixedComparison,
+		Checks: "Checks that no comparison has a string on one side and a number on the other, and that == can be true by the types of its sides.",
+		Why:    "Redis stores text: `(redis.call('GET', key) or 0) >= 10` raises an error once the key exists, and `redis.call('GET', key) == 10` is never true.",
+		Bad: look(
+			"if (redis.call('GET', counter) or 0) >= 10 then",
+			"  return 1",
+			"end",
+			"return 0",
+		),
+		Good: look(
+			"if (tonumber(redis.call('GET', counter) or 0) or 0) >= 10 then",
+			"  return 1",
+			"end",
+			"return 0",
+		),
+	},
+	{
 		ID:     RuleFalseReply,
 		Checks: "Checks that a reply is not compared with nil where it can only be false.",
 		Why:    "A missing value in Redis is false in Lua, so `== nil` is never true and the branch never runs.",

@@ -50,6 +50,7 @@ type run struct {
 	codes     map[string]bool     // first words of the errors that it returns
 	hidden    bool                // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
+	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
 }
 
@@ -69,7 +70,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
+		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{},
 	}
 }
@@ -198,6 +199,9 @@ func (r *run) public(fn *function, contract *spec.Function) {
 			args = append(args, r.newObject(s, p.KeyName(k), &object{elem: &key, atLeast: int(p.Min)}))
 		}
 	}
+	for i, v := range args {
+		args[i].in.exact = v.name != ""
+	}
 	raised := r.catching(false, func() {
 		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, nil) {
 			r.endOfCall(o.s)
@@ -212,6 +216,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	}
 	r.codesReturned(fn)
 	r.judgeTested()
+	r.judgeEquated()
 }
 
 // alone runs a function that no other calls, with unknown arguments.

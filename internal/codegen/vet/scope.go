@@ -2,6 +2,7 @@ package vet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 
@@ -28,6 +29,12 @@ type variable struct {
 // top reports whether the variable is at the top of a file, and so lives as long as the library.
 func (v *variable) top() bool { return v.owner.parent == nil }
 
+// An upvalue is a local of an outer function, or a lib file, which has no variable.
+type upvalue struct {
+	name string
+	v    *variable
+}
+
 // A function is one function expression, or the chunk of a file.
 type function struct {
 	id       int // in its file
@@ -37,12 +44,13 @@ type function struct {
 	name     string
 	params   []*variable
 	vars     []*variable
-	upvalues map[*variable]bool
+	upvalues map[upvalue]bool
 	outside  []*variable // upvalues that are not locals of the library
 	pos      position
-	end      int // line
-	nesting  int // open blocks at the walk's position
-	active   int // live locals at the walk's position
+	end      int  // line
+	nesting  int  // open blocks at the walk's position
+	active   int  // live locals at the walk's position
+	full     bool // they are too many, and a finding says so
 	entered  bool
 }
 
@@ -86,21 +94,23 @@ func (f *file) at(node any) position {
 // A resolver walks a file in text order, so tokens and nodes stay in step.
 type resolver struct {
 	*file
+	libs   []string // lib files that it uses: locals of the bundle
 	tokens scanner
 	scopes []map[string]*variable
+	live   []int // locals of the function when each scope opened
 	fn     *function
 	nextID int
 }
 
-func resolve(src *luasrc.File, lib string, firstID int) (*file, int) {
+func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, int) {
 	f := &file{
 		src: src, lib: lib, byExpr: map[*ast.FunctionExpr]*function{}, pos: map[any]position{},
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{},
 	}
-	f.chunk = &function{file: f, name: "the file", upvalues: map[*variable]bool{}, pos: position{1, 1}, end: len(src.Lines)}
-	r := &resolver{file: f, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
+	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
+	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
 	r.block(src.Chunk, nil)
 	f.lifetimes()
 	return f, r.nextID
@@ -117,7 +127,8 @@ func (r *resolver) show(vars ...*variable) {
 	for _, v := range vars {
 		r.scopes[len(r.scopes)-1][v.name] = v
 		v.owner.active++
-		if limit := localLimit(v.owner); v.owner.active == limit+1 {
+		if limit := localLimit(v.owner); v.owner.active > limit && !v.owner.full {
+			v.owner.full = true
 			r.report(v.pos, RuleTooManyLocals, "local %s is live local number %d here, and a Lua function has at most %d: keep helpers in one table, or split", v.name, v.owner.active, limit)
 		}
 	}
@@ -135,11 +146,15 @@ func (r *resolver) report(at position, rule, format string, args ...any) {
 	r.pending = append(r.pending, pendingFinding{at, rule, format, args})
 }
 
-func (r *resolver) open() { r.scopes = append(r.scopes, map[string]*variable{}) }
+func (r *resolver) open() {
+	r.scopes = append(r.scopes, map[string]*variable{})
+	r.live = append(r.live, r.fn.active)
+}
 
 func (r *resolver) close() {
-	r.fn.active -= len(r.scopes[len(r.scopes)-1])
-	r.scopes = r.scopes[:len(r.scopes)-1]
+	last := len(r.scopes) - 1
+	r.fn.active = r.live[last]
+	r.scopes, r.live = r.scopes[:last], r.live[:last]
 }
 
 func (r *resolver) lookup(name string) *variable {
@@ -147,23 +162,20 @@ func (r *resolver) lookup(name string) *variable {
 		if v := r.scopes[i][name]; v != nil {
 			for fn := r.fn; fn != v.owner && fn != nil; fn = fn.parent {
 				v.captured = true
-				if !fn.upvalues[v] {
-					fn.upvalues[v] = true
-					if !v.top() {
-						fn.outside = append(fn.outside, v)
-					}
-					if len(fn.upvalues) == upvalueLimit+1 {
-						r.report(fn.pos, RuleTooManyLocals, "%s uses more than %d upvalues, which Redis's Lua refuses: put them into one table", fn.name, upvalueLimit)
-					}
+				if r.upvalue(fn, name, v) && !v.top() {
+					fn.outside = append(fn.outside, v)
 				}
 			}
 			return v
 		}
 	}
+	if slices.Contains(r.libs, name) {
+		for fn := r.fn; fn.parent != nil; fn = fn.parent {
+			r.upvalue(fn, name, nil)
+		}
+	}
 	return nil
 }
-
-const upvalueLimit = 60
 
 func (r *resolver) block(stmts []ast.Stmt, vars []*variable) {
 	r.open()
@@ -175,6 +187,7 @@ func (r *resolver) block(stmts []ast.Stmt, vars []*variable) {
 }
 
 func (r *resolver) stmt(s ast.Stmt) {
+	r.registers(s)
 	switch s := s.(type) {
 	case *ast.LocalAssignStmt:
 		r.pos[s] = r.tokens.word("local")
@@ -214,14 +227,14 @@ func (r *resolver) stmt(s ast.Stmt) {
 		v := r.declare(s.Name, false)
 		r.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
 		r.decls[s] = []*variable{v}
-		r.nested(s.Stmts, v)
+		r.turn(s.Stmts, v)
 	case *ast.GenericForStmt:
 		r.pos[s] = r.tokens.word("for")
 		for _, name := range s.Names {
 			r.decls[s] = append(r.decls[s], r.declare(name, false))
 		}
 		r.exprs(s.Exprs)
-		r.nested(s.Stmts, r.decls[s]...)
+		r.turn(s.Stmts, r.decls[s]...)
 	case *ast.FuncDefStmt:
 		r.pos[s] = r.tokens.word("function")
 		if s.Name.Func != nil {

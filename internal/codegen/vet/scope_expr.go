@@ -93,7 +93,7 @@ func (r *resolver) binary(e, lhs, rhs ast.Expr) {
 
 // function walks a function; the tokens follow its name, if it has one.
 func (r *resolver) function(e *ast.FunctionExpr, name string, at position, method bool) {
-	fn := &function{id: len(r.funcs) + 1, file: r.file, parent: r.fn, expr: e, name: name, upvalues: map[*variable]bool{}, pos: at, end: e.LastLine()}
+	fn := &function{id: len(r.funcs) + 1, file: r.file, parent: r.fn, expr: e, name: name, upvalues: map[upvalue]bool{}, pos: at, end: e.LastLine()}
 	r.pos[e] = at
 	r.byExpr[e] = fn
 	r.funcs = append(r.funcs, fn)

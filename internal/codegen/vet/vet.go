@@ -53,7 +53,7 @@ func newChecker(tree *source.Tree) *checker {
 }
 
 func (c *checker) resolve(src *luasrc.File, lib string, uses []string) *file {
-	f, next := resolve(src, lib, c.nextID)
+	f, next := resolve(src, lib, uses, c.nextID)
 	c.nextID = next
 	f.id = len(c.files)
 	c.files[src] = f
