@@ -47,6 +47,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	for i, v := range args {
 		if !v.only(isNumber) {
 			r.needs(s, v, argument(e, i), "calculate with")
+			r.callerNumber(argument(e, i), v)
 		}
 	}
 	first := valueAt(args, 0)
@@ -83,6 +84,10 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		}
 	}
 	switch name {
+	case "math.floor", "math.ceil", "math.max", "math.min":
+		out.unit = sameUnit(args)
+	}
+	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
 		out.span = first.span
@@ -111,7 +116,7 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 	out := value{kinds: isStr}
 	for i, v := range args {
 		if v.may(isStr) || v.vague() {
-			out.taint |= v.taint
+			out.taint |= v.taint &^ stored
 		}
 		if !v.only(isNumber) {
 			r.needs(s, v, argument(e, i), "make text of")
@@ -136,8 +141,8 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 		return r.match(s, args, out.taint)
 	case "string.gsub":
 		out.taint = first.taint | valueAt(args, 2).taint
-		if p := valueAt(args, 1).literal; p != nil && (strings.HasPrefix(*p, "[^") || strings.Contains(*p, "%c") || strings.Contains(*p, "%W")) {
-			out.taint = 0
+		if p := valueAt(args, 1).literal; p != nil && replaces(*p, '\r') && replaces(*p, '\n') {
+			out.taint = valueAt(args, 2).taint
 		}
 		return gives(s, out, of(isInt))
 	case "string.sub", "string.lower", "string.upper", "string.rep", "string.reverse":
@@ -242,6 +247,10 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		s.forgetField("")
 		return of(isNil)
 	case "table.sort":
+		if len(args) > 1 {
+			elem := r.elements(s, first)
+			r.apply(s.clone(), e, args[1], []value{elem, elem})
+		}
 		for _, id := range first.objects {
 			r.written(s.object(id), e, argument(e, 0))
 		}

@@ -172,6 +172,9 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		return value{kinds: isStr}
 	}
 	if strings.HasPrefix(name, "bit.") {
+		for i, v := range args {
+			r.below32Bits(argument(e, i), v, name)
+		}
 		return of(isInt)
 	}
 	return unknown()
@@ -240,11 +243,16 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	return gives(s, args...)
 }
 
-func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
+// callerNumber reports a text argument that becomes a number at e.
+func (r *run) callerNumber(e ast.Expr, v value) {
 	if v.param != "" && v.may(isStr) && v.taint&fromCaller != 0 {
-		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber accepts 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
+		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and Lua takes 'nan', 'inf', '0x10' and ' 5 ' for numbers: declare it as count, micros, duration or time", v.param)
 	}
-	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), name: v.name, in: v.in, left: v.left, minusZero: v.minusZero}
+}
+
+func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
+	r.callerNumber(e, v)
+	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), name: v.name, in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero}
 	switch {
 	case v.lenient:
 		return anything()

@@ -4,6 +4,13 @@ import "github.com/yuin/gopher-lua/ast"
 
 // mixed reports <, <=, > or >= of a string and a number, which Lua does not convert as it does for arithmetic.
 func (r *run) mixed(e *ast.RelationalOpExpr, a, b value) {
+	numeric := func(v value) bool {
+		return v.only(isStr|isFalsy) && v.literal == nil && (v.digits || v.taint&stored != 0)
+	}
+	if numeric(a) && numeric(b) && r.reportOnce(r.at(e), RuleMixedComparison) {
+		r.report(r.at(e), RuleMixedComparison, "%s and %s are compared as texts, in which 10 is less than 9: use tonumber on both sides", exprText(e.Lhs), exprText(e.Rhs))
+		return
+	}
 	for _, side := range []struct {
 		text, number value
 		e            ast.Expr

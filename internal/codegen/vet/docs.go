@@ -42,6 +42,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
   division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use them for unchanged arguments
   only, because a relation between numbers, such as used <= limit, may bound the others, and vet knows no relations.
+- A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
+  1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that a search in
   a list finds its element soon (LINSERT, LREM 1), nor that a comparison with the key's time to live has the right direction.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
@@ -52,7 +54,6 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - It does not follow functions called through a table that is built at run time.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.
 - It treats the rows of a group as one key, so an expiry of one row's key counts for the others.
-- A key's name that was cleaned with ` + "`gsub(x, '[^...]', ...)`" + ` counts as clean, whatever the set is.
 `
 
 // Docs renders docs/vet.md: every rule of the annotations and of vet, with its examples.

@@ -41,6 +41,9 @@ func (r *run) missesItsEnd(s *state, l loop) string {
 	if l.atEnd {
 		operator = opposite[operator]
 	}
+	if operator == "~=" && r.stepsOver(e, l.body) {
+		return "the steps of this loop may pass the value at which it ends: count its turns with a for, or compare with < or >"
+	}
 	for _, stmt := range l.body {
 		assign, ok := stmt.(*ast.AssignStmt)
 		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
@@ -51,14 +54,29 @@ func (r *run) missesItsEnd(s *state, l loop) string {
 		if !isVar || !isStep || !r.same(op.Lhs, id) || !r.names(l.condition, r.here().refs[id]) {
 			continue
 		}
-		if operator == "~=" {
-			return "the steps of this loop may pass the value at which it ends: count its turns with a for, or compare with < or >"
-		}
 		if step, ok := r.peek(s, op.Rhs); ok && !step.lenient && step.in.known && step.in.has(0) && r.sees(step) && (r.same(e.Lhs, id) || r.same(e.Rhs, id)) {
 			return "the step " + exprText(op.Rhs) + " may be 0, with which this loop never ends: bound it by its @arg, or test it before"
 		}
 	}
 	return ""
+}
+
+// stepsOver reports whether a loop calculates a variable of its condition from that variable, anywhere in its body.
+func (r *run) stepsOver(condition *ast.RelationalOpExpr, body []ast.Stmt) bool {
+	found := false
+	w := &walker{file: r.here(), visit: func(node any, _ *function) {
+		assign, ok := node.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
+			return
+		}
+		id, isVar := assign.Lhs[0].(*ast.IdentExpr)
+		_, isStep := assign.Rhs[0].(*ast.ArithmeticOpExpr)
+		if isVar && isStep && r.names(condition, r.here().refs[id]) && r.names(assign.Rhs[0], r.here().refs[id]) {
+			found = true
+		}
+	}}
+	w.stmts(body)
+	return found
 }
 
 // names reports whether an expression mentions a variable.
@@ -150,8 +168,9 @@ func isRedisCall(node any) bool {
 	return name == "redis.call" || name == "redis.pcall"
 }
 
-// turns reports a for with more turns than its bounds should allow.
-func (r *run) turns(stmt *ast.NumberForStmt, vals []value) {
+// turns reports a for with more turns than its bounds should allow, alone or within others. It returns its turns, 1 if they are unknown.
+func (r *run) turns(stmt *ast.NumberForStmt, vals []value) (most float64) {
+	most = 1
 	limit := vals[1]
 	in := limit.interval()
 	step := between(1, 1)
@@ -159,7 +178,7 @@ func (r *run) turns(stmt *ast.NumberForStmt, vals []value) {
 		step = vals[2].interval()
 		if step.known && step.has(0) && r.sees(vals[2]) && r.reportOnce(r.at(stmt.Step), RuleEndlessLoop) {
 			r.report(r.at(stmt.Step), RuleEndlessLoop, "the step may be 0, with which a for never ends: use a literal, or test it before")
-			return
+			return most
 		}
 	}
 	from := vals[0].interval()
@@ -173,7 +192,13 @@ func (r *run) turns(stmt *ast.NumberForStmt, vals []value) {
 		if r.reportOnce(r.at(stmt.Limit), RuleEndlessLoop) {
 			r.report(r.at(stmt.Limit), RuleEndlessLoop, "this for may run more than 1,000,000 turns: bound %s by its @arg, or clamp it with math.min", exprText(stmt.Limit))
 		}
+	case in.known && from.known && step.known && step.low > 0 && !in.related && !from.related && !limit.content:
+		most = max(in.high-from.low+1, step.low) / step.low
+		if most > 1 && most*r.nested > mostTurns && r.reportOnce(r.at(stmt.Limit), RuleEndlessLoop) {
+			r.report(r.at(stmt.Limit), RuleEndlessLoop, "this for and those around it may run more than 1,000,000 turns: bound %s by its @arg, or clamp it with math.min", exprText(stmt.Limit))
+		}
 	}
+	return most
 }
 
 // recursion reports a call of a function that is running.

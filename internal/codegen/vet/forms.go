@@ -160,20 +160,24 @@ func (r *run) commandForm(e *ast.FuncCallExpr, name string, args []value) {
 	if f == nil {
 		return
 	}
-	if len(e.Args) > 0 {
-		switch last := e.Args[len(e.Args)-1].(type) {
-		case *ast.FuncCallExpr:
-			if !last.AdjustRet && len(e.Args) < len(args)+2 && isOpen(last) {
-				return
-			}
-		case *ast.Comma3Expr:
-			return
-		}
-	}
-	if matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
+	if r.isOpenList(e) || matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
 		return
 	}
 	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it in Redis 7.0: %s %s", name, countOf(len(args), "argument"), name, f.text)
+}
+
+// isOpenList reports whether the last argument of a call may be any number of them.
+func (r *run) isOpenList(e *ast.FuncCallExpr) bool {
+	if len(e.Args) == 0 {
+		return false
+	}
+	switch last := e.Args[len(e.Args)-1].(type) {
+	case *ast.FuncCallExpr:
+		return !last.AdjustRet && isOpen(last)
+	case *ast.Comma3Expr:
+		return true
+	}
+	return false
 }
 
 // isOpen reports whether a call gives any number of values.

@@ -55,7 +55,7 @@ func (w *view) see(h print, v value) print {
 	if v.proof != nil {
 		w.keys[v.proof.key] = true
 	}
-	h = h.number(int(v.kinds)).number(flags)
+	h = h.number(int(v.kinds)).number(flags<<4 | int(v.unit))
 	if v.literal != nil {
 		h = h.word(*v.literal)
 	}

@@ -93,7 +93,7 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 				val = of(isInt | isNum)
 			}
 		}
-		r.turns(stmt, o.vals)
+		most := r.turns(stmt, o.vals)
 		limit := o.vals[1]
 		from, fromOK := o.vals[0].number()
 		if fromOK && from >= 1 && stmt.Step == nil && r.surelyEmpty(o.s, stmt.Limit) {
@@ -104,7 +104,9 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		l.begin = func(st *state) { r.set(st, v, val) }
 		to, toOK := limit.number()
 		l.once = fromOK && toOK && from <= to || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
+		r.nested *= most
 		f := r.loop(o.s, l)
+		r.nested /= most
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}

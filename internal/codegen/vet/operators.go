@@ -53,6 +53,8 @@ func (r *run) reportOnce(at site, rule string) bool {
 func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	r.needs(s, a, e.Lhs, "calculate with")
 	r.needs(s, b, e.Rhs, "calculate with")
+	r.callerNumber(e.Lhs, a)
+	r.callerNumber(e.Rhs, b)
 	out := value{reply: union(a.reply, b.reply), content: a.content || b.content, proof: arithmeticProof(e.Operator, a, b)}
 	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
 		out.span = a.span
@@ -64,6 +66,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.in.high = b.interval().high - 1
 	}
 	out.in.exact = exactly(e.Operator, a, b)
+	out.unit = calculatedUnit(e.Operator, a, b)
 	out.left = a.left || b.left
 	if e.Operator == "*" || e.Operator == "/" {
 		x, y := a.interval(), b.interval()

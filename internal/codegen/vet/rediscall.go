@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -57,6 +58,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 			out = append(out, outcome{failed, []value{reply}})
 		}()
 	}
+	r.bitOffset(e, cmd.name, args)
 	proof := r.proves(s, cmd, args, keys)
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, cmd.name, args, timed)
@@ -245,6 +247,9 @@ const clockLib = "clock"
 func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
 	if why := wholeContent(cmd.name, args); why != "" {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
+	}
+	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys[0])) {
+		r.report(r.at(e), RuleKeyLoop, "%s copies the whole content of its key, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)
 	}
 	for i := len(r.frames) - 1; i >= 0; i-- {
 		if r.frames[i].unbounded == 0 {

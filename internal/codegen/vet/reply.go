@@ -8,13 +8,16 @@ import (
 
 // reply returns the value of a command's reply in Lua.
 func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) value {
-	stored := value{kinds: isStr, taint: fromStore}
-	maybe := value{kinds: isStr | isFalse, taint: fromStore}
-	list := func(elem value) value {
-		v := r.newObject(s, e, &object{elem: &elem})
+	element := value{kinds: isStr, taint: fromStore}
+	field := value{kinds: isStr, taint: fromStore | stored}
+	maybe := field
+	maybe.kinds |= isFalse
+	some := func(atLeast int, elem value) value {
+		v := r.newObject(s, e, &object{elem: &elem, atLeast: atLeast, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
 	}
+	list := func(elem value) value { return some(0, elem) }
 	status := func() value {
 		return r.newObject(s, e, &object{fields: with("ok", of(isStr))})
 	}
@@ -22,7 +25,8 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesInt:
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
-			return value{kinds: isInt, in: between(-2, longestTTL), left: true}
+			units := map[string]unit{"TTL": spanSeconds, "PTTL": spanMillis, "EXPIRETIME": timeSeconds, "PEXPIRETIME": timeMillis}
+			return value{kinds: isInt, in: between(-2, longestTTL), unit: units[c.name], left: true}
 		case "EXISTS", "DEL", "UNLINK", "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "SADD", "SREM", "HDEL", "ZREM", "HSET", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE":
 			return value{kinds: isInt, in: nonNegative}
 		}
@@ -30,24 +34,32 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesGrowing:
 		return value{kinds: isInt, content: true, in: nonNegative}
 	case repliesString, repliesNumber:
-		return stored
+		return field
 	case repliesMaybe:
 		return maybe
 	case repliesStatus:
 		return status()
 	case repliesArray:
-		if c.name == "SMISMEMBER" {
-			return list(of(isInt))
+		switch {
+		case c.name == "SMISMEMBER":
+			return some(r.exactly(e, args, 1), of(isInt))
+		case hasWord(args, "WITHCOORD", "WITHDIST", "WITHHASH"):
+			return unknown()
 		}
-		return list(stored)
+		return list(element)
 	case repliesGaps:
-		if strings.HasPrefix(c.name, "BITFIELD") {
+		switch c.name {
+		case "BITFIELD", "BITFIELD_RO":
 			return list(of(isInt | isFalse))
+		case "MGET":
+			return some(r.exactly(e, args, 0), maybe)
 		}
-		return list(maybe)
+		return some(r.exactly(e, args, 1), maybe)
 	case repliesTime:
 		digits := value{kinds: isStr, digits: true}
-		return r.newObject(s, e, &object{items: []value{digits, digits}})
+		seconds := digits
+		seconds.unit = timeSeconds
+		return r.newObject(s, e, &object{items: []value{seconds, digits}})
 	}
 	switch c.name {
 	case "SET":
@@ -74,11 +86,38 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		if len(args) == 1 {
 			return maybe
 		}
-		v := list(stored)
+		v := list(element)
 		v.kinds |= isFalse
 		return v
+	case "LMPOP", "ZMPOP":
+		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, atLeast: 1})
+		if c.name == "ZMPOP" {
+			pair := r.newObject(s, inner{e, 2}, &object{items: []value{element, field}})
+			popped = r.newObject(s, inner{e, 1}, &object{elem: &pair, atLeast: 1})
+		}
+		v := r.newObject(s, e, &object{items: []value{element, popped}})
+		v.kinds |= isFalse
+		return v
+	case "GEOPOS":
+		place := r.newObject(s, inner{e, 1}, &object{items: []value{field, field}})
+		place.kinds |= isFalse
+		return some(r.exactly(e, args, 1), place)
 	}
 	return unknown()
+}
+
+// An inner is a table inside the reply of a call.
+type inner struct {
+	call *ast.FuncCallExpr
+	n    int
+}
+
+// exactly returns how many elements a reply has that has one for each argument from a place on.
+func (r *run) exactly(e *ast.FuncCallExpr, args []value, from int) int {
+	if r.isOpenList(e) {
+		return 0
+	}
+	return max(len(args)-from, 0)
 }
 
 // hasWord reports whether an option is among the arguments after the key.

@@ -79,6 +79,28 @@ func (r *run) bounded(s *state, exprs ...ast.Expr) {
 	}
 }
 
+// below32Bits reports an argument of a function of the bit library that its header allows to be larger.
+func (r *run) below32Bits(e ast.Expr, v value, name string) {
+	in := v.interval()
+	if v.lenient || !in.known || in.high < 1<<32 && in.low >= -1<<31 || !r.sees(v) {
+		return
+	}
+	node, at := r.origin(e)
+	r.report(at, RuleNumberRange, "%s may have more than 32 bits, of which %s drops the upper ones: bound its @arg, or calculate with %% and math.floor", exprText(node), name)
+}
+
+// bitOffset reports an offset in a string that its header allows to be beyond what Redis takes.
+func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
+	most := map[string]float64{"SETBIT": 1<<32 - 1, "GETBIT": 1<<32 - 1, "SETRANGE": 1<<29 - 1}[name]
+	if most == 0 || len(args) < 2 || args[1].lenient || !r.sees(args[1]) {
+		return
+	}
+	if in := args[1].interval(); in.known && in.high > most {
+		node, at := r.origin(argument(e, 2))
+		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
+	}
+}
+
 // belowZero reports a number that the header's bounds allow to be below 0 where there is no sign.
 func (r *run) belowZero(e ast.Expr, v value) bool {
 	in := v.interval()

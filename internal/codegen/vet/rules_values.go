@@ -16,7 +16,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleCallerNumber,
-		Checks: "Checks that tonumber does not convert a text argument.",
+		Checks: "Checks that neither tonumber nor arithmetic converts a text argument.",
 		Why:    "tonumber accepts 'nan', 'inf', '0x10' and ' 5 ', and with NaN each comparison is false: \"refuse if cost > limit\" admits. The header's number types are checked before the function runs.",
 		Bad: name(
 			"local found = redis.call('HEXISTS', profile, tonumber(field) or 0)",

@@ -39,6 +39,7 @@ type run struct {
 	loading   bool
 	preparing string // the lib file whose prepare runs
 	steps     int
+	nested    float64 // turns of the fors around, as far as their bounds say
 	place     int
 	places    map[place]int
 	objects   map[place]int
@@ -70,7 +71,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{},
 	}
 }
@@ -267,6 +268,12 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		v = value{kinds: isInt | isFrac, name: name, in: between(float64(p.Min), float64(p.Max))}
 	default:
 		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
+		switch p.Kind {
+		case spec.KindDuration:
+			v.unit = spanMicros
+		case spec.KindTime:
+			v.unit = timeMicros
+		}
 	}
 	if _, given := p.DefaultWord(); p.Optional && !given {
 		v.kinds |= isNil

@@ -16,6 +16,7 @@ type object struct {
 	top     string  // the top-level variable that holds it, so it outlives the call
 	atLeast int     // least number of elements
 	holed   bool    // an element before its last may be nil
+	scores  bool    // a reply of which every second element is a score
 	filled  int     // elements that literal places have set; -1 is unknown
 }
 

@@ -98,7 +98,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 		switch {
 		case fixed && place >= 1 && int(place) <= len(o.items):
 			v = o.items[int(place)-1]
-		case fixed && o.elem == nil && !o.open && len(o.items) > 0:
+		case fixed && o.elem == nil && !o.open && (len(o.items) > 0 || len(o.fields) == 0 && table.reads):
 			v = of(isNil)
 		default:
 			v = elementOf(o)
@@ -106,6 +106,9 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 				v = join(v, of(isNil))
 			}
 			v.proof = table.proof.element()
+			if fixed && o.scores && int(place)%2 == 0 {
+				v.taint |= stored
+			}
 		}
 		out = join(out, v)
 	}

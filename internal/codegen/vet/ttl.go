@@ -10,11 +10,11 @@ import (
 
 // expiry records the effect of a command on the expiry of its keys, and checks its time to live, argument timed.
 func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) (timed int) {
-	effect, ttlAt, unit := cmd.expiry, -1, "ms"
+	effect, ttlAt, per := cmd.expiry, -1, "ms"
 	existing := false // it has no effect on a missing key
 	switch cmd.name {
 	case "SET":
-		ttlAt, unit = expiryOption(args, 2)
+		ttlAt, per = expiryOption(args, 2)
 		switch {
 		case ttlAt >= 0 && hasWord(args, "NX"):
 			effect = setsFirst
@@ -24,8 +24,12 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			effect = growsKey
 		}
 		existing = hasWord(args, "XX")
+	case "BITFIELD":
+		if !hasWord(args, "SET", "INCRBY") {
+			effect = keepsTTL
+		}
 	case "GETEX":
-		ttlAt, unit = expiryOption(args, 1)
+		ttlAt, per = expiryOption(args, 1)
 		existing = true
 		if ttlAt < 0 {
 			effect = keepsTTL
@@ -34,20 +38,27 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			effect = dropsOnly
 		}
 	case "SETEX", "EXPIRE":
-		ttlAt, unit = 1, "s"
+		ttlAt, per = 1, "s"
 	case "PSETEX", "PEXPIRE":
 		ttlAt = 1
-	case "EXPIREAT", "PEXPIREAT":
-		ttlAt, unit = 1, "at"
+	case "EXPIREAT":
+		ttlAt, per = 1, "at"
+	case "PEXPIREAT":
+		ttlAt, per = 1, "ms at"
 	}
 	if strings.Contains(cmd.name, "EXPIRE") {
 		existing = true
-		if n, ok := valueAt(args, 1).number(); ok && (n <= 0 || unit == "at" && n < longAgo) {
+		if n, ok := valueAt(args, 1).number(); ok && (n <= 0 || at(per) && n < longAgo) {
 			effect = deletes
 		}
 	}
-	if ttlAt >= 0 && ttlAt < len(args) && unit != "at" {
-		r.timeToLive(argument(e, ttlAt+1), args[ttlAt], cmd.name, unit)
+	if ttlAt >= 0 && ttlAt < len(args) {
+		want := map[string]unit{"ms": spanMillis, "s": spanSeconds, "at": timeSeconds, "ms at": timeMillis}[per]
+		if node := argument(e, ttlAt+1); !at(per) {
+			r.timeToLive(node, args[ttlAt], cmd.name, per, want)
+		} else {
+			r.inUnit(node, args[ttlAt], cmd.name, want)
+		}
 	}
 	switch {
 	case strings.HasSuffix(cmd.name, "TTL") || strings.HasSuffix(cmd.name, "EXPIRETIME"):
@@ -160,21 +171,27 @@ func (r *run) endOfCall(s *state) {
 	}
 }
 
-func expiryOption(args []value, from int) (at int, unit string) {
+// at reports whether an expiry is a time, and not a span.
+func at(per string) bool { return strings.HasSuffix(per, "at") }
+
+func expiryOption(args []value, from int) (at int, per string) {
 	if i := wordAt(args, "PX"); i >= from-1 && i >= 0 {
 		return i + 1, "ms"
 	}
 	if i := wordAt(args, "EX"); i >= 0 {
 		return i + 1, "s"
 	}
-	if i := wordAt(args, "PXAT", "EXAT"); i >= 0 {
+	if i := wordAt(args, "EXAT"); i >= 0 {
 		return i + 1, "at"
+	}
+	if i := wordAt(args, "PXAT"); i >= 0 {
+		return i + 1, "ms at"
 	}
 	return -1, ""
 }
 
 // timeToLive checks a time to live in milliseconds or seconds.
-func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
+func (r *run) timeToLive(node ast.Expr, v value, command, per string, want unit) {
 	if v.lenient {
 		return
 	}
@@ -192,7 +209,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 	in := v.interval()
 	switch {
 	case v.may(isStr) && v.param != "":
-		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param, perUnit[unit])
+		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param, perUnit[per])
 	case r.sees(v) && (in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) || !in.known && v.may(isNum) && len(v.reply) > 0):
 		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
 	case v.may(isFrac):
@@ -200,8 +217,10 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 	case v.floored:
 		r.report(at, RuleBadTTL, "the time to live %s is rounded down and may be 0, which deletes the key: round up with math.ceil", name)
 	case strings.HasSuffix(name, "_us"):
-		r.report(at, RuleBadTTL, "%s is in microseconds, and %s takes %s: write math.ceil(%s / %s)", name, command, unitName[unit], name, perUnit[unit])
-	case strings.HasSuffix(name, "_ms") && unit == "s":
+		r.report(at, RuleBadTTL, "%s is in microseconds, and %s takes %s: write math.ceil(%s / %s)", name, command, unitName[per], name, perUnit[per])
+	case v.unit != 0 && v.unit != want:
+		r.inUnit(node, v, command, want)
+	case strings.HasSuffix(name, "_ms") && per == "s":
 		r.report(at, RuleBadTTL, "%s is in milliseconds, and %s takes seconds: use the P variant, or divide by 1000 and round up", name, command)
 	}
 }

@@ -32,6 +32,7 @@ const (
 	fromCaller taint = 1 << iota // a text argument
 	fromKey                      // a key's name
 	fromStore                    // a key's content
+	stored                       // with fromStore: a single field or score, which may be a number
 )
 
 // A value describes one Lua value on one path.
@@ -57,6 +58,7 @@ type value struct {
 	name      string   // the number argument that it is
 	minusZero bool     // a number that may be -0
 	left      bool     // calculated from the reply of TTL or PTTL
+	unit      unit     // of a span or a time
 	in        interval // the numbers that it may be
 	proof     *proof   // what it is if its key has no expiry
 }
@@ -139,6 +141,12 @@ func join(a, b value) value {
 	default:
 		out.in = a.interval().join(b.interval())
 	}
+	switch {
+	case a.unit == b.unit || b.literal != nil || !b.may(isNumber|isStr):
+		out.unit = a.unit
+	case a.literal != nil || !a.may(isNumber|isStr):
+		out.unit = b.unit
+	}
 	out.prefix = commonPrefix(a.prefix, b.prefix)
 	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {
 		out.keys = union(a.keys, b.keys) // if one side is not a key, neither is the whole
@@ -168,7 +176,7 @@ func joined(a, b *value) *value {
 
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
-		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.in == o.in &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.unit == o.unit && v.in == o.in &&
 		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.param == o.param && v.span == o.span && v.name == o.name &&
 		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) && slices.Equal(v.enum, o.enum) &&
 		slices.Equal(v.fns, o.fns)

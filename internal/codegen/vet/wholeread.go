@@ -2,7 +2,6 @@ package vet
 
 import (
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -22,9 +21,21 @@ func wholeContent(name string, args []value) string {
 	switch name {
 	case "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SUNION", "SINTER", "SDIFF", "ZUNION", "ZINTER", "ZDIFF", "SUNIONSTORE", "SINTERSTORE", "SDIFFSTORE":
 		return all
+	case "LCS":
+		return "LCS compares every byte of one key with every byte of the other"
+	case "SINTERCARD", "ZINTERCARD":
+		if i := wordAt(args, "LIMIT"); i < 0 || literal(at(i+1)) == "0" {
+			return name + " without LIMIT visits the whole content of its keys"
+		}
+	case "GEOSEARCH", "GEOSEARCHSTORE":
+		i := wordAt(args, "COUNT")
+		if i < 0 {
+			return name + " without COUNT reads as much as its key holds"
+		}
+		return counted(name, at(i+1))
 	case "LPOS":
-		if !hasWord(args, "MAXLEN") {
-			return "LPOS without MAXLEN searches the whole list"
+		if i := wordAt(args, "MAXLEN"); i < 0 || literal(at(i+1)) == "0" {
+			return "LPOS without MAXLEN, or with 0, searches the whole list"
 		}
 	case "LREM":
 		if literal(at(1)) == "0" {
@@ -36,13 +47,17 @@ func wholeContent(name string, args []value) string {
 		if literal(at(1)) == "0" && literal(at(2)) == "-1" {
 			return name + " 0 -1 removes the whole content of its key: use UNLINK"
 		}
+	case "ZRANGESTORE":
+		if len(args) > 0 {
+			return wholeContent("ZRANGE", args[1:])
+		}
 	case "ZRANGE":
 		if !byScore {
 			return ranged(name, at(1), at(2))
 		}
-		return scored(name, at(1), at(2), args)
+		return scored(name, args)
 	case "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX", "XRANGE", "XREVRANGE":
-		return scored(name, at(1), at(2), args)
+		return scored(name, args)
 	case "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "ZPOPMIN", "ZPOPMAX":
 		return counted(name, at(1))
 	case "HSCAN", "SSCAN", "ZSCAN", "LMPOP", "ZMPOP":
@@ -77,13 +92,12 @@ func ranged(name string, first, last value) string {
 	return ""
 }
 
-// scored checks a range of scores, names or IDs without an end.
-func scored(name string, first, last value, args []value) string {
-	open := []string{"-inf", "+inf", "inf", "-", "+"}
-	if !slices.Contains(open, strings.ToLower(literal(first))) && !slices.Contains(open, strings.ToLower(literal(last))) {
-		return ""
-	}
+// scored checks a range of scores, names or IDs, which has any number of elements.
+func scored(name string, args []value) string {
 	if i := wordAt(args, "LIMIT"); i >= 0 && i+2 < len(args) {
+		if skipped := args[i+1].interval(); skipped.known && !skipped.related && skipped.high > mostRead {
+			return name + " skips as many elements as its LIMIT says: bound the first number to 10,000, or begin behind the last score"
+		}
 		return counted(name, args[i+2])
 	}
 	if i := wordAt(args, "COUNT"); i >= 0 && i+1 < len(args) {

@@ -1,0 +1,118 @@
+package vet
+
+import "github.com/yuin/gopher-lua/ast"
+
+// A unit is what a number of time counts; 0 is unknown.
+type unit uint8
+
+const (
+	spanMicros unit = 1 + iota
+	spanMillis
+	spanSeconds
+	timeMicros // since 1970
+	timeMillis
+	timeSeconds
+)
+
+func (u unit) String() string {
+	return [...]string{
+		"of unknown unit", "a span in microseconds", "a span in milliseconds", "a span in seconds",
+		"a time in microseconds", "a time in milliseconds", "a time in seconds",
+	}[u]
+}
+
+func (u unit) isTime() bool { return u >= timeMicros }
+
+// span returns the unit of the difference of two times.
+func (u unit) span() unit { return u - timeMicros + spanMicros }
+
+// divided returns the unit of a number divided by a constant: by 1000 and 1000000 it is a conversion, by a number that is not a multiple
+// of 1000 a part of it.
+func (u unit) divided(by float64) unit {
+	first := spanMicros
+	if u.isTime() {
+		first = timeMicros
+	}
+	steps := map[float64]unit{1000: 1, 1000000: 2}[by]
+	switch {
+	case u == 0 || steps == 0 && by >= 1000:
+		return 0
+	case u-first+steps > 2:
+		return 0
+	}
+	return u + steps
+}
+
+// multiplied returns the unit of a number times a constant.
+func (u unit) multiplied(by float64) unit {
+	first := spanMicros
+	if u.isTime() {
+		first = timeMicros
+	}
+	steps := map[float64]unit{1000: 1, 1000000: 2}[by]
+	switch {
+	case u == 0 || steps == 0 && by >= 1000:
+		return 0
+	case u-first < steps:
+		return 0
+	}
+	return u - steps
+}
+
+// calculated returns the unit of an operation's result.
+func calculatedUnit(operator string, a, b value) unit {
+	x, constantA := a.number()
+	y, constantB := b.number()
+	switch operator {
+	case "+", "-":
+		switch {
+		case b.unit == 0 && (constantB || b.digits):
+			return a.unit
+		case a.unit == 0 && constantA && operator == "+":
+			return b.unit
+		case a.unit == b.unit && a.unit.isTime() && operator == "-":
+			return a.unit.span()
+		case a.unit == b.unit && !a.unit.isTime():
+			return a.unit
+		case a.unit.isTime() && a.unit.span() == b.unit:
+			return a.unit
+		case b.unit.isTime() && b.unit.span() == a.unit && operator == "+":
+			return b.unit
+		}
+	case "*":
+		switch {
+		case constantB:
+			return a.unit.multiplied(y)
+		case constantA:
+			return b.unit.multiplied(x)
+		}
+	case "/":
+		if constantB {
+			return a.unit.divided(y)
+		}
+	}
+	return 0
+}
+
+// sameUnit returns the unit of all values that are not constants.
+func sameUnit(list []value) (u unit) {
+	for i, v := range list {
+		if _, constant := v.number(); constant {
+			continue
+		}
+		if v.unit == 0 || u != 0 && v.unit != u {
+			return 0
+		}
+		u = list[i].unit
+	}
+	return u
+}
+
+// inUnit reports an argument of a command in another unit than the command takes.
+func (r *run) inUnit(e ast.Expr, v value, command string, want unit) {
+	if v.lenient || v.unit == 0 || v.unit == want {
+		return
+	}
+	node, at := r.origin(e)
+	r.report(at, RuleBadTTL, "%s is %s, and %s takes %s", exprText(node), v.unit, command, want)
+}
