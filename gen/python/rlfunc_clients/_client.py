@@ -8,22 +8,23 @@ import random
 import re
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import redis.exceptions as rx
 
 from .errors import ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError
+from ._nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
 from ._wire import Args, Function, Reply, check_namespace, to_bytes
 
-_LOAD_INTERVAL = 1.0  # least seconds between two loads by one client
+_LOAD_INTERVAL = 1.0  # least seconds between two loads of a server by one client
 
 
 class RedisClient(Protocol):
-    """What a client needs of redis.Redis and redis.asyncio.Redis."""
+    """What a client needs of redis.Redis, redis.RedisCluster, and theirs of redis.asyncio."""
 
-    connection_pool: Any
+    def execute_command(self, *args: Any, **options: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def _reply_text(error: Exception) -> str | None:
     for kind, code in (
         (rx.BusyLoadingError, "LOADING"), (rx.ReadOnlyError, "READONLY"), (rx.NoScriptError, "NOSCRIPT"),
         (rx.NoPermissionError, "NOPERM"), (rx.ExecAbortError, "EXECABORT"), (rx.AuthenticationError, "NOAUTH"),
+        (rx.MovedError, "MOVED"), (rx.AskError, "ASK"), (rx.TryAgainError, "TRYAGAIN"), (rx.ClusterCrossSlotError, "CROSSSLOT"),
+        (rx.MasterDownError, "MASTERDOWN"), (rx.ClusterDownError, "CLUSTERDOWN"),
     ):
         if isinstance(error, kind):
             return f"{code} {text}"
@@ -107,11 +110,10 @@ def _classify(fn: Function, error: Exception) -> tuple[CallError, bool]:
 
 class _Base:
     def __init__(self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool) -> None:
-        if not hasattr(client, "connection_pool"):
-            raise TypeError(f"client of {library.name}: want a redis.Redis with a connection_pool, got {type(client).__name__}")
+        if not hasattr(client, "connection_pool") and not hasattr(client, "nodes_manager"):
+            raise TypeError(f"client of {library.name}: want a redis.Redis or redis.RedisCluster, got {type(client).__name__}")
         if getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False):
             raise TypeError(f"client of {library.name}: want a client with a pool, got one with single_connection_client")
-        self._client = client
         self._library = library
         self._namespace = library.name if namespace is None else namespace
         check_namespace(self._namespace)
@@ -119,7 +121,7 @@ class _Base:
             raise ValueError(f"client of {library.name}: max_attempts must be 1 or more, got {max_attempts}")
         self._max_attempts = max_attempts
         self._auto_load = auto_load
-        self._loaded_at = -_LOAD_INTERVAL
+        self._loaded_at: dict[str, float] = {}  # by server
 
     @property
     def library(self) -> Library:
@@ -135,8 +137,8 @@ class _Base:
         verb = b"FCALL_RO" if a.function.read_only else b"FCALL"
         return [verb, to_bytes(f"{self._library.server}_{a.function.name}"), *words]
 
-    def _may_load(self) -> bool:
-        return self._auto_load and time.monotonic() - self._loaded_at >= _LOAD_INTERVAL
+    def _may_load(self, place: Place) -> bool:
+        return time.monotonic() - self._loaded_at.get(place.name, -_LOAD_INTERVAL) >= _LOAD_INTERVAL
 
     def _still_missing(self, fn: Function) -> NotLoadedError:
         return NotLoadedError(
@@ -158,12 +160,13 @@ def _pause(attempt: int) -> float:
 
 
 class SyncClient(_Base):
-    """Calls one library over a redis.Redis. Safe for concurrent use by threads if the redis.Redis is."""
+    """Calls one library over a redis.Redis or redis.RedisCluster. Safe for concurrent use by threads if that is."""
 
     def __init__(
         self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
     ) -> None:
         super().__init__(client, library, namespace, max_attempts, auto_load)
+        self._nodes = Nodes(client)
         self._loading = threading.Lock()
         if asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
             raise TypeError(f"client of {library.name}: got an asyncio client; use AsyncClient")
@@ -172,17 +175,21 @@ class SyncClient(_Base):
         command = self._command(a)
         fn = a.function
         assert isinstance(fn, Function)
-        attempt, loaded = 0, False
+        attempt, loaded, redirect = 0, False, None
         while True:
             attempt += 1
             try:
-                sent = self._send(command)
+                place = self._place(command[3], redirect)
+                sent = self._send(place, command)
             except (_Lost, rx.RedisError) as cause:
                 error, again = _classify(fn, cause)
                 if isinstance(error, NotLoadedError) and not loaded and self._auto_load:
                     loaded, attempt = True, attempt - 1
-                    self._load(fn)
+                    self._load(fn, place)
                     continue
+                redirect = redirect_of(cause)
+                if again and (redirect is None or not redirect.asking):
+                    self._nodes.refresh()
                 if loaded and isinstance(error, NotLoadedError):
                     error = self._still_missing(fn)
                 if not again or attempt >= self._max_attempts:
@@ -191,30 +198,38 @@ class SyncClient(_Base):
                 continue
             return Reply(fn, sent)
 
-    def _load(self, fn: Function) -> None:
+    def _place(self, key: bytes, redirect: Redirect | None) -> Place:
+        try:
+            return self._nodes.place(key, redirect)
+        except (rx.RedisClusterException, rx.RedisError, OSError) as cause:
+            raise _Lost(cause, sent=False) from cause
+
+    def _load(self, fn: Function, place: Place) -> None:
         with self._loading:
-            if not self._may_load():
+            if not self._may_load(place):
                 return  # another thread loaded it meanwhile
             try:
-                self._send([b"FUNCTION", b"LOAD", self._library.code()])
+                self._send(replace(place, asking=False), [b"FUNCTION", b"LOAD", self._library.code()])
             except (_Lost, rx.RedisError) as cause:
                 failed = self._load_failed(fn, cause)
                 if failed is not None:
                     raise failed from cause
             finally:
-                self._loaded_at = time.monotonic()
+                self._loaded_at[place.name] = time.monotonic()
 
-    def _send(self, command: list[bytes]) -> Any:
+    def _send(self, place: Place, command: list[bytes]) -> Any:
         """Sends a command once. redis-py's execute_command would send it again as retry_on_error and Retry say."""
-        client: Any = self._client
         try:
-            conn = client.connection_pool.get_connection("FCALL")
+            conn = place.pool.get_connection("FCALL")
         except (rx.RedisError, OSError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:
             try:
                 conn.connect()
                 conn.check_health()
+                if place.asking:
+                    conn.send_command("ASKING", check_health=False)
+                    conn.read_response()
             except (rx.ConnectionError, rx.TimeoutError, OSError) as cause:
                 raise _Lost(cause, sent=False) from cause
             try:
@@ -226,16 +241,17 @@ class SyncClient(_Base):
                 conn.disconnect()
                 raise _Lost(cause, sent=True) from cause
         finally:
-            client.connection_pool.release(conn)
+            place.pool.release(conn)
 
 
 class AsyncioClient(_Base):
-    """Calls one library over a redis.asyncio.Redis. Safe for concurrent use by tasks of one event loop."""
+    """Calls one library over a client of redis.asyncio. Safe for concurrent use by tasks of one event loop."""
 
     def __init__(
         self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
     ) -> None:
         super().__init__(client, library, namespace, max_attempts, auto_load)
+        self._nodes = AsyncNodes(client)
         self._loading = asyncio.Lock()
         if not asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
             raise TypeError(f"client of {library.name}: got a client without asyncio; use Client")
@@ -244,17 +260,21 @@ class AsyncioClient(_Base):
         command = self._command(a)
         fn = a.function
         assert isinstance(fn, Function)
-        attempt, loaded = 0, False
+        attempt, loaded, redirect = 0, False, None
         while True:
             attempt += 1
             try:
-                sent = await self._send(command)
+                place = await self._place(command[3], redirect)
+                sent = await self._send(place, command)
             except (_Lost, rx.RedisError) as cause:
                 error, again = _classify(fn, cause)
                 if isinstance(error, NotLoadedError) and not loaded and self._auto_load:
                     loaded, attempt = True, attempt - 1
-                    await self._load(fn)
+                    await self._load(fn, place)
                     continue
+                redirect = redirect_of(cause)
+                if again and (redirect is None or not redirect.asking):
+                    await self._nodes.refresh()
                 if loaded and isinstance(error, NotLoadedError):
                     error = self._still_missing(fn)
                 if not again or attempt >= self._max_attempts:
@@ -263,35 +283,43 @@ class AsyncioClient(_Base):
                 continue
             return Reply(fn, sent)
 
-    async def _load(self, fn: Function) -> None:
+    async def _place(self, key: bytes, redirect: Redirect | None) -> Place:
+        try:
+            return await self._nodes.place(key, redirect)
+        except (rx.RedisClusterException, rx.RedisError, OSError, asyncio.TimeoutError) as cause:
+            raise _Lost(cause, sent=False) from cause
+
+    async def _load(self, fn: Function, place: Place) -> None:
         async with self._loading:
-            if not self._may_load():
+            if not self._may_load(place):
                 return  # another task loaded it meanwhile
             try:
-                await self._send([b"FUNCTION", b"LOAD", self._library.code()])
+                await self._send(replace(place, asking=False), [b"FUNCTION", b"LOAD", self._library.code()])
             except (_Lost, rx.RedisError) as cause:
                 failed = self._load_failed(fn, cause)
                 if failed is not None:
                     raise failed from cause
             finally:
-                self._loaded_at = time.monotonic()
+                self._loaded_at[place.name] = time.monotonic()
 
-    async def _send(self, command: list[bytes]) -> Any:
+    async def _send(self, place: Place, command: list[bytes]) -> Any:
         """Sends a command once, and closes its connection if it is cancelled: the reply would be read by another call."""
-        pool = self._client.connection_pool
         try:
-            conn = await pool.get_connection("FCALL")
+            conn = await place.pool.get_connection("FCALL")
         except (rx.RedisError, OSError, asyncio.TimeoutError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:
-            return await self._send_on(conn, command)
+            return await self._send_on(conn, command, place.asking)
         finally:
-            await pool.release(conn)
+            await place.pool.release(conn)
 
-    async def _send_on(self, conn: Any, command: list[bytes]) -> Any:
+    async def _send_on(self, conn: Any, command: list[bytes], asking: bool) -> Any:
         try:
             await conn.connect()
             await conn.check_health()
+            if asking:
+                await conn.send_command("ASKING", check_health=False)
+                await conn.read_response()
         except (rx.ConnectionError, rx.TimeoutError, OSError, asyncio.TimeoutError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:
