@@ -14,7 +14,8 @@ type command struct {
 	family string
 	// keys: positions of keys among the arguments after the name, 1 is the first; last counts from the end if negative.
 	first, last, step int
-	countAt           int // position of the number of keys that follow it
+	countAt           int  // position of the number of keys that follow it
+	streams           bool // the first half of what follows STREAMS
 	expiry            expiry
 	reply             replyKind
 }
@@ -49,7 +50,7 @@ const (
 )
 
 // The table has a row for each command: name, r(ead) or w(rite), family, keys, expiry, reply.
-// Keys: 1 | 1* all from the first | 1%2 every second | 1-2 | @1 as many as argument 1 says | - none.
+// Keys: 1 | 1* all from the first | 1%2 every second | 1-2 | @1 as many as argument 1 says | S half of what follows STREAMS | - none.
 const commandTable = `
 GET r string 1 k m
 GETDEL w string 1 x m
@@ -188,7 +189,7 @@ GEOHASH r zset 1 k g
 GEOPOS r zset 1 k ?
 GEOSEARCH r zset 1 k a
 GEOSEARCHSTORE w zset 1-2 d n
-XADD w stream 1 w m
+XADD w stream 1 w ?
 XLEN r stream 1 k n
 XDEL w stream 1 k i
 XTRIM w stream 1 k i
@@ -196,6 +197,13 @@ XRANGE r stream 1 k ?
 XREVRANGE r stream 1 k ?
 XSETID w stream 1 w o
 XACK w stream 1 k i
+XREAD r stream S k ?
+XREADGROUP w stream S k ?
+XPENDING r stream 1 k ?
+XCLAIM w stream 1 k ?
+XAUTOCLAIM w stream 1 k ?
+XINFO r stream 2 k ?
+XGROUP w stream 2 k ?
 TIME r - - k t
 ECHO r - - k s
 PING r - - k o
@@ -223,10 +231,10 @@ var refusedCommands = func() map[string]string {
 		"GEORADIUS": "it is deprecated: use GEOSEARCH", "GEORADIUSBYMEMBER": "it is deprecated: use GEOSEARCH",
 		"ZUNIONSTORE": "it works on the whole content of its keys", "ZINTERSTORE": "it works on the whole content of its keys", "ZDIFFSTORE": "it works on the whole content of its keys",
 	}
-	for _, name := range strings.Fields("BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP XREAD XREADGROUP WAIT WAITAOF") {
+	for _, name := range strings.Fields("BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP WAIT WAITAOF") {
 		out[name] = "it blocks or waits, and a function holds the whole server"
 	}
-	for _, name := range strings.Fields("ACL AUTH ASKING BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG DEBUG DISCARD EXEC FAILOVER FUNCTION HELLO INFO LASTSAVE LATENCY MEMORY MIGRATE MODULE MONITOR MULTI PFDEBUG PFSELFTEST PSUBSCRIBE PSYNC PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE REPLCONF REPLICAOF RESET RESTORE-ASKING ROLE SAVE SCRIPT SHUTDOWN SLAVEOF SLOWLOG SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH XGROUP XINFO XPENDING XCLAIM XAUTOCLAIM") {
+	for _, name := range strings.Fields("ACL AUTH ASKING BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG DEBUG DISCARD EXEC FAILOVER FUNCTION HELLO INFO LASTSAVE LATENCY MEMORY MIGRATE MODULE MONITOR MULTI PFDEBUG PFSELFTEST PSUBSCRIBE PSYNC PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE REPLCONF REPLICAOF RESET RESTORE-ASKING ROLE SAVE SCRIPT SHUTDOWN SLAVEOF SLOWLOG SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH") {
 		out[name] = "it acts on the server or the connection, not on the subject's keys"
 	}
 	return out
@@ -259,6 +267,8 @@ var commands, commandNames = func() (map[string]*command, []string) {
 		}
 		switch keys := f[3]; {
 		case keys == "-":
+		case keys == "S":
+			c.streams = true
 		case keys[0] == '@':
 			_, _ = fmt.Sscanf(keys, "@%d", &c.countAt)
 		case strings.HasSuffix(keys, "*"):
@@ -295,8 +305,13 @@ func (c *command) keyPlaces(args []value) []int {
 		}
 		return out
 	}
+	if at := wordFrom(0, args, "STREAMS"); c.streams && at >= 0 {
+		for i := range (len(args) - at - 1) / 2 {
+			out = append(out, at+1+i)
+		}
+	}
 	if c.first == 0 {
-		return nil
+		return out
 	}
 	last := c.last
 	if last < 0 {

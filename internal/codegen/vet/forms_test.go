@@ -29,12 +29,7 @@ func TestForms_areThoseOfTheServer(t *testing.T) {
 	}
 	var lines []string
 	for i := 0; i+1 < len(docs); i += 2 {
-		command := pairs(docs[i+1])
-		if _, container := command["subcommands"]; container {
-			continue
-		}
-		list, _ := command["arguments"].([]any)
-		lines = append(lines, strings.TrimSpace(strings.ToUpper(docs[i].(string))+" "+sequence(list)))
+		lines = append(lines, strings.TrimSpace(strings.ToUpper(docs[i].(string))+" "+arguments(docs[i+1])))
 	}
 	slices.Sort(lines)
 	got := strings.Join(lines, "\n") + "\n"
@@ -51,6 +46,23 @@ func TestForms_areThoseOfTheServer(t *testing.T) {
 	if d := cmp.Diff(string(want), got); d != "" {
 		t.Errorf("%s differs from the server; run go test -update (-want +got):\n%s", formsFile, d)
 	}
+}
+
+// arguments returns the form of a command's arguments: of a container, one of its subcommands.
+func arguments(docs any) string {
+	command := pairs(docs)
+	list, _ := command["arguments"].([]any)
+	subcommands, _ := command["subcommands"].([]any)
+	if len(subcommands) == 0 {
+		return sequence(list)
+	}
+	var options []string
+	for i := 0; i+1 < len(subcommands); i += 2 {
+		_, name, _ := strings.Cut(subcommands[i].(string), "|")
+		options = append(options, strings.TrimSpace(strings.ToUpper(name)+" "+arguments(subcommands[i+1])))
+	}
+	slices.Sort(options)
+	return "(" + strings.Join(options, "|") + ")"
 }
 
 func pairs(v any) map[string]any {

@@ -150,7 +150,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		if !ok {
 			continue
 		}
-		p := printBegin.word(key).flag(t.settled).flag(t.proven).number(len(t.pending)).number(t.epoch).number(t.size)
+		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
 		for _, at := range t.pending {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}

@@ -59,6 +59,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		}()
 	}
 	r.bitOffset(e, cmd.name, args)
+	if cmd.family == "stream" {
+		r.stream(s, e, cmd.name, args, keys, protected)
+	}
 	proof := r.proves(s, cmd, args, keys)
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, cmd.name, args, timed)

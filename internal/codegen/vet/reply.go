@@ -61,6 +61,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		seconds.unit = timeSeconds
 		return r.newObject(s, e, &object{items: []value{seconds, digits}})
 	}
+	if c.family == "stream" {
+		return r.streamReply(s, e, c.name, args)
+	}
 	switch c.name {
 	case "SET":
 		v := status()
@@ -125,8 +128,10 @@ func hasWord(args []value, words ...string) bool {
 	return wordAt(args, words...) >= 0
 }
 
-func wordAt(args []value, words ...string) int {
-	for i := 1; i < len(args); i++ {
+func wordAt(args []value, words ...string) int { return wordFrom(1, args, words...) }
+
+func wordFrom(first int, args []value, words ...string) int {
+	for i := first; i < len(args); i++ {
 		if args[i].literal == nil || !args[i].only(isStr) {
 			continue
 		}

@@ -29,6 +29,7 @@ const (
 	RuleBadTTL             = "bad-ttl"
 	RuleSharedTTL          = "shared-ttl"
 	RuleKeyLoop            = "key-loop"
+	RuleStreamGroup        = "stream-group"
 	RuleClock              = "clock"
 	RuleClockTwice         = "clock-twice"
 	RuleLoadCall           = "load-call"
@@ -75,7 +76,7 @@ const (
 )
 
 // Rules lists every rule of this package, in the order of docs/vet.md.
-var Rules = slices.Concat(keyRules, loadRules, valueRules, numberRules, shapeRules)
+var Rules = slices.Concat(keyRules, streamRules, loadRules, valueRules, numberRules, shapeRules)
 
 // ruleIDs returns the rules that a comment can silence: all but the one about such comments.
 func ruleIDs() []string {

@@ -129,7 +129,7 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleNumberRange,
-		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, and that a count in the reply is not below 0.",
+		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, and that offsets and bits are within their limits.",
 		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; clients reject a count below 0.",
 		Bad:    hit("redis.call('SET', counter, window_us * 1000000, 'PX', math.ceil(window_us / 1000))", "return 1"),
 		Good:   hit("redis.call('SET', counter, math.min(window_us * 1000000, 9007199254740992), 'PX', math.ceil(window_us / 1000))", "return 1"),

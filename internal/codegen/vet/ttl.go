@@ -24,6 +24,14 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			effect = growsKey
 		}
 		existing = hasWord(args, "XX")
+	case "XADD":
+		if hasWord(args, "NOMKSTREAM") {
+			effect = keepsTTL
+		}
+	case "XGROUP":
+		if hasWord(args, "MKSTREAM") {
+			effect = growsKey
+		}
 	case "BITFIELD":
 		if !hasWord(args, "SET", "INCRBY") {
 			effect = keepsTTL
@@ -135,6 +143,13 @@ func written(cmd *command, keys []int) []int {
 
 func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
 	now := s.ttl[key]
+	if now.group && effect != deletes && effect != empties {
+		defer func() {
+			t := s.ttl[key]
+			t.group = true
+			s.own(ttls).ttl[key] = t
+		}()
+	}
 	switch effect {
 	case setsTTL:
 		if onlyExisting && !now.settled && !now.proven && len(now.pending) == 0 {

@@ -23,6 +23,27 @@ func wholeContent(name string, args []value) string {
 		return all
 	case "LCS":
 		return "LCS compares every byte of one key with every byte of the other"
+	case "XREAD", "XREADGROUP", "XINFO":
+		i := wordFrom(0, args, "COUNT")
+		switch {
+		case i >= 0 && literal(at(i+1)) == "0":
+			return name + " with COUNT 0 reads as much as its key holds"
+		case i >= 0:
+			return counted(name, at(i+1))
+		case name != "XINFO":
+			return name + " without COUNT reads as much as its key holds"
+		}
+	case "XPENDING", "XAUTOCLAIM":
+		count := at(4)
+		if i := wordAt(args, "COUNT"); name == "XAUTOCLAIM" && i >= 0 {
+			count = at(i + 1)
+		} else if name == "XAUTOCLAIM" {
+			return ""
+		}
+		if strings.EqualFold(literal(at(2)), "IDLE") {
+			count = at(6)
+		}
+		return counted(name, count)
 	case "SINTERCARD", "ZINTERCARD":
 		if i := wordAt(args, "LIMIT"); i < 0 || literal(at(i+1)) == "0" {
 			return name + " without LIMIT visits the whole content of its keys"
