@@ -94,6 +94,9 @@ func (r *run) evalMany(s *state, e ast.Expr) []outcome {
 	if dots, ok := e.(*ast.Comma3Expr); ok && !dots.AdjustRet {
 		return []outcome{{s, slices.Clone(r.top().extra)}}
 	}
+	if isPlain(e) {
+		return []outcome{{s, []value{r.plain(s, e)}}}
+	}
 	var out []outcome
 	for _, got := range r.eval(s, e) {
 		out = append(out, outcome{got.s, []value{got.v}})

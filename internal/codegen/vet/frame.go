@@ -42,6 +42,14 @@ func newView(s *state) *view {
 
 // see adds a value to the view, and to a hash of all properties that rules read.
 func (w *view) see(h print, v value) print {
+	var t sight
+	h = t.see(h, &v)
+	w.behind(&t)
+	return h
+}
+
+// see adds a value to the sight, and to a hash of all properties that rules read.
+func (t *sight) see(h print, v *value) print {
 	flags := int(v.taint)
 	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.left, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
 		flags <<= 1
@@ -49,11 +57,9 @@ func (w *view) see(h print, v value) print {
 			flags++
 		}
 	}
-	for _, key := range v.keys {
-		w.keys[key] = true
-	}
+	t.keys = append(t.keys, v.keys...)
 	if v.proof != nil {
-		w.keys[v.proof.key] = true
+		t.keys = append(t.keys, v.proof.key)
 	}
 	h = h.number(int(v.kinds)).number(flags<<4 | int(v.unit))
 	if v.literal != nil {
@@ -64,7 +70,7 @@ func (w *view) see(h print, v value) print {
 		h = h.word(c.builtin)
 		if c.fn != nil {
 			h = h.number(c.fn.file.id).number(c.fn.id)
-			w.function(c.fn)
+			t.functions = append(t.functions, c.fn)
 		}
 	}
 	if v.in.known {
@@ -73,8 +79,8 @@ func (w *view) see(h print, v value) print {
 	h = v.proof.print(h).number(len(v.objects))
 	for _, id := range v.objects {
 		h = h.number(id)
-		w.table(id)
 	}
+	t.tables = append(t.tables, v.objects...)
 	return h
 }
 
@@ -101,6 +107,15 @@ func (w *view) shares(text string) bool {
 	return false
 }
 
+// A sight is what a view sees in one table: its hash, and what is to be seen behind it. A table does not change once it has been seen,
+// because state.object copies it.
+type sight struct {
+	sum       print
+	tables    []int
+	keys      []string
+	functions []*function
+}
+
 // table adds a table to the view, once.
 func (w *view) table(id int) {
 	o := w.state.get(id)
@@ -111,18 +126,41 @@ func (w *view) table(id int) {
 	if w.state.base[id] == o {
 		return // as the library was loaded
 	}
+	if o.sight == nil {
+		o.sight = sightOf(id, o)
+	}
+	w.sum += o.sight.sum
+	w.behind(o.sight)
+}
+
+// behind adds what a sight leads to.
+func (w *view) behind(t *sight) {
+	for _, key := range t.keys {
+		w.keys[key] = true
+	}
+	for _, fn := range t.functions {
+		w.function(fn)
+	}
+	for _, id := range t.tables {
+		w.table(id)
+	}
+}
+
+func sightOf(id int, o *object) *sight {
+	t := &sight{}
 	h := printBegin
 	for _, f := range o.fields {
-		h = w.see(h.word(f.name), *f.v)
+		h = t.see(h.word(f.name), f.v)
 	}
 	h = h.number(id).number(len(o.fields)).number(len(o.items))
-	for _, item := range o.items {
-		h = w.see(h, item)
+	for i := range o.items {
+		h = t.see(h, &o.items[i])
 	}
 	if o.elem != nil {
-		h = w.see(h.number(1), *o.elem)
+		h = t.see(h.number(1), o.elem)
 	}
-	w.sum += h.word(o.top).number(o.atLeast).flag(o.open).flag(o.holed).number(o.filled)
+	t.sum = h.word(o.top).number(o.atLeast).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled)
+	return t
 }
 
 // viewOf returns the view of fn for a call with args, and its hash.

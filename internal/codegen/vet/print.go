@@ -82,7 +82,7 @@ func (s *state) printValue(p print, v value, depth int) print {
 	var shapes []print // of its tables, without duplicates
 	for _, id := range v.objects {
 		if o := s.get(id); o != nil {
-			if shape := s.printObject(o, depth-1); !slices.Contains(shapes, shape) {
+			if shape := s.shapeOf(o, depth-1); !slices.Contains(shapes, shape) {
 				shapes = append(shapes, shape)
 			}
 		}
@@ -92,6 +92,17 @@ func (s *state) printValue(p print, v value, depth int) print {
 		sum += shape
 	}
 	return p.number(int(sum))
+}
+
+// shapeOf returns printObject's result, which at depth 0 does not change.
+func (s *state) shapeOf(o *object, depth int) print {
+	if depth > 0 {
+		return s.printObject(o, depth)
+	}
+	if o.shape == 0 {
+		o.shape = s.printObject(o, 0)
+	}
+	return o.shape
 }
 
 func (s *state) printObject(o *object, depth int) print {

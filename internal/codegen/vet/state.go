@@ -18,6 +18,8 @@ type object struct {
 	holed   bool    // an element before its last may be nil
 	scores  bool    // a reply of which every second element is a score
 	filled  int     // elements that literal places have set; -1 is unknown
+	sight   *sight  // what a view of it sees; nil until one does
+	shape   print   // its print at depth 0; 0 until it is known
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -108,6 +110,7 @@ func (s *state) object(id int) *object {
 		return &object{open: true}
 	}
 	o := *old
+	o.sight, o.shape = nil, 0
 	s.own(heap).heap[id] = &o
 	return &o
 }

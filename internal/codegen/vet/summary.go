@@ -137,6 +137,7 @@ func (m mover) state(s *state) *state {
 
 func (m mover) object(o *object) *object {
 	out := *o
+	out.sight, out.shape = nil, 0
 	out.fields = slices.Clone(o.fields)
 	for i, f := range out.fields {
 		moved := m.value(*f.v)

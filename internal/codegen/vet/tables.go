@@ -159,16 +159,23 @@ func (r *run) elements(s *state, table value) value {
 }
 
 func (r *run) table(s *state, e *ast.TableExpr) []result {
-	states := []outcome{{s: s}}
+	states := []outcome{{s: s, vals: make([]value, 0, len(e.Fields))}}
 	for _, f := range e.Fields {
+		if isPlain(f.Value) {
+			for i := range states {
+				states[i].vals = append(states[i].vals, r.plain(states[i].s, f.Value))
+			}
+			continue
+		}
 		var next []outcome
 		for _, o := range states {
 			if dots, ok := f.Value.(*ast.Comma3Expr); ok && f.Key == nil && f == e.Fields[len(e.Fields)-1] && !dots.AdjustRet {
 				next = append(next, outcome{o.s, append(o.vals[:len(o.vals):len(o.vals)], r.top().extra...)})
 				continue
 			}
-			for _, got := range r.eval(o.s, f.Value) {
-				next = append(next, outcome{got.s, append(o.vals[:len(o.vals):len(o.vals)], got.v)})
+			got := r.eval(o.s, f.Value)
+			for j, g := range got {
+				next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(e.Fields)), g.v)})
 			}
 		}
 		states = fewer(next)

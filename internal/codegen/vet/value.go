@@ -164,14 +164,15 @@ func join(a, b value) value {
 
 // joined returns a value that may be a or b, and a itself where that says all.
 func joined(a, b *value) *value {
-	if a == b {
+	if a == b || a.equals(b) {
 		return a
 	}
 	both := join(*a, *b)
 	if both.equals(a) {
 		return a
 	}
-	return &both
+	out := both // only this copy is on the heap
+	return &out
 }
 
 func (v *value) equals(o *value) bool {
