@@ -42,24 +42,31 @@ func newView(s *state) *view {
 
 // see adds a value to the view, and to a hash of all properties that rules read.
 func (w *view) see(h print, v value) print {
-	var t sight
-	h = t.see(h, &v)
-	w.behind(&t)
-	return h
+	for _, key := range v.keys {
+		w.keys[key] = true
+	}
+	if v.proof != nil {
+		w.keys[v.proof.key] = true
+	}
+	for _, c := range v.fns {
+		if c.fn != nil {
+			w.function(c.fn)
+		}
+	}
+	for _, id := range v.objects {
+		w.table(id)
+	}
+	return v.print(h)
 }
 
-// see adds a value to the sight, and to a hash of all properties that rules read.
-func (t *sight) see(h print, v *value) print {
+// print adds all properties of a value that rules read to a hash.
+func (v *value) print(h print) print {
 	flags := int(v.taint)
 	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.left, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++
 		}
-	}
-	t.keys = append(t.keys, v.keys...)
-	if v.proof != nil {
-		t.keys = append(t.keys, v.proof.key)
 	}
 	h = h.number(int(v.kinds)).number(flags<<4 | int(v.unit))
 	if v.literal != nil {
@@ -70,7 +77,6 @@ func (t *sight) see(h print, v *value) print {
 		h = h.word(c.builtin)
 		if c.fn != nil {
 			h = h.number(c.fn.file.id).number(c.fn.id)
-			t.functions = append(t.functions, c.fn)
 		}
 	}
 	if v.in.known {
@@ -80,7 +86,6 @@ func (t *sight) see(h print, v *value) print {
 	for _, id := range v.objects {
 		h = h.number(id)
 	}
-	t.tables = append(t.tables, v.objects...)
 	return h
 }
 
@@ -146,18 +151,33 @@ func (w *view) behind(t *sight) {
 	}
 }
 
+// add adds what a value leads to, and the value to a hash.
+func (t *sight) add(h print, v *value) print {
+	t.keys = append(t.keys, v.keys...)
+	if v.proof != nil {
+		t.keys = append(t.keys, v.proof.key)
+	}
+	for _, c := range v.fns {
+		if c.fn != nil {
+			t.functions = append(t.functions, c.fn)
+		}
+	}
+	t.tables = append(t.tables, v.objects...)
+	return v.print(h)
+}
+
 func sightOf(id int, o *object) *sight {
 	t := &sight{}
 	h := printBegin
 	for _, f := range o.fields {
-		h = t.see(h.word(f.name), f.v)
+		h = t.add(h.word(f.name), f.v)
 	}
 	h = h.number(id).number(len(o.fields)).number(len(o.items))
 	for i := range o.items {
-		h = t.see(h, &o.items[i])
+		h = t.add(h, &o.items[i])
 	}
 	if o.elem != nil {
-		h = t.see(h.number(1), o.elem)
+		h = t.add(h.number(1), o.elem)
 	}
 	t.sum = h.word(o.top).number(o.atLeast).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled)
 	return t

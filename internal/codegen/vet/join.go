@@ -41,7 +41,7 @@ func few(outcomes []outcome, limit int) []outcome {
 		for i := 0; i < len(outcomes); i += 2 {
 			both := outcomes[i]
 			if i+1 < len(outcomes) {
-				both = either(both, outcomes[i+1])
+				both = either(both, outcomes[i+1], false)
 			}
 			half = append(half, both)
 		}
@@ -52,12 +52,14 @@ func few(outcomes []outcome, limit int) []outcome {
 
 // alike joins outcomes with the same print.
 func alike(outcomes []outcome, of func(outcome) print) []outcome {
-	seen := map[print]int{}
-	var out []outcome
+	seen := make(map[print]int, len(outcomes))
+	out := make([]outcome, 0, len(outcomes))
+	joined := map[int]bool{}
 	for _, o := range outcomes {
 		key := of(o)
 		if i, ok := seen[key]; ok {
-			out[i] = either(out[i], o)
+			out[i] = either(out[i], o, joined[i])
+			joined[i] = true
 			continue
 		}
 		seen[key] = len(out)
@@ -66,9 +68,9 @@ func alike(outcomes []outcome, of func(outcome) print) []outcome {
 	return out
 }
 
-// either joins two outcomes.
-func either(a, b outcome) outcome {
-	both := outcome{s: merge(a.s, b.s)}
+// either joins two outcomes. It may change the path of the first if nothing else holds that.
+func either(a, b outcome, reuse bool) outcome {
+	both := outcome{s: merge(a.s, b.s, reuse), vals: make([]value, 0, max(len(a.vals), len(b.vals)))}
 	for i := range max(len(a.vals), len(b.vals)) {
 		both.vals = append(both.vals, join(valueAt(a.vals, i), valueAt(b.vals, i)))
 	}

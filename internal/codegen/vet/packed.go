@@ -44,7 +44,7 @@ func (r *run) prepared(s *state, g spec.Field, row, above value) *state {
 		if out == nil {
 			out = o.s
 		} else {
-			out = merge(out, o.s)
+			out = merge(out, o.s, false)
 		}
 	}
 	if out == nil {

@@ -166,9 +166,12 @@ func (s *state) leave(fn *function) {
 	}
 }
 
-// merge joins two states.
-func merge(a, b *state) *state {
-	out := a.clone()
+// merge joins two states, into the first if it may be changed.
+func merge(a, b *state, reuse bool) *state {
+	out := a
+	if !reuse {
+		out = a.clone()
+	}
 	if !shared(a.env, b.env) {
 		for v, av := range a.env {
 			bv, ok := b.env[v]
