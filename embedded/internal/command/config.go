@@ -43,7 +43,14 @@ var settings = map[string]setting{
 }
 
 // aliases are second names of settings.
-var aliases = map[string]string{"lua-time-limit": "busy-reply-threshold"}
+var aliases = map[string]string{
+	"lua-time-limit":           "busy-reply-threshold",
+	"hash-max-ziplist-entries": "hash-max-listpack-entries",
+	"hash-max-ziplist-value":   "hash-max-listpack-value",
+	"list-max-ziplist-size":    "list-max-listpack-size",
+	"zset-max-ziplist-entries": "zset-max-listpack-entries",
+	"zset-max-ziplist-value":   "zset-max-listpack-value",
+}
 
 // configure gives the settings their values of delivery.
 func (s *State) configure() {

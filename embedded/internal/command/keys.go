@@ -150,38 +150,10 @@ func objectNumber(c *Call) reply.Value {
 	return zero
 }
 
-// encoding names what Redis 7.2 would use, with its settings of delivery.
 func encoding(c *Call) reply.Value {
 	e := c.DB.Get(c.Args[2], c.Now)
 	if e == nil {
 		return null
 	}
-	compact := func(is bool, otherwise string) reply.Value {
-		if is {
-			return bulk("listpack")
-		}
-		return bulk(otherwise)
-	}
-	switch e.Kind {
-	case store.List:
-		return compact(e.List.Compact(), "quicklist")
-	case store.Hash:
-		return compact(e.Hash.Compact(), "hashtable")
-	case store.ZSet:
-		return compact(e.ZSet.Compact(), "skiplist")
-	case store.StreamKind:
-		return bulk("stream")
-	case store.Set:
-		if e.Set.Ints() {
-			return bulk("intset")
-		}
-		return compact(e.Set.Compact(), "hashtable")
-	}
-	if _, whole := parseInt(e.Str); whole {
-		return bulk("int")
-	}
-	if len(e.Str) <= 44 {
-		return bulk("embstr")
-	}
-	return bulk("raw")
+	return bulk(e.Encoding())
 }

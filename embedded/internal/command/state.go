@@ -40,6 +40,7 @@ type State struct {
 	busyAfter time.Duration
 	now       func() time.Time
 	config    map[string]string
+	encodings store.Limits
 	maxMemory int64
 	evicts    bool // maxmemory-policy is allkeys-lru
 	sessions  map[int64]*Session
@@ -64,6 +65,9 @@ func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)
 	s := &State{runID: hex.EncodeToString(id), now: now, sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+	for i := range s.DBs {
+		s.DBs[i].Limits = &s.encodings
+	}
 	s.configure()
 	return s
 }

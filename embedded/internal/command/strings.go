@@ -171,15 +171,15 @@ func appendTo(c *Call) reply.Value {
 	if !fits {
 		return errWrongType
 	}
-	text, expire := "", store.Never
-	if e != nil {
-		text, expire = e.Str, e.Expire
+	if e == nil {
+		c.DB.SetString(c.Args[1], c.Args[2], store.Never)
+		return number(len(c.Args[2]))
 	}
-	if len(text)+len(c.Args[2]) > maxString {
+	if len(e.Str)+len(c.Args[2]) > maxString {
 		return errTooLong
 	}
-	text += c.Args[2]
-	c.DB.SetString(c.Args[1], text, expire)
+	text := e.Str + c.Args[2]
+	c.DB.SetRaw(c.Args[1], text, e.Expire)
 	return number(len(text))
 }
 
@@ -245,7 +245,7 @@ func setrange(c *Call) reply.Value {
 		return errTooLong
 	}
 	text = overwrite(text, int(at), value)
-	c.DB.SetString(c.Args[1], text, expire)
+	c.DB.SetRaw(c.Args[1], text, expire)
 	return number(len(text))
 }
 

@@ -126,6 +126,3 @@ func (q *Deque) reset(all []string) {
 		q.PushBack(s)
 	}
 }
-
-// Compact reports whether Redis would keep the list as a listpack (from 7.2 on), which holds 8 KiB.
-func (q *Deque) Compact() bool { return q.bytes+int64(2*q.n) <= 8<<10 }

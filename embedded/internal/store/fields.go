@@ -6,7 +6,9 @@ import "math/rand/v2"
 type Fields struct {
 	t     table[string]
 	bytes int64
-	long  bool
+
+	longest int64 // field or value set since outgrow
+	large   bool  // see outgrow
 }
 
 // Len is the number of fields.
@@ -28,7 +30,7 @@ func (f *Fields) Set(field, value string) bool {
 	}
 	f.bytes += int64(len(value) - len(c.val))
 	c.val = value
-	f.long = f.long || len(field) > compactLen || len(value) > compactLen
+	f.longest = max(f.longest, int64(len(field)), int64(len(value)))
 	return created
 }
 
@@ -62,9 +64,3 @@ func (f *Fields) At(i int) (field, value string) {
 
 // Random returns any field of a hash that is not empty.
 func (f *Fields) Random() (field, value string) { return f.At(rand.IntN(f.t.len())) }
-
-// Compact reports whether Redis would keep the hash as a listpack, with its settings of delivery.
-func (f *Fields) Compact() bool { return !f.long && f.t.len() <= 512 }
-
-// Elements longer than this make Redis leave its compact encodings.
-const compactLen = 64

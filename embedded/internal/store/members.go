@@ -12,7 +12,7 @@ type Members struct {
 	t     table[struct{}]
 	bytes int64
 	words bool // a member that is not an integer was added
-	long  bool
+	large bool // see outgrow
 }
 
 // Len is the number of members.
@@ -26,7 +26,6 @@ func (m *Members) Add(member string) bool {
 	_, created := m.t.put(member)
 	if created {
 		m.bytes += int64(len(member))
-		m.long = m.long || len(member) > compactLen
 		if _, ok := integer(member); !ok {
 			m.words = true
 		}
@@ -78,10 +77,7 @@ func (m *Members) At(i int) string { return m.t.order[i].key }
 func (m *Members) Random() string { return m.At(rand.IntN(m.t.len())) }
 
 // Ints reports whether Redis would keep the set as an intset.
-func (m *Members) Ints() bool { return !m.words && m.t.len() <= 512 }
-
-// Compact reports whether Redis would keep the set as a listpack (from 7.2 on).
-func (m *Members) Compact() bool { return !m.long && m.t.len() <= 128 }
+func (m *Members) Ints() bool { return !m.words && !m.large }
 
 func integer(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)

@@ -34,7 +34,9 @@ type Sorted struct {
 	tail   *Node
 	height int
 	bytes  int64
-	long   bool
+
+	longest int64 // member added since outgrow
+	large   bool  // see outgrow
 }
 
 // NewSorted returns an empty sorted set.
@@ -59,7 +61,7 @@ func (z *Sorted) Set(member string, score float64) {
 	switch {
 	case created:
 		z.bytes += int64(len(member))
-		z.long = z.long || len(member) > compactLen
+		z.longest = max(z.longest, int64(len(member)))
 	case c.val.Score == score:
 		return
 	default:
@@ -144,6 +146,3 @@ func (z *Sorted) unlink(n *Node) {
 		z.height--
 	}
 }
-
-// Compact reports whether Redis would keep the sorted set as a listpack.
-func (z *Sorted) Compact() bool { return !z.long && z.nodes.len() <= 128 }
