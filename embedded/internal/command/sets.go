@@ -125,8 +125,9 @@ func smove(c *Call) reply.Value {
 	if to == nil {
 		to = c.DB.Create(c.Args[2], store.Set)
 	}
-	to.Set.Add(c.Args[3])
-	c.DB.Changed(c.Args[2], to)
+	if to.Set.Add(c.Args[3]) {
+		c.DB.Changed(c.Args[2], to)
+	}
 	c.DB.Written(c.Args[1], from)
 	return one
 }
