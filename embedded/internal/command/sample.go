@@ -15,6 +15,15 @@ type source struct {
 	at   func(i int) (name, value string)
 }
 
+// A negative count asks for a reply of any size. Redis begins to send it and ends the connection above client-output-buffer-limit; here
+// it is an error above maxSample, in which each element counts for its bytes and sampleOverhead.
+const (
+	maxSample      = 256 << 20
+	sampleOverhead = 64
+)
+
+var errSampleTooLong = failure("ERR value is out of range, the reply would exceed 256 MiB")
+
 // sample is HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one element, up to count different ones, or with a negative count that many with repeats.
 // withValues is the word that asks for values too, if there is one.
 func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) source) reply.Value {
@@ -28,7 +37,9 @@ func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) 
 		return errNotInt
 	case len(c.Args) > 4 || len(c.Args) == 4 && !values:
 		return errSyntax
-	case count < -math.MaxInt64/2 || values && count > math.MaxInt64/2:
+	case count == math.MinInt64:
+		return failure("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
+	case values && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
 		return failure("ERR value is out of range")
 	}
 	e, fits := c.find(c.Args[1], kind)
@@ -54,8 +65,16 @@ func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) 
 	}
 	switch {
 	case count < 0:
+		if count < -maxSample/sampleOverhead {
+			return errSampleTooLong
+		}
+		size := -count * sampleOverhead
 		for range -count {
-			add(s.any())
+			name, value := s.any()
+			if size += int64(len(name) + len(value)); size > maxSample {
+				return errSampleTooLong
+			}
+			add(name, value)
 		}
 	case count >= int64(s.size):
 		for i := range s.size {
