@@ -30,7 +30,7 @@
 //
 //   - RESP2 only: HELLO 3 gets NOPROTO, after which clients continue in RESP2.
 //   - Strings, lists, hashes, sets, sorted sets and streams. No HyperLogLogs, geo, bit fields, Pub/Sub or modules.
-//   - Only XREAD and XREADGROUP wait for keys. Their timeouts follow the server's clock.
+//   - Timeouts of commands that wait for keys follow the server's clock.
 //   - No replication, persistence, cluster or ACLs.
 //   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a
 //     command. Used memory is an estimate of the heap.

@@ -97,7 +97,6 @@ var knownDifferences = []difference{
 		steps: []string{
 			`> FCALL r 1 k PUBLISH c m`,
 			`> DUMP nope`,
-			`> LCS s b`,
 		},
 	},
 	{
@@ -187,13 +186,6 @@ var knownDifferences = []difference{
 		steps: []string{
 			`@ return redis.call('BLPOP', keys[1], '0')`,
 			`@ return redis.call('WAIT', '0', '0')`,
-		},
-	},
-	{
-		servers: "Redis 7.0.*",
-		reason:  "BLPOP is one of the commands that the embedded engine does not have.",
-		steps: []string{
-			`@ return redis.call('BLPOP', keys[1], '0')`,
 		},
 	},
 }

@@ -23,6 +23,7 @@ var connectionCommands = []Command{
 	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
 	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return bulk(c.Session.describe()) }},
+	{Name: "client|unblock", Arity: -3, Flags: NoScript | Admin, Run: clientUnblock},
 	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: func(*Call) reply.Value { return okay }},
 	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: func(*Call) reply.Value { return okay }},
 }
@@ -43,7 +44,7 @@ func selectDB(c *Call) reply.Value {
 	case !valid:
 		return errNotInt
 	case n < 0 || n >= Databases:
-		return failure("ERR DB index is out of range")
+		return errDBIndex
 	}
 	c.Session.DB = int(n)
 	return okay

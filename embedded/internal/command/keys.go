@@ -99,7 +99,7 @@ func copyKey(c *Call) reply.Value {
 			case !valid:
 				return errNotInt
 			case n < 0 || n >= Databases:
-				return failure("ERR DB index is out of range")
+				return errDBIndex
 			}
 			target = &c.State.DBs[n]
 			i++

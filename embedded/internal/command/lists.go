@@ -275,16 +275,23 @@ func linsert(c *Call) reply.Value {
 func rpoplpush(c *Call) reply.Value { return c.move(false, true) }
 
 func lmove(c *Call) reply.Value {
+	fromHead, toHead, valid := ends(c.Args[3:])
+	if !valid {
+		return errSyntax
+	}
+	return c.move(fromHead, toHead)
+}
+
+// ends reads the two words LEFT or RIGHT of LMOVE.
+func ends(words []string) (fromHead, toHead, valid bool) {
 	var heads [2]bool
-	for i, word := range c.Args[3:] {
-		switch {
-		case is(word, "left"):
-			heads[i] = true
-		case !is(word, "right"):
-			return errSyntax
+	for i, word := range words {
+		heads[i] = is(word, "left")
+		if !heads[i] && !is(word, "right") {
+			return false, false, false
 		}
 	}
-	return c.move(heads[0], heads[1])
+	return heads[0], heads[1], true
 }
 
 func (c *Call) move(fromHead, toHead bool) reply.Value {

@@ -100,6 +100,8 @@ func init() {
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
 		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands,
+
+		blockingPopCommands, databaseCommands, sortCommands, lcsCommands, memoryCommands,
 	} {
 		for i := range family {
 			c := &family[i]

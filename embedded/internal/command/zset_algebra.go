@@ -239,9 +239,9 @@ func cardLimit(words []string) (limit int64, problem reply.Value) {
 }
 
 // numberedKeys reads the number of keys, and the keys behind it. tooMany is the reply where there are fewer.
-func (c *Call) numberedKeys(tooMany reply.Value) (keys, rest []string, problem reply.Value) {
-	n, valid := parseInt(c.Args[1])
-	behind := c.Args[2:]
+func numberedKeys(words []string, tooMany reply.Value) (keys, rest []string, problem reply.Value) {
+	n, valid := parseInt(words[0])
+	behind := words[1:]
 	switch {
 	case !valid || n < 1:
 		return nil, nil, failure("ERR numkeys should be greater than 0")
@@ -272,7 +272,7 @@ func zintercard(c *Call) reply.Value {
 }
 
 func sintercard(c *Call) reply.Value {
-	keys, words, problem := c.numberedKeys(failure("ERR Number of keys can't be greater than number of args"))
+	keys, words, problem := numberedKeys(c.Args[1:], failure("ERR Number of keys can't be greater than number of args"))
 	if problem.Kind == reply.Error {
 		return problem
 	}
