@@ -18,7 +18,7 @@ var keyCommands = []Command{
 	{Name: "renamenx", Arity: 3, Flags: Write | Fast, First: 1, Last: 2, Step: 1, Run: rename},
 	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 2, Step: 1, Run: copyKey},
 	{Name: "randomkey", Arity: 1, Flags: ReadOnly, Run: randomKey},
-	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Run: func(c *Call) reply.Value { return number(c.DB.Len()) }},
+	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Run: dbsize},
 	{Name: "flushdb", Arity: -1, Flags: Write, Run: flush},
 	{Name: "flushall", Arity: -1, Flags: Write, Run: flush},
 	{Name: "object", Arity: -2, Run: nil},
@@ -123,6 +123,14 @@ func randomKey(c *Call) reply.Value {
 		return bulk(key)
 	}
 	return null
+}
+
+// dbsize first removes some of the keys whose time has come, as Redis would have done meanwhile.
+func dbsize(c *Call) reply.Value {
+	if !c.State.lazyOnly {
+		c.DB.Sweep(sweepKeys, c.Now)
+	}
+	return number(c.DB.Len())
 }
 
 // flush is FLUSHDB and FLUSHALL. Libraries of functions stay.

@@ -69,7 +69,7 @@ func (h *script) Call(args []string) reply.Value {
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.
 var neverInScripts = []string{
-	"acl", "bgrewriteaof", "bgsave", "cluster", "debug", "failover", "latency",
+	"acl", "bgrewriteaof", "bgsave", "cluster", "failover", "latency",
 	"migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "shutdown",
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }

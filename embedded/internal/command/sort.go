@@ -89,7 +89,7 @@ func (c *Call) sort(mayStore bool) reply.Value {
 	if o.unsorted && e != nil && e.Kind == store.Set && (o.stores || c.Scripted) {
 		o.unsorted, o.alpha, o.by = false, true, "" // the same order each time
 	}
-	all := elements(e)
+	all := sortable(e)
 	switch {
 	case !o.unsorted:
 		sorted, valid := c.arrange(all, o)
@@ -119,7 +119,7 @@ func (c *Call) sort(mayStore bool) reply.Value {
 	return array(values)
 }
 
-func elements(e *store.Entry) (all []string) {
+func sortable(e *store.Entry) (all []string) {
 	switch {
 	case e == nil:
 	case e.Kind == store.List:

@@ -42,6 +42,7 @@ type State struct {
 	config    map[string]string
 	encodings store.Limits
 	maxMemory int64
+	lazyOnly  bool // DEBUG SET-ACTIVE-EXPIRE 0: keys expire only when they are used
 	evicts    bool // maxmemory-policy is allkeys-lru
 	sessions  map[int64]*Session
 	nextID    int64
@@ -167,7 +168,7 @@ const (
 )
 
 func (s *State) sweep(db int) {
-	if s.processed%sweepEvery == 0 {
+	if s.processed%sweepEvery == 0 && !s.lazyOnly {
 		s.DBs[db].Sweep(sweepKeys, s.call.Now)
 	}
 }

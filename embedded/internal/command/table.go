@@ -99,8 +99,7 @@ func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands,
-
+		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands, debugCommands,
 		blockingPopCommands, databaseCommands, sortCommands, lcsCommands, memoryCommands,
 	} {
 		for i := range family {
