@@ -92,3 +92,49 @@ func TestXRead_endsWithItsConnection(t *testing.T) {
 		t.Error("no error after the client was closed")
 	}
 }
+
+func TestXReadGroup_endsOnceItsGroupIsGone(t *testing.T) {
+	const deleted = "UNBLOCKED the stream key no longer exists"
+	for name, step := range map[string]struct {
+		commands [][]any
+		want     string
+	}{
+		"deleted":   {[][]any{{"del", "jobs"}}, deleted},
+		"replaced":  {[][]any{{"set", "jobs", "x"}}, deleted},
+		"flushed":   {[][]any{{"flushall"}}, deleted},
+		"swapped":   {[][]any{{"swapdb", 0, 7}}, deleted},
+		"destroyed": {[][]any{{"xgroup", "destroy", "jobs", "workers"}}, "NOGROUP the consumer group this client was blocked on no longer exists"},
+		"renamed over": {
+			[][]any{{"xadd", "other", "*", "n", "1"}, {"rename", "other", "jobs"}},
+			"NOGROUP the consumer group this client was blocked on no longer exists",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := blockingServer(t, embedded.Options{})
+			if err := c.XGroupCreateMkStream(t.Context(), "jobs", "workers", "$").Err(); err != nil {
+				t.Fatal(err)
+			}
+			done := waiting(t, s, 1, "xreadgroup", "group", "workers", "w1", "block", 0, "streams", "jobs", ">")
+			for _, args := range step.commands {
+				if err := c.Do(t.Context(), args...).Err(); err != nil {
+					t.Fatalf("%v: %v", args, err)
+				}
+			}
+			if got := <-done; got != "<nil> "+step.want {
+				t.Errorf("got %s, want %s", got, step.want)
+			}
+		})
+	}
+}
+
+func TestXRead_waitsOnAfterItsStreamIsDeleted(t *testing.T) {
+	s, c := blockingServer(t, embedded.Options{})
+	c.XAdd(t.Context(), &redis.XAddArgs{Stream: "jobs", ID: "1-1", Values: []string{"n", "1"}})
+	done := waiting(t, s, 1, "xread", "block", 0, "streams", "jobs", "$")
+	c.Del(t.Context(), "jobs")
+	waitBlocked(t, c, "1")
+	c.XAdd(t.Context(), &redis.XAddArgs{Stream: "jobs", ID: "2-1", Values: []string{"n", "2"}})
+	if got := <-done; got != "[[jobs [[2-1 [n 2]]]]] <nil>" {
+		t.Errorf("got %s", got)
+	}
+}

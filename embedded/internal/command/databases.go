@@ -46,6 +46,6 @@ func swapDB(c *Call) reply.Value {
 			return errDBIndex
 		}
 	}
-	c.State.DBs[dbs[0]].Swap(&c.State.DBs[dbs[1]])
+	c.State.DBs[dbs[0]].Swap(&c.State.DBs[dbs[1]], c.Now)
 	return okay
 }

@@ -130,15 +130,30 @@ func xread(c *Call) reply.Value {
 	}
 	return c.block(blocking{
 		keys: o.keys, timeout: o.timeout, expired: nilArray,
-		try: func(c *Call, _ []string) (reply.Value, bool) {
-			if o.grouped { // the group may have been removed meanwhile
-				if _, problem := o.resolve(c); problem.Kind == reply.Error {
-					return problem, true
-				}
+		try: func(c *Call, keys []string) (reply.Value, bool) {
+			if problem := o.gone(c, keys); problem.Kind == reply.Error {
+				return problem, true
 			}
 			return o.read(c, ids)
 		},
 	})
+}
+
+// gone is an error if one of these keys no longer holds the group that the command waits for.
+func (o *readOptions) gone(c *Call, keys []string) reply.Value {
+	if !o.grouped {
+		return okay
+	}
+	for _, key := range keys {
+		e, fits := c.find(key, store.StreamKind)
+		switch {
+		case e == nil || !fits:
+			return failure("UNBLOCKED the stream key no longer exists")
+		case e.Stream.Group(o.group) == nil:
+			return failure("NOGROUP the consumer group this client was blocked on no longer exists")
+		}
+	}
+	return okay
 }
 
 // read returns the entries of all streams that have some.

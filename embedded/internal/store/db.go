@@ -151,6 +151,9 @@ func (d *DB) Delete(key string) bool {
 	if d.watchers != nil {
 		d.touch(key)
 	}
+	if d.awaited != nil {
+		d.signal(key)
+	}
 	return true
 }
 
@@ -161,6 +164,7 @@ func (d *DB) Flush() {
 			d.touch(key)
 		}
 	}
+	d.signalAll(d)
 	d.keys = table[Entry]{}
 	d.volatile, d.hand, d.used = 0, 0, 0
 	d.oldest, d.newest = nil, nil
