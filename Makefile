@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo example example-check quick test test-race soak lint fmt generate check bench fuzz ci images release clean
+.PHONY: help demo example example-check quick test test-race redis-suite soak lint fmt generate check bench fuzz ci images release clean
 
 # The packages to test: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./...
@@ -27,6 +27,9 @@ test: ## run the tests on every engine that can be reached, and list those engin
 
 test-race: ## run the tests under the race detector
 	@.ci/test -race $(ARGS) $(PKG)
+
+redis-suite: ## run Redis's own tests against the embedded engine (SUITE=source tree of Redis 7.0.15)
+	@. .ci/env && RLFUNC_REDIS_SUITE=$(abspath $(SUITE)) go test -count=1 -timeout=0 -v $(ARGS) ./embedded/redissuite
 
 soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000)
 	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test/property -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)

@@ -1,0 +1,184 @@
+// Package redissuite_test runs the test suite of Redis 7.0.15 against the embedded engine. The suite itself is not part of this project.
+package redissuite_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+// folder names an unpacked source tree of Redis 7.0.15: its tests/ and, in src/, redis-cli and redis-benchmark. The suite writes to tests/tmp.
+const folder = "RLFUNC_REDIS_SUITE"
+
+// onlyUnits names those of units to run, separated by blanks; all by default.
+const onlyUnits = "RLFUNC_REDIS_UNITS"
+
+var units = []string{
+	"unit/type/string", "unit/type/incr", "unit/expire", "unit/type/hash", "unit/type/set", "unit/type/list", "unit/type/zset",
+	"unit/functions", "unit/scripting", "unit/sort", "unit/scan", "unit/keyspace", "unit/multi",
+}
+
+// limit is for one unit; stalled, in seconds, is how long the suite waits for the end of a test.
+const (
+	limit   = 15 * time.Minute
+	stalled = "120"
+)
+
+func TestRedisSuite_passes(t *testing.T) {
+	dir := os.Getenv(folder)
+	if dir == "" {
+		t.Skipf("THE TEST SUITE OF REDIS DOES NOT RUN: %s names no source tree of Redis 7.0.15 (make redis-suite SUITE=/path)", folder)
+	}
+	tclsh, err := exec.LookPath("tclsh")
+	if err != nil {
+		t.Fatalf("find tclsh: %v: install tcl", err)
+	}
+	skips := readSkips(t, "skip.txt")
+	only := os.Getenv(onlyUnits)
+	for _, unit := range units {
+		if only != "" && !slices.Contains(strings.Fields(only), unit) {
+			continue
+		}
+		t.Run(strings.TrimPrefix(unit, "unit/"), func(t *testing.T) { run(t, tclsh, dir, unit, skips) })
+	}
+}
+
+func run(t *testing.T, tclsh, dir, unit string, skips []skip) {
+	server := embedded.New(embedded.Options{UndeclaredKeys: true}) // as Redis outside of a cluster
+	defer func() { _ = server.Close() }()
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := net.SplitHostPort(addr.String())
+
+	args := []string{"tests/test_helper.tcl", "--host", host, "--port", port, "--durable", "--ignore-digest", "--timeout", stalled, "--single", unit}
+	var patterns, tags []string
+	for _, s := range skips {
+		switch {
+		case s.tag && (s.unit == "" || s.unit == unit):
+			tags = append(tags, "-"+s.name)
+		case s.unit == unit:
+			patterns = append(patterns, s.name)
+		}
+	}
+	if len(tags) > 0 {
+		args = append(args, "--tags", strings.Join(tags, " "))
+	}
+	if len(patterns) > 0 {
+		file := filepath.Join(t.TempDir(), "skip")
+		if err := os.WriteFile(file, []byte(strings.Join(patterns, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--skipfile", file)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, tclsh, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TERM=dumb") // no colours
+	out, err := cmd.CombinedOutput()
+	r := readResult(string(out))
+	t.Logf("%s: %d ok, %d failed, %d skipped by name, %d by tag", unit, r.ok, len(r.failed), len(r.skipped), r.ignored)
+	for _, failure := range r.failed {
+		t.Error(failure)
+	}
+	if !r.ended || r.ok == 0 {
+		t.Errorf("the unit did not end: %v\n%s", err, out[max(len(out)-4000, 0):])
+	}
+	for _, pattern := range patterns {
+		name, isPattern := strings.CutPrefix(pattern, "/")
+		if !isPattern {
+			name = "^" + regexp.QuoteMeta(name) + "$"
+		}
+		if !slices.ContainsFunc(r.skipped, regexp.MustCompile(name).MatchString) {
+			t.Errorf("skip.txt: no test of %s is called %q", unit, pattern)
+		}
+	}
+}
+
+// A result is what a unit of the suite printed.
+type result struct {
+	ok, ignored     int
+	skipped, failed []string // names, and for failures the lines that say how
+	ended           bool
+}
+
+var mark = regexp.MustCompile(`^\[([a-zA-Z]+|\d+/\d+ done)\]: (.*)`)
+
+func readResult(out string) (r result) {
+	before, _, ended := strings.Cut(out, "The End")
+	r.ended = ended
+	failing := false
+	for line := range strings.Lines(before) {
+		m := mark.FindStringSubmatch(line)
+		if m == nil {
+			if failing {
+				r.failed[len(r.failed)-1] += line
+			}
+			continue
+		}
+		failing = false
+		switch m[1] {
+		case "ok":
+			r.ok++
+		case "skip":
+			r.skipped = append(r.skipped, m[2])
+		case "ignore":
+			r.ignored++
+		case "err", "exception", "TIMEOUT":
+			failing = true
+			r.failed = append(r.failed, line)
+		}
+	}
+	return r
+}
+
+// A skip is a test, or all tests with a tag, that do not run.
+type skip struct {
+	unit string // empty: all
+	name string
+	tag  bool
+}
+
+// readSkips reads blocks of lines: "# reason" first, then "unit: name of a test", "unit: tag name" or, for all units, "tag name".
+func readSkips(t *testing.T, file string) []skip {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []skip
+	reason := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "":
+			reason = false
+			continue
+		case strings.HasPrefix(line, "# "):
+			reason = true
+			continue
+		case !reason:
+			t.Fatalf("%s: %q has no reason above it", file, line)
+		}
+		unit, name, found := strings.Cut(line, ": ")
+		if !found {
+			unit, name = "", line
+		}
+		name, tag := strings.CutPrefix(name, "tag ")
+		if unit == "" && !tag {
+			t.Fatalf("%s: %q is neither \"unit: name\" nor \"tag name\"", file, line)
+		}
+		all = append(all, skip{unit: unit, name: name, tag: tag})
+	}
+	return all
+}
