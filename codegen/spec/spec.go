@@ -139,7 +139,7 @@ type Field struct {
 	Forever    bool     `json:"forever,omitempty"`     // key: what it holds lasts, so calls may leave it without an expiry
 	Suffix     string   `json:"suffix,omitempty"`      // key: what comes after the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
-	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix
+	SuffixOf   string   `json:"suffix_of,omitempty"`   // key: the text argument, or in a group the row's text field, whose value ends the suffix
 	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
 	Prepare    bool     `json:"prepare,omitempty"`     // packed group: the lib file prepares each row once it is decoded
 	Fields     []Field  `json:"fields,omitempty"`      // group: one row

@@ -146,7 +146,7 @@ func (r *fieldReader) insert(rw row, fields []spec.Field, f spec.Field, col int)
 			r.add(rw.line, col, RuleDuplicate, "%s is already declared on line %d", f.Name, other.Line)
 			return fields
 		}
-		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && !f.Several && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind {
+		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && !f.Several && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind && other.SuffixOf == f.SuffixOf {
 			r.add(rw.line, col, RuleDuplicate, "%s and %s have the suffix %s: they would be one key", other.Name, f.Name, f.Suffix)
 		}
 	}
@@ -305,10 +305,7 @@ func (r *fieldReader) checkRow(name string, packed bool, row []spec.Field) {
 }
 
 func (r *fieldReader) checkSuffix(g, key spec.Field, name string, kind spec.Kind) {
-	ok := slices.ContainsFunc(g.Fields, func(f spec.Field) bool {
-		return f.Name == name && f.Kind == kind && !f.Optional
-	})
-	if !ok {
+	if !required(g.Fields, name, kind) {
 		r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a required %s field of the group", g.Name, name, kind)
 	}
 }

@@ -55,10 +55,12 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
 	r.checkWith(fn.Params)
+	r.checkEnds(fn.Params)
 	r.checkSubject(fn.Params)
 	r.checkEnums(fn.Params, fn.Results)
 	allowedRefuses(&fn)
 	useRows(&fn)
+	tellShared(&fn)
 	before := len(found)
 	if !slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindKey }) && before == 0 {
 		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key: every function works on a subject's key", name)

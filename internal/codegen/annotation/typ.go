@@ -310,8 +310,8 @@ func readNumber(text string, k spec.Kind) (int64, string) {
 	return n * max(scale, 1), ""
 }
 
-// readKeyType reads `list[log]`, `zset[receipts]?receipt`, `hash[charges]?budgets.of`, `string[block][0..16]` or, in a group,
-// `list[log:<name>]`.
+// readKeyType reads `list[log]`, `string[account:<payer>]`, `zset[receipts]?receipt`, `hash[charges]?budgets.of`,
+// `string[block][0..16]` or, in a group, `list[log:<name>]`.
 func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	text, with, conditional := strings.Cut(text, "?")
 	if conditional {
@@ -347,8 +347,11 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	}
 	f.Suffix = suffix
 	if dynamic {
-		if !inGroup || !strings.HasPrefix(of, "<") || !strings.HasSuffix(of, ">") {
-			return badType(len(base)+1, RuleKeys, "only a group's key takes a field behind its suffix, written %s:<field>", suffix)
+		if len(of) < 3 || of[0] != '<' || of[len(of)-1] != '>' {
+			return badType(len(base)+1, RuleKeys, "what ends a suffix is written in angle brackets: %s:<name>", suffix)
+		}
+		if f.Several {
+			return badType(len(base)+1, RuleKeys, "a key that a call has several of ends in a word: %s[%s]", base, suffix)
 		}
 		f.SuffixOf = of[1 : len(of)-1]
 	} else if inGroup {

@@ -35,7 +35,7 @@ var stateRules = []Rule{
 	},
 }
 
-// redisName is what comes after the subject's tag, with the places of a row's fields instead of their names.
+// redisName is what comes after the subject's tag, with the places of arguments or of a row's fields instead of their names.
 func redisName(k spec.Field, row []spec.Field) string {
 	at := func(name string) int {
 		return slices.IndexFunc(args(row), func(f spec.Field) bool { return f.Name == name })
@@ -60,7 +60,7 @@ func shown(k spec.Field) string {
 	return k.Suffix
 }
 
-// A namedKey is a key of a function and its name in Redis.
+// A namedKey is a key of a function and its name in Redis. Keys that end in some text have one name, whatever argument gives it.
 type namedKey struct {
 	spec.Field
 	in string
@@ -70,13 +70,21 @@ func namedKeys(fn *spec.Function) []namedKey {
 	var out []namedKey
 	for _, p := range fn.Params {
 		if p.Kind == spec.KindKey {
-			out = append(out, namedKey{p, redisName(p, nil)})
+			out = append(out, namedKey{p, family(p, nil)})
 		}
 		for _, k := range p.Keys() {
-			out = append(out, namedKey{k, redisName(k, p.Fields)})
+			out = append(out, namedKey{k, family(k, p.Fields)})
 		}
 	}
 	return out
+}
+
+// family is redisName without the place of the text that ends a suffix.
+func family(k spec.Field, row []spec.Field) string {
+	if k.SuffixOf != "" && k.SuffixKind == "" {
+		return k.Suffix + ":"
+	}
+	return redisName(k, row)
 }
 
 func keyName(p *pass) {
@@ -90,7 +98,7 @@ func keyName(p *pass) {
 				}
 			}
 		}
-		visit("", keys(old.Params), keys(new.Params), nil, nil)
+		visit("", keys(old.Params), keys(new.Params), old.Params, new.Params)
 		for _, g := range fields(new, "", args(old.Params), args(new.Params)).pairs {
 			visit(g.new.Name+".", keys(g.old.Fields), keys(g.new.Fields), g.old.Fields, g.new.Fields)
 		}

@@ -55,7 +55,7 @@ func keyFields(fields []spec.Field) string {
 			switch of := subject; {
 			case f.Several:
 			case f.With == "":
-				fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+				b.WriteString(addKey(f, subject))
 			default:
 				if f.Own {
 					of = fmt.Sprintf("cmp.Or(p.%sOf, %s)", goName(f.With), subject)
@@ -68,7 +68,7 @@ func keyFields(fields []spec.Field) string {
 					b.WriteString(condition)
 				}
 				last = condition
-				fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n}\n", f.Name, of, f.Suffix)
+				b.WriteString(addKey(f, of) + "}\n")
 			}
 		}
 	}
@@ -95,6 +95,14 @@ func keyFields(fields []spec.Field) string {
 		}
 	}
 	return b.String()
+}
+
+// addKey returns the statement that adds a key outside groups, of a subject.
+func addKey(k spec.Field, subject string) string {
+	if k.SuffixOf != "" {
+		return fmt.Sprintf("a.RowKey(%q, %s, %q, p.%s)\n", k.Name, subject, k.Suffix, goName(k.SuffixOf))
+	}
+	return fmt.Sprintf("a.Key(%q, %s, %q)\n", k.Name, subject, k.Suffix)
 }
 
 // hasOwn reports whether an argument's keys may have their own subject.

@@ -23,13 +23,13 @@ func encodeAll(fn clients.Function) string {
 		switch {
 		case f.Several:
 		case f.With == "":
-			fmt.Fprintf(&b, "    a.key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+			b.WriteString("    " + addKey(f, subject))
 		default:
 			of := subject
 			if f.Own {
 				of = fmt.Sprintf("%s if %s_of is None else %s_of", subject, f.With, f.With)
 			}
-			fmt.Fprintf(&b, "    if %s:\n        a.key(%q, %s, %q)\n", variable(f.With), f.Name, of, f.Suffix)
+			fmt.Fprintf(&b, "    if %s:\n        %s", variable(f.With), addKey(f, of))
 		}
 	}
 	for _, g := range fn.Params {
@@ -54,6 +54,14 @@ func encodeAll(fn clients.Function) string {
 		}
 	}
 	return b.String()
+}
+
+// addKey returns the statement that adds a key outside groups, of a subject.
+func addKey(k spec.Field, subject string) string {
+	if k.SuffixOf != "" {
+		return fmt.Sprintf("a.row_key(%q, %s, %q, %s)\n", k.Name, subject, k.Suffix, variable(k.SuffixOf))
+	}
+	return fmt.Sprintf("a.key(%q, %s, %q)\n", k.Name, subject, k.Suffix)
 }
 
 // rowVariable names the variable of a loop over a group: each group has its own, because a variable has one type.

@@ -48,7 +48,11 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 			if p.Several {
 				doc += fmt.Sprintf("; at most %d, each with its own subject", p.Max)
 			}
-			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, p.Suffix, doc)
+			suffix := p.Suffix
+			if p.SuffixOf != "" {
+				suffix += ":<" + p.SuffixOf + ">"
+			}
+			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, suffix, doc)
 		}
 		for _, k := range p.Keys() {
 			suffix, doc := k.Suffix, cell(k.Doc)

@@ -22,13 +22,13 @@ func encodeAll(fn clients.Function) string {
 		switch {
 		case f.Several:
 		case f.With == "":
-			fmt.Fprintf(&b, "  a.key(%q, %s, %q);\n", f.Name, subject, f.Suffix)
+			b.WriteString("  " + addKey(f, subject))
 		default:
 			of := subject
 			if f.Own {
 				of = fmt.Sprintf("p.%s ?? %s", camel(f.With+"_of"), subject)
 			}
-			fmt.Fprintf(&b, "  if (given(p.%s)) a.key(%q, %s, %q);\n", camel(f.With), f.Name, of, f.Suffix)
+			fmt.Fprintf(&b, "  if (given(p.%s)) %s", camel(f.With), addKey(f, of))
 		}
 	}
 	for _, g := range fn.Params {
@@ -54,6 +54,14 @@ func encodeAll(fn clients.Function) string {
 		}
 	}
 	return b.String()
+}
+
+// addKey returns the statement that adds a key outside groups, of a subject.
+func addKey(k spec.Field, subject string) string {
+	if k.SuffixOf != "" {
+		return fmt.Sprintf("a.rowKey(%q, %s, %q, p.%s);\n", k.Name, subject, k.Suffix, camel(k.SuffixOf))
+	}
+	return fmt.Sprintf("a.key(%q, %s, %q);\n", k.Name, subject, k.Suffix)
 }
 
 // list returns the expression for a list that may be omitted.

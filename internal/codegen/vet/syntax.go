@@ -8,6 +8,7 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -51,11 +52,22 @@ func (c *checker) syntax(f *file) {
 	})
 	for _, fn := range f.funcs {
 		for _, p := range fn.params {
-			if p.used <= 0 && !strings.HasPrefix(p.name, "_") {
+			if p.used <= 0 && !strings.HasPrefix(p.name, "_") && !c.endsKey(fn, p.name) {
 				c.add(site{f, p.pos}, nil, RuleUnusedParameter, "%s is never used in %s: remove it%s", p.name, fn.name, f.fromHeader(fn))
 			}
 		}
 	}
+}
+
+// endsKey reports whether an argument of a public function ends the suffix of a key.
+func (c *checker) endsKey(fn *function, name string) bool {
+	for _, lib := range c.tree.Libraries {
+		i := slices.Index(lib.Files, fn.file.src)
+		if i >= 0 && fn == fn.file.public(lib.Spec.Functions[i].Name) {
+			return slices.ContainsFunc(lib.Spec.Functions[i].Params, func(p spec.Field) bool { return p.SuffixOf == name })
+		}
+	}
+	return false
 }
 
 // fromHeader ends a message about an unused parameter: public functions also have a header line to remove.

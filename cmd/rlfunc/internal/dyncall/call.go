@@ -162,7 +162,7 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 	return a, bad, errors.Join(wrong...)
 }
 
-// eachKey calls own for each key outside groups, and of for each row's keys.
+// eachKey calls own for each key that ends in a word, and of for each that ends in a value.
 func (c *Call) eachKey(own func(name string, subject fcall.Subject, suffix string), of func(name string, subject fcall.Subject, suffix, value string)) {
 	subject := fcall.Subject(c.values[spec.Subject])
 	for i, k := range c.spec.Keys() {
@@ -173,7 +173,11 @@ func (c *Call) eachKey(own func(name string, subject fcall.Subject, suffix strin
 			k.Name = spec.Subject
 		}
 		if k.With == "" || c.values[k.With] != "" || c.rows[k.With] > 0 {
-			own(k.Name, cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), subject), k.Suffix)
+			if owner := cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), subject); k.SuffixOf == "" {
+				own(k.Name, owner, k.Suffix)
+			} else {
+				of(k.Name, owner, k.Suffix, c.values[k.SuffixOf])
+			}
 		}
 	}
 	for _, g := range c.spec.Params {

@@ -77,6 +77,10 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 			"sometimes", "subject=u number=3 note=n note.of=v pairs_of.0.left=l others.0.of=w others.1.of=x",
 			`{"number":4,"keys":[{"name":"ns:{u}:state"},{"name":"ns:{v}:noted"},{"name":"ns:{w}:state"},{"name":"ns:{x}:state"}]}`,
 		},
+		{
+			"pays", "subject=north payer=ann payee=a:b receipt=r receipt.of=south",
+			`{"same":false,"stored":0,"from":"ns:{north}:account:ann","to":"ns:{north}:account:~6783a31eabf68ccc0660f935c0826282","seen":"ns:{south}:paid:ann"}`,
+		},
 	} {
 		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		if err != nil {

@@ -37,6 +37,14 @@ def to_bytes(text: Text) -> bytes:
     return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
 
 
+def is_text(text: object) -> bool:
+    """Reports whether to_bytes takes a value."""
+    try:
+        return isinstance(text, (bytes, bytearray, memoryview)) or isinstance(text, str) and to_bytes(text) is not None
+    except UnicodeEncodeError:
+        return False
+
+
 def word(suffix: str | Enum) -> bytes:
     """Returns a suffix, which may be an enum or its value."""
     return str(suffix.value if isinstance(suffix, Enum) else suffix).encode()
@@ -170,9 +178,10 @@ class Args:
             self.key(name, subject, suffix)
 
     def row_key(self, name: str, subject: Subject, suffix: str | Enum, value: Text) -> None:
-        raw, row = self._subject(name, subject), self._bytes(name, value, "be a str or bytes")
-        if raw is not None and row is not None:
-            self.keys.append(key_of(self.namespace, raw, suffix, row))
+        """Adds a key that ends in an argument or a field, which text() checks."""
+        raw = self._subject(name, subject)
+        if raw is not None and is_text(value):
+            self.keys.append(key_of(self.namespace, raw, suffix, value))
 
     def pack_keys(self, name: str, pack: Pack | None, subject: Subject, of: Sequence[Subject]) -> None:
         rows = len(pack) if pack else 0

@@ -44,6 +44,13 @@ def test_keys_are_those_of_go():
             assert _wire.key("ns", given, "log").decode() == v["key"]
             assert _wire.key_of("ns", given, "log", given).decode() == v["key_of"]
     client = everything.Client(server(), namespace="ns")
+    for v in VECTORS["keys"]:
+        got = client.pays(v["text"], payer=v["text"], payee=bytes.fromhex(v["bytes"]))
+        assert got.same and got.to == v["key_of"].replace("}:log:", "}:account:")
+    for wrong in (None, 5, VECTORS["no_bytes"][0], "x" * 301):
+        with pytest.raises(rl.ArgumentError) as found:
+            client.pays("n", payer=wrong, payee="ann")
+        assert len(found.value.problems) == 1 and found.value.problems[0].startswith("payer must be text")
     for text in [*VECTORS["no_bytes"], "", b""]:
         with pytest.raises(rl.ArgumentError):
             client.fail(text, how=everything.FailHow.NOT)

@@ -178,9 +178,10 @@ export class Args {
     for (const subject of subjects) this.key(name, subject, suffix);
   }
 
+  /** Adds a key that ends in an argument or a field, which text checks. */
   rowKey(name: string, subject: Subject, suffix: string, value: Text): void {
     const raw = this.subject(name, subject);
-    const row = this.bytes(name, value, "be a string or bytes");
+    const row = typeof value === "string" || value instanceof Uint8Array ? toBytes(value) : undefined;
     if (raw !== undefined && row !== undefined) this.keys.push(keyOf(this.namespace, raw, suffix, row));
   }
 

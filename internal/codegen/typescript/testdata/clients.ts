@@ -42,6 +42,16 @@ test("keys are those of Go", async () => {
   await using(async (redis) => {
     const c = new everything.Client(redis, { namespace: "ns" });
     for (const subject of [...vectors.no_bytes, "", new Uint8Array()]) await rejects(c.fail({ subject, how: "not" }), is(rl.ArgumentError));
+    for (const v of vectors.keys) {
+      const got = await c.pays({ subject: v.text, payer: v.text, payee: Uint8Array.from(Buffer.from(v.bytes, "hex")) });
+      deepEqual([got.same, got.to], [true, v.key_of.replace("}:log:", "}:account:")]);
+    }
+    for (const payer of [undefined, 5, vectors.no_bytes[0], "x".repeat(301)]) {
+      await rejects(
+        c.pays({ subject: "n", payer: payer as any, payee: "ann" }),
+        is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0]?.startsWith("payer must be text") === true),
+      );
+    }
     const first = vectors.keys.find((v: any) => v.text === "{x}");
     equal((await c.echo({ ...full, subject: "{x}" })).bucket, first.key.replace("log", "state"));
   });

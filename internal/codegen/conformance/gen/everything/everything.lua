@@ -2037,6 +2037,105 @@ end
 redis.register_function{function_name = 'everything_v2_packs', callback = everything_v2_packs, description = 'Answers with its own rows, of two packed groups.'}
 end
 
+do -- rlfunc: lines=21 file=functions/everything/pays.lua
+--- Answers with its keys, of which some end in an argument.
+--- @flags  no-writes
+--- @subject the branch of both accounts
+--- @key    from           string[account:<payer>]       the account that pays
+--- @key    to             string[account:<payee>]       the account that is paid
+--- @key    seen           hash[paid:<payer>]?receipt.of a key that goes with one argument and ends in another
+--- @arg    payer          text[0..300]                  any bytes, also none
+--- @arg    payee          text[0..300]                  any bytes, also none
+--- @arg    receipt        text[16]?                     a text that may be absent
+--- @result same           bool                          whether both accounts are one
+--- @result stored         count                         bytes of both accounts
+--- @result from           text                          the first key
+--- @result to             text                          the second key
+--- @result seen           text                          the third key, empty when absent
+local function pays(from, to, seen, payer, payee, receipt)
+  local stored = redis.call('STRLEN', from) + redis.call('STRLEN', to)
+  if receipt and seen then
+    return payer == payee, stored, from, to, seen
+  end
+  return payer == payee, stored, from, to, ''
+end
+
+-- Joins pays to Redis.
+local function everything_v2_pays(keys, args)
+  local rlfunc_args = #args
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 2 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG pays must be called with at least 2 keys and 2 to 3 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rlfunc_key = 2
+  local seen
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    seen = keys[rlfunc_key]
+  end
+  local payer = args[1]
+  if #payer < 0 or #payer > 300 then
+    return {err = 'RLARG payer must be 0 to 300 bytes'}
+  end
+  local payee = args[2]
+  if #payee < 0 or #payee > 300 then
+    return {err = 'RLARG payee must be 0 to 300 bytes'}
+  end
+  local receipt
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    receipt = args[3]
+    if #receipt < 1 or #receipt > 16 then
+      return {err = 'RLARG receipt must be 1 to 16 bytes'}
+    end
+  end
+  if rlfunc_keys ~= rlfunc_key then
+    return {err = 'RLARG pays must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_same, out_stored, out_from, out_to, out_seen = pcall(pays, keys[1], keys[2], seen, payer, payee, receipt)
+  if rlfunc_ok then
+    if out_same == nil then
+      return out_stored
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_same then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_stored ~= 0 then
+      if not (out_stored >= 0 and out_stored <= 9007199254740992 and out_stored % 1 == 0) then
+        rlfunc_wrong = 'result stored must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_seen ~= '' then
+        return {rlfunc_head, out_stored, out_from, out_to, out_seen}
+      end
+      if out_to ~= '' then
+        return {rlfunc_head, out_stored, out_from, out_to}
+      end
+      if out_from ~= '' then
+        return {rlfunc_head, out_stored, out_from}
+      end
+      local rlfunc_one = rlfunc_head + out_stored * 2
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_stored}
+    end
+    out_same = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_same, keys, {{rows = 1, 'string', 'string'}, {rows = seen and 1 or 0, 'hash'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_pays', callback = everything_v2_pays, description = 'Answers with its keys, of which some end in an argument.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=42 file=functions/everything/rows.lua
 --- Answers with its own rows, of two groups.
 --- @key    bucket         string[state]            the subject's key
