@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { engines.Main(m) }
 func init() {
 	suite.Engines, bloomSuite.Engines, counterSuite.Engines = everywhere, everywhere, everywhere
 	idempotencySuite.Engines, inventorySuite.Engines, leaderboardSuite.Engines = everywhere, everywhere, everywhere
-	lockSuite.Engines, queueSuite.Engines, semaphoreSuite.Engines = everywhere, everywhere, everywhere
+	lockSuite.Engines, queueSuite.Engines, semaphoreSuite.Engines, transferSuite.Engines = everywhere, everywhere, everywhere, everywhere
 }
 
 func everywhere(t testing.TB) []luatest.Engine {

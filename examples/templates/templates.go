@@ -37,6 +37,7 @@ func All() []Template {
 		{"lock", "lock.acquire subject=report7 owner=worker1 lease=30s"},
 		{"queue", "queue.enqueue subject=mail id=job1 payload=hello"},
 		{"semaphore", "semaphore.acquire subject=room7 holder=ann limit=2 lease=1m"},
+		{"transfer", "transfer.deposit subject=north account_id=ann id=d1 units=100"},
 	}
 }
 
