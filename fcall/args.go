@@ -224,7 +224,7 @@ func (a *Args) OptEnum(name, v string, values ...string) {
 	a.Enum(name, v, values...)
 }
 
-// Rows starts a repeated group of n rows. Row starts each row, and EndRows ends the group.
+// Rows starts a repeated group of n rows, or a list of n items. Row starts each row, and EndRows ends the group. Items have no name.
 func (a *Args) Rows(name string, n int, minimum, maximum int64) {
 	if int64(n) < minimum || int64(n) > maximum {
 		a.reject(name, mustRows(minimum, maximum), strconv.Itoa(n))
@@ -283,9 +283,18 @@ func (a *Args) reject(name, must, got string) {
 	a.omit()
 }
 
+// inRow returns the name of a row's field, `limits.0.window`, or of a list's item, `names.0`.
+func inRow(group string, row int, field string) string {
+	name := group + "." + strconv.Itoa(row)
+	if field == "" {
+		return name
+	}
+	return name + "." + field
+}
+
 func (a *Args) addError(name, must, got string) {
 	if a.group != "" {
-		name = a.group + "." + strconv.Itoa(a.row) + "." + name
+		name = inRow(a.group, a.row, name)
 	}
 	a.bad = append(a.bad, &ArgumentError{Function: a.fn.String(), Name: name, Must: must, Got: got})
 }

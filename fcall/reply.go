@@ -138,7 +138,7 @@ func (r *Reply) fail(field, must, got string) {
 		return
 	}
 	if r.group != "" {
-		field = r.group + "." + strconv.Itoa(r.row) + "." + field
+		field = inRow(r.group, r.row, field)
 	}
 	r.err = &ReplyError{Function: r.fn.String(), Field: field, Must: must, Got: got}
 }

@@ -86,10 +86,11 @@ func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
 // A Kind is what a field carries, with its unit.
 type Kind string
 
-// The kinds. Only params have keys and packed groups; only groups, packed or not, have fields.
+// The kinds. Only params have keys and packed groups; only groups, packed or not, and lists have fields.
 const (
 	KindKey      Kind = "key"
 	KindGroup    Kind = "group"
+	KindList     Kind = "list"     // values of one kind, the only field, which has the list's name
 	KindPacked   Kind = "packed"   // a group of arguments whose rows travel as one argument
 	KindCount    Kind = "count"    // a whole number, 0 or more
 	KindInt      Kind = "int"      // a whole number that may be below 0
@@ -104,6 +105,9 @@ const (
 
 // Group reports whether fields of the kind have rows.
 func (k Kind) Group() bool { return k == KindGroup || k == KindPacked }
+
+// Repeated reports whether fields of the kind travel as a count and rows.
+func (k Kind) Repeated() bool { return k == KindGroup || k == KindList }
 
 // Integer reports whether the kind is a whole number on the wire.
 func (k Kind) Integer() bool {
@@ -126,8 +130,8 @@ type Field struct {
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 
-	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group: least rows
-	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group: most rows
+	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group and list: least rows
+	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group and list: most rows
 	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
@@ -142,7 +146,7 @@ type Field struct {
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key: the text argument, or in a group the row's text field, whose value ends the suffix
 	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
 	Prepare    bool     `json:"prepare,omitempty"`     // packed group: the lib file prepares each row once it is decoded
-	Fields     []Field  `json:"fields,omitempty"`      // group: one row
+	Fields     []Field  `json:"fields,omitempty"`      // group: one row; list: one item
 }
 
 // DefaultWord returns what an omitted argument means, as its header writes it without the unit, and whether the header says so.

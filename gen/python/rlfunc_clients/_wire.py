@@ -75,6 +75,10 @@ def check_namespace(namespace: str) -> None:
         raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {namespace[:32]!r}")
 
 
+E = TypeVar("E", bound=Enum)
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Result:
     """The encoding of one result: a digit of `values` values, text, a group of rows, or a number."""
@@ -147,7 +151,7 @@ class Args:
         self.row = 0
 
     def reject(self, name: str, must: str, got: str = "") -> None:
-        where = f"{self.group}.{self.row}.{name}" if self.group else name
+        where = f"{self.group}.{self.row}.{name}".removesuffix(".") if self.group else name
         self.problems.append(f"{where} must {must}" + (f", got {got}" if got else ""))
         self.args.append(b"")
 
@@ -208,6 +212,13 @@ class Args:
         else:
             self.args.append(b"%d" % n)
         self.group = name
+
+    def items(self, name: str, items: Sequence[T], least: int, most: int) -> Sequence[T]:
+        if isinstance(items, (str, bytes, bytearray, memoryview)):  # a sequence, too
+            self.reject(name, "be a list", type(items).__name__)
+            return ()
+        self.rows(name, len(items), least, most)
+        return items
 
     def integer(self, name: str, v: int | None, least: int, most: int, optional: bool = False) -> None:
         if v is None and optional:
@@ -277,9 +288,6 @@ class Args:
         while left > 0 and args and args[-1] == b"":
             args, left = args[:-1], left - 1
         return [b"%d" % len(self.keys), *self.keys, *args]
-
-
-E = TypeVar("E", bound=Enum)
 
 
 class Reply:

@@ -41,7 +41,11 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 		return fields
 	}
 	f := spec.Field{Name: field, Line: rw.line, Col: nameCol}
-	w, doc, typeCol, _ := typeWord(rest, restCol)
+	cut := typeWord
+	if rw.tag != tagKey && strings.HasPrefix(strings.TrimLeft(rest, " \t"), string(spec.KindList)) {
+		cut = listWord
+	}
+	w, doc, typeCol, _ := cut(rest, restCol)
 	if !r.readType(rw, w, typeCol, inGroup || r.lib, &f) {
 		return fields
 	}
@@ -53,9 +57,13 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 		r.add(rw.line, typeCol, RuleRow, "@%s %s has no text: say what it is, in its unit", rw.tag, name)
 	}
 	f.Lua = luaName(f)
-	if f.Kind.Group() && (inGroup || r.lib) {
-		r.add(rw.line, typeCol, RuleGroup, "groups do not nest")
+	if (f.Kind.Group() || f.Kind == spec.KindList) && (inGroup || r.lib) {
+		r.add(rw.line, typeCol, RuleGroup, "groups do not nest, and hold no lists")
 		return fields
+	}
+	if f.Kind == spec.KindList {
+		item := &f.Fields[0]
+		item.Lua, item.Doc, item.Line, item.Col = f.Lua, f.Doc, f.Line, f.Col
 	}
 	if r.lib {
 		f.File = r.path
@@ -99,7 +107,7 @@ func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 
 func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
 	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
-		example := "count, int, float, micros, duration, time, bool, text[256], enum(a,b), group[1..16] or packed[1..16]"
+		example := "count, int, float, micros, duration, time, bool, text[256], enum(a,b), list[0..16] of text[64], group[1..16] or packed[1..16]"
 		if rw.tag == tagKey {
 			example = "string[state], list[log], zset[seen], ..."
 		}
@@ -173,7 +181,11 @@ func (r *fieldReader) checkName(rw row, name string, col int) bool {
 
 // luaName is the field's name in Lua, where the unit is a suffix.
 func luaName(f spec.Field) string {
-	switch f.Kind {
+	kind := f.Kind
+	if kind == spec.KindList {
+		kind = f.Fields[0].Kind
+	}
+	switch kind {
 	case spec.KindDuration, spec.KindTime:
 		return f.Name + "_us"
 	case spec.KindMicros:
@@ -189,14 +201,22 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 			if p.Name != q.Name {
 				continue
 			}
-			if p.Rows == q.Rows { // else they are of two types
+			if p.Kind.Group() && p.Rows == q.Rows { // else they are of two types
 				r.checkEnums(p.Fields, q.Fields)
 			}
-			if p.Kind == spec.KindEnum && q.Kind == spec.KindEnum && !slices.Equal(p.Values, q.Values) {
+			if of, others := words(p), words(q); of != nil && others != nil && !slices.Equal(of, others) {
 				r.add(q.Line, q.Col, RuleDuplicate, "%s is an argument with other values on line %d: give both the same, or another name", q.Name, p.Line)
 			}
 		}
 	}
+}
+
+// words returns the values of an enum, or of a list of them.
+func words(f spec.Field) []string {
+	if f.Kind == spec.KindList {
+		return f.Fields[0].Values
+	}
+	return f.Values
 }
 
 // checkSubject finds arguments that have the name by which callers give the call's subject.
@@ -217,8 +237,8 @@ func (r *fieldReader) checkWith(params []spec.Field) {
 		switch {
 		case p.Kind == spec.KindKey:
 		case behind:
-			why[p.Name] = p.Name + " comes after a group that is not packed: no key goes with it"
-		case p.Kind == spec.KindGroup:
+			why[p.Name] = p.Name + " comes after a list or a group that is not packed: no key goes with it"
+		case p.Kind.Repeated():
 			behind = true
 		case (p.Kind != spec.KindText || !p.Optional) && (p.Kind != spec.KindPacked || p.Min > 0):
 			why[p.Name] = "a key goes with an optional text or a packed group that may have no rows, and " + p.Name + " is neither"

@@ -132,6 +132,19 @@ func typeWord(text string, col int) (w, rest string, wordCol, restCol int) {
 	return w, rest, wordCol, restCol
 }
 
+// listWord cuts the type of a list off a row's text: `list[0..16] of text[64]`.
+func listWord(text string, col int) (w, rest string, wordCol, restCol int) {
+	trimmed := strings.TrimLeft(text, " \t")
+	wordCol = col + len(text) - len(trimmed)
+	_, of, _, ofCol := word(text, col)
+	is, item, _, itemCol := word(of, ofCol)
+	if is != "of" {
+		return typeWord(text, col)
+	}
+	_, rest, _, restCol = typeWord(item, itemCol)
+	return strings.TrimSuffix(trimmed, rest), rest, wordCol, restCol
+}
+
 // word cuts the next blank-separated word off a row's text and returns its column.
 func word(text string, col int) (w, rest string, wordCol, restCol int) {
 	trimmed := strings.TrimLeft(text, " \t")

@@ -247,7 +247,7 @@ func everywhere(fn spec.Function, visit func(where string, list func(*spec.Funct
 				visit(side+" "+f.Name, top, i)
 			}
 			for j, inner := range f.Fields {
-				if inner.Kind == spec.KindKey {
+				if inner.Kind == spec.KindKey || f.Kind == spec.KindList { // a list has one item
 					continue
 				}
 				visit(side+" "+f.Name+"."+inner.Name, func(f *spec.Function) *[]spec.Field { return &(*top(f))[i].Fields }, j)

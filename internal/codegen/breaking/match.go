@@ -90,6 +90,11 @@ func lists(fn *spec.Function, old, new []spec.Field, pick func([]spec.Field) []s
 	visit(fields(fn, "", pick(old), pick(new)), pick(old))
 	groups := fields(fn, "", args(old), args(new))
 	for _, g := range groups.pairs {
+		if g.old.Kind == spec.KindList && g.new.Kind == spec.KindList {
+			was := g.old.Fields[0]
+			was.Name = g.new.Name // a list that was renamed is found once
+			visit(fields(fn, "", pick([]spec.Field{was}), pick(g.new.Fields)), pick([]spec.Field{was}))
+		}
 		if g.old.Kind.Group() && g.old.Kind == g.new.Kind {
 			m := fields(fn, g.new.Name+".", pick(g.old.Fields), pick(g.new.Fields))
 			m.packed = g.new.Kind == spec.KindPacked

@@ -73,7 +73,7 @@ func (e *entryWriter) usual() int { return max(len(args(e.fn))-e.fn.Omissible(),
 // rest reports whether arguments after the usual ones are decoded in a block of their own.
 func (e *entryWriter) rest() bool {
 	list := args(e.fn)
-	if slices.ContainsFunc(list, func(p spec.Field) bool { return p.Kind == spec.KindGroup }) || len(list)-e.usual() < 2 {
+	if slices.ContainsFunc(list, func(p spec.Field) bool { return p.Kind.Repeated() }) || len(list)-e.usual() < 2 {
 		return false
 	}
 	return !slices.ContainsFunc(list[e.usual():], func(p spec.Field) bool { return len(p.Keys()) > 0 })
@@ -88,7 +88,7 @@ func (e *entryWriter) arity() {
 		case spec.KindPacked:
 			args++
 			keyed = keyed || len(p.Keys()) > 0
-		case spec.KindGroup:
+		case spec.KindGroup, spec.KindList:
 			args++
 			groups++
 		default:
@@ -173,7 +173,7 @@ func (e *entryWriter) params() []string {
 		case p.Kind == spec.KindKey:
 			call = append(call, fmt.Sprintf("keys[%d]", key))
 			key++
-		case p.Kind == spec.KindGroup:
+		case p.Kind.Repeated():
 			switch {
 			case !grouped && keyed:
 				e.printf("  local rlfunc_arg = %d\n", arg-1)

@@ -98,7 +98,7 @@ func absent(p spec.Field, target string) string {
 	return target
 }
 
-// group decodes a count and that many rows into an array of tables.
+// group decodes a count and that many rows into an array of tables, or of a list's items.
 func (e *entryWriter) group(g spec.Field) {
 	refusal := quote("RLARG " + must(g, g.Name))
 	e.next()
@@ -121,12 +121,19 @@ func (e *entryWriter) group(g spec.Field) {
 		}
 		arg++
 		text := fmt.Sprintf("string.format('RLARG %s.%%d.%%s', rlfunc_row - 1, %s)", g.Name, quote(must(f, f.Name)))
+		if g.Kind == spec.KindList {
+			text = fmt.Sprintf("string.format('RLARG %s.%%d %%s', rlfunc_row - 1, %s)", g.Name, quote("must "+Must(f)))
+		}
 		e.value(f, "local in_"+f.Lua, fmt.Sprintf("args[rlfunc_arg + %d]", arg), text)
 		cells[i] = fmt.Sprintf("%s = in_%s", f.Lua, f.Lua)
 	}
 	e.indent, e.row = "  ", false
 	// One constructor allocates the row in its final size; field by field it would grow four times.
-	e.printf("    %s[rlfunc_row] = {%s}\n", g.Lua, strings.Join(cells, ", "))
+	row := "{" + strings.Join(cells, ", ") + "}"
+	if g.Kind == spec.KindList {
+		row = "in_" + g.Lua
+	}
+	e.printf("    %s[rlfunc_row] = %s\n", g.Lua, row)
 	e.printf("    rlfunc_key, rlfunc_arg = rlfunc_key + %d, rlfunc_arg + %d\n", len(keys), len(values))
 	e.printf("  end\n")
 }
@@ -153,7 +160,7 @@ func Must(p spec.Field) string {
 		return fmt.Sprintf("be %d to %d bytes", p.Min, p.Max)
 	case spec.KindEnum:
 		return "be one of " + strings.Join(p.Values, ", ")
-	case spec.KindGroup, spec.KindPacked:
+	case spec.KindGroup, spec.KindPacked, spec.KindList:
 		return fmt.Sprintf("have %d to %d rows", p.Min, p.Max)
 	}
 	return "be a key"

@@ -42,7 +42,7 @@ func (e *entryWriter) reply() {
 	for i, digit := range spec.Digits(e.fn.Results) {
 		r := e.fn.Results[i]
 		switch {
-		case r.Kind == spec.KindGroup:
+		case r.Kind.Repeated():
 			groups = append(groups, r)
 		case r.Kind.Text():
 			texts = append(texts, r)
@@ -194,6 +194,8 @@ func (e *entryWriter) enums(fields []spec.Field, group string) {
 		switch f.Kind {
 		case spec.KindGroup:
 			e.enums(f.Fields, f.Name+".")
+		case spec.KindList:
+			e.enums(f.Fields, group)
 		case spec.KindEnum:
 			values := make([]string, len(f.Values))
 			for i, v := range f.Values {

@@ -164,8 +164,12 @@ func (w *replyWriter) put(value string) {
 func (w *replyWriter) rows(g spec.Field) {
 	rows := "rlfunc_" + g.Lua
 	w.printf("local %s = #%s", rows, result(g))
-	w.printf("if %s > %d then", rows, maxRows)
-	w.printf("  rlfunc_wrong, %s = 'result %s must have at most %d rows', 0", rows, g.Name, maxRows)
+	most := int64(maxRows)
+	if g.Max > 0 {
+		most = min(most, g.Max)
+	}
+	w.printf("if %s > %d then", rows, most)
+	w.printf("  rlfunc_wrong, %s = 'result %s must have at most %d rows', 0", rows, g.Name, most)
 	w.printf("end")
 	w.printf("for i = 1, %s do", rows)
 	w.indent += "  "
@@ -184,10 +188,16 @@ func (w *replyWriter) rows(g spec.Field) {
 // cells writes the locals of a row's fields and their checks. It returns the elements to send, the number of the small fields first, then
 // the other numbers and the texts, and the place value above that number's digits.
 func (w *replyWriter) cells(g spec.Field) (cells []element, above int64) {
-	for _, f := range g.Fields {
-		w.printf("local row_%s = row.%s", f.Lua, f.Lua)
+	group := g.Name + "."
+	if g.Kind == spec.KindList {
+		group = ""
+		w.printf("local row_%s = row", g.Lua)
+	} else {
+		for _, f := range g.Fields {
+			w.printf("local row_%s = row.%s", f.Lua, f.Lua)
+		}
 	}
-	above = w.word("rlfunc_word", g.Fields, "row_", g.Name+".")
+	above = w.word("rlfunc_word", g.Fields, "row_", group)
 	if slices.ContainsFunc(spec.Digits(g.Fields), func(digit int64) bool { return digit > 0 }) {
 		cells = append(cells, element{"rlfunc_word", " ~= 0"})
 	}

@@ -35,7 +35,7 @@ func HasOwn(fields []spec.Field, name string) bool {
 
 // Optional reports whether a call may leave out a field's parameter.
 func Optional(f spec.Field) bool {
-	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Several)
+	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Kind == spec.KindList || f.Several)
 }
 
 // Sentence returns a field's doc as a sentence.
@@ -50,17 +50,8 @@ func Sentence(f spec.Field) string {
 // ArgDoc returns the doc of a parameter, with its bounds and the meaning of omitting it. none is the language's word for that.
 func ArgDoc(none string, f spec.Field) string {
 	text := Sentence(f)
-	switch f.Kind {
-	case spec.KindKey:
-		if f.Several {
-			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
-		}
-	case spec.KindText:
-		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
-	case spec.KindGroup, spec.KindPacked:
-		text += fmt.Sprintf(" %d to %d rows.", f.Min, f.Max)
-	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindMicros, spec.KindDuration, spec.KindTime:
-		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
+	if b := bounds(f); b != "" {
+		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
 	}
 	value, given := f.DefaultWord()
 	switch {
@@ -76,6 +67,29 @@ func ArgDoc(none string, f spec.Field) string {
 		text += " " + none + " omits it."
 	}
 	return text
+}
+
+// bounds describes the bounds of an argument, empty if it has none.
+func bounds(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			return fmt.Sprintf("at most %d, each a subject", f.Max)
+		}
+	case spec.KindText:
+		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
+	case spec.KindList:
+		text := fmt.Sprintf("%d to %d items", f.Min, f.Max)
+		if each := bounds(f.Fields[0]); each != "" {
+			text += ", each " + each
+		}
+		return text
+	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindMicros, spec.KindDuration, spec.KindTime:
+		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
+	}
+	return ""
 }
 
 // number formats a bound.

@@ -14,7 +14,7 @@ import (
 func Supported(language string, lib *spec.Library) error {
 	known := []spec.Kind{
 		spec.KindKey, spec.KindGroup, spec.KindPacked, spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime, spec.KindBool,
-		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat,
+		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat, spec.KindList,
 	}
 	for _, fn := range lib.Functions {
 		for _, f := range slices.Concat(fn.Params, fn.Results) {
@@ -143,6 +143,9 @@ func New(lib *source.Library) Module {
 
 func enums(owner string, fields []spec.Field, seen map[string]bool) (out []Enum) {
 	for _, f := range fields {
+		if f.Kind == spec.KindList {
+			f = f.Fields[0]
+		}
 		if f.Kind == spec.KindEnum && !seen[owner+Class(f.Name)] {
 			seen[owner+Class(f.Name)] = true
 			out = append(out, Enum{owner + Class(f.Name), f.Name, f.Values})

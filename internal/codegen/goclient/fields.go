@@ -66,6 +66,9 @@ func goType(owner string, f spec.Field) string {
 	if f.Kind == spec.KindKey {
 		return "fcall.Subject"
 	}
+	if f.Kind == spec.KindList {
+		return "[]" + resultType(owner, f.Fields[0])
+	}
 	if f.Kind == spec.KindGroup {
 		return "[]" + rowName(owner, f)
 	}
@@ -96,6 +99,8 @@ func resultType(owner string, f spec.Field) string {
 		return "bool"
 	case spec.KindEnum:
 		return owner + goName(f.Name)
+	case spec.KindList:
+		return "[]" + resultType(owner, f.Fields[0])
 	case spec.KindGroup:
 		return "[]" + rowName(owner, f) + "Result"
 	}
@@ -117,19 +122,8 @@ func fieldDoc(f spec.Field, param bool) string {
 	if !param {
 		return paragraphs(text)
 	}
-	switch f.Kind {
-	case spec.KindKey:
-		if f.Several {
-			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
-		}
-	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindTime, spec.KindMicros:
-		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
-	case spec.KindDuration:
-		text += fmt.Sprintf(" From %s to %s, rounded up to a microsecond.", number(f, f.Min), number(f, f.Max))
-	case spec.KindText:
-		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
-	case spec.KindGroup, spec.KindPacked:
-		text += fmt.Sprintf(" %d to %d of them.", f.Min, f.Max)
+	if b := bounds(f); b != "" {
+		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
 	}
 	value, given := f.DefaultWord()
 	switch {
@@ -149,6 +143,31 @@ func fieldDoc(f spec.Field, param bool) string {
 		text += " The zero value omits it."
 	}
 	return paragraphs(text)
+}
+
+// bounds describes the bounds of an argument, empty if it has none.
+func bounds(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			return fmt.Sprintf("at most %d, each a subject", f.Max)
+		}
+	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindTime, spec.KindMicros:
+		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
+	case spec.KindDuration:
+		return fmt.Sprintf("from %s to %s, rounded up to a microsecond", number(f, f.Min), number(f, f.Max))
+	case spec.KindText:
+		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		return fmt.Sprintf("%d to %d of them", f.Min, f.Max)
+	case spec.KindList:
+		text := fmt.Sprintf("%d to %d of them", f.Min, f.Max)
+		if each := bounds(f.Fields[0]); each != "" {
+			text += ", each " + each
+		}
+		return text
+	}
+	return ""
 }
 
 // subjectDoc returns the comment of the subject.
@@ -189,6 +208,9 @@ func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enu
 		if f.Kind == spec.KindEnum && !seen[name] {
 			seen[name] = true
 			out = append(out, enum{name, f.Name, f.Values})
+		}
+		if f.Kind == spec.KindList {
+			name = owner // an item has the list's name
 		}
 		if f.Rows == "" {
 			out = append(out, enumsOf(name, f.Fields, seen)...)

@@ -32,7 +32,7 @@ func countArgs(fields []spec.Field) string {
 	for _, f := range fields {
 		switch f.Kind {
 		case spec.KindKey:
-		case spec.KindGroup:
+		case spec.KindGroup, spec.KindList:
 			n++
 			rows += fmt.Sprintf(" + %d*len(p.%s)", len(rowFields(f)), goName(f.Name))
 		default:
@@ -120,8 +120,9 @@ func given(fields []spec.Field, name string) string {
 }
 
 // encode returns the statement that adds one argument, read from the struct `from`.
-func encode(from string, f spec.Field) string {
-	value := from + "." + goName(f.Name)
+func encode(from string, f spec.Field) string { return encodeValue(from+"."+goName(f.Name), f) }
+
+func encodeValue(value string, f spec.Field) string {
 	opt := ""
 	if f.Optional {
 		opt = "Opt"
@@ -149,6 +150,10 @@ func encode(from string, f spec.Field) string {
 		return fmt.Sprintf("a.%sTime(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
 	case spec.KindPacked:
 		return fmt.Sprintf("a.Pack(%q, %s.pack, %d, %d)", f.Name, value, f.Min, f.Max)
+	case spec.KindList:
+		item := f.Fields[0]
+		item.Name = ""
+		return fmt.Sprintf("a.Rows(%q, len(%s), %d, %d)\nfor i, item := range %s {\na.Row(i)\n%s\n}\na.EndRows()", f.Name, value, f.Min, f.Max, value, encodeValue("item", item))
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "a.Rows(%q, len(%s), %d, %d)\n", f.Name, value, f.Min, f.Max)
@@ -162,42 +167,45 @@ func encode(from string, f spec.Field) string {
 	return ""
 }
 
-// decode returns the expression that reads one result.
-func decode(owner string, f spec.Field) string {
+// decode returns the expression that reads one result, or one item of a list, whose name in errors is empty.
+func decode(owner, name string, f spec.Field) string {
 	switch f.Kind {
 	case spec.KindBool:
-		return fmt.Sprintf("reply.Bool(%q)", f.Name)
+		return fmt.Sprintf("reply.Bool(%q)", name)
 	case spec.KindText:
-		return fmt.Sprintf("reply.Text(%q)", f.Name)
+		return fmt.Sprintf("reply.Text(%q)", name)
 	case spec.KindEnum:
-		return fmt.Sprintf("%s(reply.Enum(%q, %s))", owner+goName(f.Name), f.Name, quoted(f.Values))
+		return fmt.Sprintf("%s(reply.Enum(%q, %s))", owner+goName(f.Name), name, quoted(f.Values))
 	case spec.KindInt:
-		return fmt.Sprintf("reply.Signed(%q)", f.Name)
+		return fmt.Sprintf("reply.Signed(%q)", name)
 	case spec.KindFloat:
-		return fmt.Sprintf("reply.Float(%q)", f.Name)
+		return fmt.Sprintf("reply.Float(%q)", name)
 	case spec.KindMicros:
-		return fmt.Sprintf("reply.Micros(%q)", f.Name)
+		return fmt.Sprintf("reply.Micros(%q)", name)
 	case spec.KindDuration:
-		return fmt.Sprintf("reply.Duration(%q)", f.Name)
+		return fmt.Sprintf("reply.Duration(%q)", name)
 	case spec.KindTime:
-		return fmt.Sprintf("reply.Time(%q)", f.Name)
+		return fmt.Sprintf("reply.Time(%q)", name)
 	}
-	return fmt.Sprintf("reply.Count(%q)", f.Name)
+	return fmt.Sprintf("reply.Count(%q)", name)
 }
 
 // returnValues returns the statements that fill r from the reply, in order.
 func returnValues(owner string, fields []spec.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
-		if f.Kind != spec.KindGroup {
-			fmt.Fprintf(&b, "r.%s = %s\n", goName(f.Name), decode(owner, f))
+		if !f.Kind.Repeated() {
+			fmt.Fprintf(&b, "r.%s = %s\n", goName(f.Name), decode(owner, f.Name, f))
 			continue
 		}
-		row := rowName(owner, f)
-		fmt.Fprintf(&b, "r.%s = make([]%sResult, reply.Rows(%q))\n", goName(f.Name), row, f.Name)
+		fmt.Fprintf(&b, "r.%s = make(%s, reply.Rows(%q))\n", goName(f.Name), resultType(owner, f), f.Name)
 		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
 		for _, inner := range f.Fields {
-			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(row, inner))
+			if f.Kind == spec.KindList {
+				fmt.Fprintf(&b, "r.%s[i] = %s\n", goName(f.Name), decode(owner, "", inner))
+				continue
+			}
+			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(rowName(owner, f), inner.Name, inner))
 		}
 		b.WriteString("}\nreply.EndRows()\n")
 	}
@@ -218,7 +226,7 @@ func results(fields []spec.Field) string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		switch {
-		case f.Kind == spec.KindGroup:
+		case f.Kind.Repeated():
 			out[i] = fmt.Sprintf("{Rows: []fcall.Result%s}", results(f.Fields))
 		case f.Kind.Text():
 			out[i] = "{Text: true}"
@@ -228,7 +236,7 @@ func results(fields []spec.Field) string {
 			out[i] = "{}"
 		}
 	}
-	if slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Kind == spec.KindGroup }) {
+	if slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Kind.Repeated() }) {
 		return "{\n" + strings.Join(out, ",\n") + ",\n}"
 	}
 	return "{" + strings.Join(out, ", ") + "}"

@@ -71,6 +71,8 @@ func argType(owner string, f spec.Field) string {
 		return "Sequence[Subject]" + defaultOf(f, " = ()")
 	case f.Kind == spec.KindKey:
 		return "Subject"
+	case f.Kind == spec.KindList:
+		return "Sequence[" + plainType(owner, f.Fields[0], true) + "]" + defaultOf(f, " = ()")
 	case f.Kind == spec.KindGroup:
 		return "Sequence[" + clients.RowType(owner, f, true) + "]" + defaultOf(f, " = ()")
 	case f.Kind == spec.KindPacked && clients.Optional(f):
@@ -122,6 +124,8 @@ func attribute(owner string, f spec.Field, param bool) string {
 	switch {
 	case param:
 		kind, doc = argType(owner, f), clients.ArgDoc("None", f)
+	case f.Kind == spec.KindList:
+		kind = "list[" + plainType(owner, f.Fields[0], false) + "]"
 	case f.Kind == spec.KindGroup:
 		kind = "list[" + clients.RowType(owner, f, false) + "]"
 	}

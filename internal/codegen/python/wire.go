@@ -50,7 +50,7 @@ func encodeAll(fn clients.Function) string {
 	}
 	for _, f := range fn.Params {
 		if f.Kind != spec.KindKey {
-			b.WriteString(encode("    ", fn.Class, "", f))
+			b.WriteString(encode("    ", fn.Class, variable(f.Name), f))
 		}
 	}
 	return b.String()
@@ -74,8 +74,9 @@ func suffix(row string, k spec.Field) string {
 	return fmt.Sprintf("%q", k.Suffix)
 }
 
-func encode(indent, owner, from string, f spec.Field) string {
-	value, more := from+variable(f.Name), ""
+// encode returns the statements that add one argument, whose value is an expression.
+func encode(indent, owner, value string, f spec.Field) string {
+	more := ""
 	if f.Optional {
 		more = ", optional=True"
 	}
@@ -84,17 +85,23 @@ func encode(indent, owner, from string, f spec.Field) string {
 		if f.TrueByDefault() {
 			more = fmt.Sprintf(", optional=%s is None", value)
 		}
-		return fmt.Sprintf("%sa.flag(%q, %s%s)\n", indent, f.Name, value, more)
+		return fmt.Sprintf("%sa.flag(%q, %s%s)\n", indent, named(f), value, more)
 	case spec.KindEnum:
-		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, f.Name, value, owner+clients.Class(f.Name), more)
+		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, named(f), value, owner+clients.Class(f.Name), more)
 	case spec.KindPacked:
 		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d)\n", indent, f.Name, value, f.Min, f.Max)
+	case spec.KindList:
+		item := f.Fields[0]
+		item.Lua = "" // it has no name of its own
+		row := rowVariable(f)
+		return fmt.Sprintf("%sfor a.row, %s in enumerate(a.items(%q, %s, %d, %d)):\n%s%sa.group = \"\"\n",
+			indent, row, f.Name, value, f.Min, f.Max, encode(indent+"    ", owner, row, item), indent)
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "%sa.rows(%q, len(%s), %d, %d)\n%sfor a.row, %s in enumerate(%s):\n", indent, f.Name, value, f.Min, f.Max, indent, rowVariable(f), value)
 		for _, inner := range f.Fields {
 			if inner.Kind != spec.KindKey {
-				b.WriteString(encode(indent+"    ", clients.RowPrefix(owner, f), rowVariable(f)+".", inner))
+				b.WriteString(encode(indent+"    ", clients.RowPrefix(owner, f), rowVariable(f)+"."+variable(inner.Name), inner))
 			}
 		}
 		return b.String() + indent + "a.group = \"\"\n"
@@ -103,14 +110,22 @@ func encode(indent, owner, from string, f spec.Field) string {
 		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
 		spec.KindInt: "integer", spec.KindFloat: "decimal",
 	}[f.Kind]
-	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s)\n", indent, method, f.Name, value, f.Min, f.Max, more)
+	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s)\n", indent, method, named(f), value, f.Min, f.Max, more)
+}
+
+// named returns the name of a field in errors, which an item of a list does not have.
+func named(f spec.Field) string {
+	if f.Lua == "" {
+		return ""
+	}
+	return f.Name
 }
 
 // cells returns the statements that add one row's cells of a pack.
 func cells(r clients.Row) string {
 	var b strings.Builder
 	for _, f := range r.Fields {
-		b.WriteString(encode("        ", r.Prefix, "row.", f))
+		b.WriteString(encode("        ", r.Prefix, "row."+variable(f.Name), f))
 	}
 	return b.String()
 }
@@ -131,6 +146,10 @@ func decodeAll(fn clients.Function) string {
 	for _, f := range fn.Results {
 		name := "r_" + f.Name
 		names = append(names, variable(f.Name)+"="+name)
+		if f.Kind == spec.KindList {
+			fmt.Fprintf(&b, "    %s = [%s for _ in range(r.count())]\n", name, decode(fn.Class, f.Fields[0]))
+			continue
+		}
 		if f.Kind != spec.KindGroup {
 			fmt.Fprintf(&b, "    %s = %s\n", name, decode(fn.Class, f))
 			continue
@@ -168,7 +187,7 @@ func results(fields []spec.Field) string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		switch {
-		case f.Kind == spec.KindGroup:
+		case f.Kind.Repeated():
 			out[i] = fmt.Sprintf("Result(rows=%s)", results(f.Fields))
 		case f.Kind.Text():
 			out[i] = "Result(text=True)"

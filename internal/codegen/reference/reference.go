@@ -113,8 +113,15 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 		if f.Kind == spec.KindPacked {
 			bounds += ", in one argument"
 		}
-		fmt.Fprintf(b, "| %s%s | %s | %s | %s |\n", prefix, f.Name, f.Kind, bounds, cell(f.Doc))
-		arguments(b, f.Name+".", f.Fields)
+		kind := string(f.Kind)
+		if f.Kind == spec.KindList {
+			kind += " of " + string(f.Fields[0].Kind)
+			bounds += ", each " + strings.TrimPrefix(bundle.Must(f.Fields[0]), "be ")
+		}
+		fmt.Fprintf(b, "| %s%s | %s | %s | %s |\n", prefix, f.Name, kind, bounds, cell(f.Doc))
+		if f.Kind.Group() {
+			arguments(b, f.Name+".", f.Fields)
+		}
 		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 {
 			fmt.Fprintf(b, "| %s.of | subject | optional, one per row | the subject of the row's keys; the call's when omitted |\n", f.Name)
 		}
@@ -126,13 +133,21 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 
 func results(b *strings.Builder, prefix string, fields []spec.Field) {
 	for _, f := range fields {
-		kind := string(f.Kind)
-		if f.Kind == spec.KindEnum {
-			kind += ": " + strings.Join(f.Values, ", ")
+		fmt.Fprintf(b, "| %s%s | %s | %s |\n", prefix, f.Name, resultKind(f), cell(f.Doc))
+		if f.Kind.Group() {
+			results(b, f.Name+".", f.Fields)
 		}
-		fmt.Fprintf(b, "| %s%s | %s | %s |\n", prefix, f.Name, kind, cell(f.Doc))
-		results(b, f.Name+".", f.Fields)
 	}
+}
+
+func resultKind(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindEnum:
+		return "enum: " + strings.Join(f.Values, ", ")
+	case spec.KindList:
+		return fmt.Sprintf("list of at most %d: %s", f.Max, resultKind(f.Fields[0]))
+	}
+	return string(f.Kind)
 }
 
 // example returns the command-line arguments of a call with its required arguments.
@@ -145,6 +160,8 @@ func example(fn *spec.Function) string {
 			subject = true
 			fmt.Fprintf(&b, " %s=user42", spec.Subject)
 		case f.Kind == spec.KindKey || f.Optional:
+		case f.Kind == spec.KindList:
+			fmt.Fprintf(&b, " %s.0=%s", f.Name, sample(f.Fields[0]))
 		case f.Kind.Group():
 			for _, inner := range f.Fields {
 				if inner.Kind != spec.KindKey && !inner.Optional {

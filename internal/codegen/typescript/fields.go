@@ -42,6 +42,8 @@ func typeOf(owner string, f spec.Field, param bool) string {
 		return "readonly Subject[]"
 	case f.Kind == spec.KindKey:
 		return "Subject"
+	case f.Kind == spec.KindList:
+		return "readonly (" + typeOf(owner, f.Fields[0], param) + ")[]"
 	case f.Kind == spec.KindGroup && param:
 		return "readonly " + clients.RowType(owner, f, true) + "[]"
 	case f.Kind == spec.KindGroup:

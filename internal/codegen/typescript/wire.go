@@ -50,7 +50,7 @@ func encodeAll(fn clients.Function) string {
 	}
 	for _, f := range fn.Params {
 		if f.Kind != spec.KindKey {
-			b.WriteString(encode("  ", fn.Class, "p", f))
+			b.WriteString(encode("  ", fn.Class, "p."+camel(f.Name), f))
 		}
 	}
 	return b.String()
@@ -79,8 +79,9 @@ func suffix(k spec.Field) string {
 	return quote(k.Suffix)
 }
 
-func encode(indent, owner, from string, f spec.Field) string {
-	value, more := from+"."+camel(f.Name), ""
+// encode returns the statements that add one argument, whose value is an expression.
+func encode(indent, owner, value string, f spec.Field) string {
+	more := ""
 	if f.Optional {
 		more = ", true"
 	}
@@ -89,17 +90,21 @@ func encode(indent, owner, from string, f spec.Field) string {
 		if f.TrueByDefault() {
 			more = fmt.Sprintf(", %s === undefined", value)
 		}
-		return fmt.Sprintf("%sa.flag(%q, %s%s);\n", indent, f.Name, value, more)
+		return fmt.Sprintf("%sa.flag(%q, %s%s);\n", indent, named(f), value, more)
 	case spec.KindEnum:
-		return fmt.Sprintf("%sa.word(%q, %s, %s%s);\n", indent, f.Name, value, owner+clients.Class(f.Name)+"Values", more)
+		return fmt.Sprintf("%sa.word(%q, %s, %s%s);\n", indent, named(f), value, owner+clients.Class(f.Name)+"Values", more)
 	case spec.KindPacked:
 		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d);\n", indent, f.Name, value, f.Min, f.Max)
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindList:
 		var b strings.Builder
 		fmt.Fprintf(&b, "%sa.rows(%q, (%s).length, %d, %d);\n%s(%s).forEach((row, i) => {\n%s  a.row = i;\n", indent, f.Name, list(f), f.Min, f.Max, indent, list(f), indent)
 		for _, inner := range f.Fields {
-			if inner.Kind != spec.KindKey {
-				b.WriteString(encode(indent+"  ", clients.RowPrefix(owner, f), "row", inner))
+			switch {
+			case f.Kind == spec.KindList:
+				inner.Lua = "" // it has no name of its own
+				b.WriteString(encode(indent+"  ", owner, "row", inner))
+			case inner.Kind != spec.KindKey:
+				b.WriteString(encode(indent+"  ", clients.RowPrefix(owner, f), "row."+camel(inner.Name), inner))
 			}
 		}
 		return b.String() + indent + "});\n" + indent + "a.group = \"\";\n"
@@ -108,14 +113,22 @@ func encode(indent, owner, from string, f spec.Field) string {
 		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
 		spec.KindInt: "integer", spec.KindFloat: "decimal",
 	}[f.Kind]
-	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s);\n", indent, method, f.Name, value, f.Min, f.Max, more)
+	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s);\n", indent, method, named(f), value, f.Min, f.Max, more)
+}
+
+// named returns the name of a field in errors, which an item of a list does not have.
+func named(f spec.Field) string {
+	if f.Lua == "" {
+		return ""
+	}
+	return f.Name
 }
 
 // cells returns the statements that add one row's cells of a pack.
 func cells(r clients.Row) string {
 	var b strings.Builder
 	for _, f := range r.Fields {
-		b.WriteString(encode("      ", r.Prefix, "row", f))
+		b.WriteString(encode("      ", r.Prefix, "row."+camel(f.Name), f))
 	}
 	return b.String()
 }
@@ -133,6 +146,10 @@ func packKeys(r clients.Row) string {
 func decodeAll(fn clients.Function) string {
 	var b strings.Builder
 	for _, f := range fn.Results {
+		if f.Kind == spec.KindList {
+			fmt.Fprintf(&b, "    %s: r.rows(() => %s),\n", camel(f.Name), decode(fn.Class, f.Fields[0]))
+			continue
+		}
 		if f.Kind != spec.KindGroup {
 			fmt.Fprintf(&b, "    %s: %s,\n", camel(f.Name), decode(fn.Class, f))
 			continue
@@ -168,7 +185,7 @@ func results(fields []spec.Field) string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		switch {
-		case f.Kind == spec.KindGroup:
+		case f.Kind.Repeated():
 			out[i] = fmt.Sprintf("{ rows: %s }", results(f.Fields))
 		case f.Kind.Text():
 			out[i] = "{ text: true }"

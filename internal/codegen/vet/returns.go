@@ -70,7 +70,7 @@ func resultNames(fields []spec.Field) string {
 
 var luaKinds = map[spec.Kind]kind{
 	spec.KindCount: isNumber, spec.KindInt: isNumber, spec.KindFloat: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
-	spec.KindBool: isBool, spec.KindText: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable,
+	spec.KindBool: isBool, spec.KindText: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable, spec.KindList: isTable,
 }
 
 // checkResult compares a value with its field in the header.
@@ -100,7 +100,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 		return
 	}
 	switch f.Kind {
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindList:
 		r.checkRows(s, node, f, name, v)
 	case spec.KindEnum:
 		if v.literal != nil && !slices.Contains(f.Values, *v.literal) {
@@ -129,6 +129,10 @@ func (r *run) checkRows(s *state, node ast.PositionHolder, f spec.Field, name st
 			continue
 		}
 		row := elementOf(o)
+		if f.Kind == spec.KindList {
+			r.checkResult(s, node, f.Fields[0], name+"[i]", row)
+			continue
+		}
 		if row.lenient || len(row.objects) == 0 {
 			continue
 		}

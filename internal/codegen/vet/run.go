@@ -257,6 +257,9 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		v = value{kinds: isStr, taint: fromCaller, param: p.Name}
 	case spec.KindEnum:
 		v = value{kinds: isStr, enum: p.Values}
+	case spec.KindList:
+		elem := r.argument(s, p.Fields[0], name+"[]")
+		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
 	case spec.KindGroup:
 		row := &object{}
 		for _, f := range p.Fields {

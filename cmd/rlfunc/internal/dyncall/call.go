@@ -66,6 +66,10 @@ func (c *Call) missing() []string {
 			for i := range c.rows[p.Name] {
 				need(fmt.Sprintf("%s.%d.%s", p.Name, i, ownSubject), p)
 			}
+		case spec.KindList:
+			for i := range max(c.rows[p.Name], int(p.Min)) {
+				need(fmt.Sprintf("%s.%d", p.Name, i), p.Fields[0])
+			}
 		case spec.KindGroup, spec.KindPacked:
 			for i := range max(c.rows[p.Name], int(p.Min)) {
 				for _, f := range p.Fields {
@@ -87,7 +91,7 @@ func (c *Call) doc(name string) string {
 		return cmp.Or(c.spec.Subject, "the user, address or other name that the call is about")
 	}
 	for _, p := range c.spec.Params {
-		if p.Name == shape || p.Several && p.Name+".N."+ownSubject == shape {
+		if p.Name == shape || p.Kind == spec.KindList && p.Name+".N" == shape || p.Several && p.Name+".N."+ownSubject == shape {
 			return p.Doc
 		}
 		for _, f := range p.Fields {
@@ -133,6 +137,15 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 						add(a, fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
 					}
 				}
+			}
+			a.EndRows()
+		case spec.KindList:
+			item := p.Fields[0]
+			item.Name = ""
+			a.Rows(p.Name, c.rows[p.Name], p.Min, p.Max)
+			for i := range c.rows[p.Name] {
+				a.Row(i)
+				add(a, fmt.Sprintf("%s.%d", p.Name, i), item)
 			}
 			a.EndRows()
 		case spec.KindPacked:

@@ -81,6 +81,10 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 			"pays", "subject=north payer=ann payee=a:b receipt=r receipt.of=south",
 			`{"same":false,"stored":0,"from":"ns:{north}:account:ann","to":"ns:{north}:account:~6783a31eabf68ccc0660f935c0826282","seen":"ns:{south}:paid:ann"}`,
 		},
+		{
+			"lists", "subject=u names.0=a names.1= counts.0=3 deltas.0=-5 scores.0=0.5 waits.0=1.5s times.0=2026-01-02T03:04:05Z marks.0=true kinds.0=bucket",
+			`{"names":["a",""],"counts":[3],"deltas":[-5],"scores":[0.5],"prices":[],"waits":[1.5],"times":["2026-01-02T03:04:05Z"],"marks":[true],"kinds":["bucket"],"total":1500003}`,
+		},
 	} {
 		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		if err != nil {
@@ -136,6 +140,12 @@ func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 			`unknown argument "other" (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			`unknown argument "counted.of" (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			"others.0.of is missing: keys of other subjects",
+		}},
+		{"lists", "subject=u names=a names.0.x=1 names.x=1 deltas.1=x", []string{
+			`unknown argument "names"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
+			`unknown argument "names.0.x"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
+			`unknown argument "names.x"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
+			"counts.0 is missing: whole numbers, at least one", "deltas.0 is missing: numbers with a sign", `deltas.1 must be a whole number, got "x"`,
 		}},
 	} {
 		_, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))

@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// values are a call's arguments by name: "limit", or "limits.0.limit" in a group.
+// values are a call's arguments by name: "limit", "limits.0.limit" in a group, or "names.0" in a list.
 type values map[string]string
 
 // Problems are all errors in a command line's arguments, one line each.
@@ -51,20 +51,22 @@ func split(fn *spec.Function, words []string) (values, map[string]int, Problems)
 	return out, rows, bad
 }
 
-// groupName splits limits.0.limit into its parts and its shape in the header, limits.N.limit.
+// groupName splits limits.0.limit into its parts and its shape in the header, limits.N.limit. The item names.0 of a list is names.N.
 func groupName(name string) (group string, index int, shape string) {
 	parts := strings.Split(name, ".")
-	if len(parts) != 3 {
+	if len(parts) != 2 && len(parts) != 3 {
 		return "", 0, name
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil || n < 0 || n > 10_000 || strconv.Itoa(n) != parts[1] {
 		return "", 0, name
 	}
-	return parts[0], n, parts[0] + ".N." + parts[2]
+	group = parts[0]
+	parts[1] = "N"
+	return group, n, strings.Join(parts, ".")
 }
 
-// ArgumentNames lists the names of a call's arguments; N stands for a group's row.
+// ArgumentNames lists the names of a call's arguments; N stands for a group's row or a list's item.
 func ArgumentNames(fn *spec.Function) []string {
 	var out []string
 	subject := false
@@ -80,6 +82,8 @@ func ArgumentNames(fn *spec.Function) []string {
 				out = append(out, p.With+"."+ownSubject)
 			}
 			subject = true
+		case spec.KindList:
+			out = append(out, p.Name+".N")
 		case spec.KindGroup, spec.KindPacked:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {

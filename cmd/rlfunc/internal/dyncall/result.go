@@ -19,7 +19,7 @@ type Result struct {
 	refused *spec.Refused
 }
 
-// A Value is one field of a result. A group has Rows.
+// A Value is one field of a result. A group has Rows, and a list has Items.
 type Value struct {
 	Field spec.Field
 	Bool  bool
@@ -27,11 +27,16 @@ type Value struct {
 	Text  string
 	Float float64
 	Rows  []Result
+	Items []Value
 }
 
 func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 	r := Result{Fields: make([]Value, len(fn.Results)), refused: fn.Refused}
 	for i, f := range fn.Results {
+		if f.Kind == spec.KindList {
+			r.Fields[i] = items(reply, f)
+			continue
+		}
 		if f.Kind != spec.KindGroup {
 			r.Fields[i] = read(reply, f)
 			continue
@@ -49,13 +54,25 @@ func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 	return r, reply.Close()
 }
 
+func items(reply *fcall.Reply, f spec.Field) Value {
+	item := f.Fields[0]
+	item.Name = ""
+	list := Value{Field: f, Items: make([]Value, reply.Rows(f.Name))}
+	for n := range list.Items {
+		reply.Row(n)
+		list.Items[n] = read(reply, item)
+	}
+	reply.EndRows()
+	return list
+}
+
 // results describes how results are encoded.
 func results(fields []spec.Field) []fcall.Result {
 	digits := spec.Digits(fields)
 	out := make([]fcall.Result, len(fields))
 	for i, f := range fields {
 		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
-		if f.Kind == spec.KindGroup {
+		if f.Kind.Repeated() {
 			out[i].Rows = results(f.Fields)
 		}
 	}
@@ -136,6 +153,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// MarshalJSON writes an item of a list.
+func (v Value) MarshalJSON() ([]byte, error) { return v.json() }
+
 func (v Value) json() ([]byte, error) {
 	switch v.Field.Kind {
 	case spec.KindBool:
@@ -151,6 +171,8 @@ func (v Value) json() ([]byte, error) {
 			return []byte("null"), nil
 		}
 		return json.Marshal(v.time())
+	case spec.KindList:
+		return json.Marshal(v.Items)
 	case spec.KindGroup:
 		if len(v.Rows) == 0 {
 			return []byte("[]"), nil
@@ -178,6 +200,12 @@ func (r Result) lines(prefix string) []string {
 	}
 	var out []string
 	for _, v := range r.Fields {
+		for i, item := range v.Items {
+			out = append(out, fmt.Sprintf("%s%s.%d  %s", prefix, v.Field.Name, i, item.String()))
+		}
+		if v.Field.Kind == spec.KindList {
+			continue
+		}
 		if v.Field.Kind == spec.KindGroup {
 			for i, row := range v.Rows {
 				out = append(out, row.lines(fmt.Sprintf("%s%s.%d.", prefix, v.Field.Name, i))...)

@@ -106,6 +106,28 @@ def test_numbers_below_zero_and_defaults():
             _wire.Reply(_wire.Function("x", "f", results=(_wire.Result(text=True),)), [0, text]).decimal()
 
 
+def test_lists_come_back():
+    c = everything.Client(server(), namespace="ns")
+    kinds = [everything.ListsKinds.BUCKET, everything.ListsKinds.LOG]
+    got = c.lists("u", names=["a", b"", "\udcff"], counts=(9, 0), deltas=[-5], scores=[0.5, 0], prices=[Micros(3)], waits=[MINUTE],
+                  times=[datetime(2025, 1, 1, tzinfo=timezone.utc)], marks=[True, False], kinds=kinds, copies=2)
+    assert (got.names, got.counts, got.deltas, got.scores) == (["a", "", "\udcff"] * 2, [9, 0], [-5], [0.5, 0])
+    assert (got.prices, got.waits, got.marks, got.kinds) == ([3], [MINUTE], [True, False], kinds)
+    assert (got.times, got.total) == ([datetime(2025, 1, 1, tzinfo=timezone.utc)], 60_000_009)
+    got = c.lists("u", counts=[0])
+    assert (got.names, got.counts, got.kinds, got.total) == ([], [0], [], 0)
+    for must, wrong in {
+        "names must have 0 to 4 rows, got 5": dict(names=["x"] * 5), "names must be a list, got str": dict(names="abc"),
+        "names.1 must be text of 0 to 8 bytes, got 9 bytes": dict(names=["", "123456789"]),
+        "counts.0 must be a whole number from 0 to 9, got 10": dict(counts=[10]), "kinds.0 must be one of log, bucket, got 'x'": dict(kinds=["x"]),
+    }.items():
+        with pytest.raises(rl.ArgumentError) as found:
+            c.lists("u", **{"counts": [1], **wrong})
+        assert found.value.problems == [must]
+    with pytest.raises(rl.OutcomeUnknownError, match="result names must have at most 8 rows"):
+        c.lists("u", counts=[1], names=["x"] * 4, copies=3)
+
+
 def test_asyncio_echoes():
     async def run():
         r = redis.asyncio.Redis(host=HOST, port=int(PORT))

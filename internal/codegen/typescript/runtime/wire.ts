@@ -139,7 +139,7 @@ export class Args {
   constructor(readonly name: string, private readonly namespace: string) {}
 
   private reject(name: string, must: string, got = ""): void {
-    const where = this.group === "" ? name : `${this.group}.${this.row}.${name}`;
+    const where = [...(this.group === "" ? [] : [this.group, this.row]), ...(name === "" ? [] : [name])].join(".");
     this.problems.push(`${where} must ${must}${got === "" ? "" : `, got ${got}`}`);
     this.args.push(new Uint8Array());
   }

@@ -108,6 +108,29 @@ test("numbers below zero and defaults", () => using(async (redis) => {
   }
 }));
 
+test("lists come back", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const time = rl.fromDate(new Date("2025-01-01T00:00:00Z"));
+  const same = { counts: [9, 0], deltas: [-5], scores: [0.5, 0], prices: [micros(3)], waits: [minute], times: [time], marks: [true, false] };
+  const kinds = ["bucket", "log"] as const;
+  deepEqual(await c.lists({ subject: "u", ...same, kinds, names: ["a", new Uint8Array(), "\udcff"], copies: 2 }), {
+    ...same, kinds: [...kinds], names: ["a", "", "\udcff", "a", "", "\udcff"], total: 60_000_009,
+  });
+  deepEqual(await c.lists({ subject: "u", counts: [0] }), {
+    names: [], counts: [0], deltas: [], scores: [], prices: [], waits: [], times: [], marks: [], kinds: [], total: 0,
+  });
+  const wrongs: [string, Partial<everything.ListsParams>][] = [
+    ["names must have 0 to 4 rows, got 5", { names: ["", "", "", "", ""] }],
+    ["names.1 must be text of 0 to 8 bytes, got 9 bytes", { names: ["", "123456789"] }],
+    ["counts.0 must be a whole number from 0 to 9, got 10", { counts: [10] }],
+    ["kinds.0 must be one of log, bucket, got \"x\"", { kinds: ["x" as any] }],
+  ];
+  for (const [must, wrong] of wrongs) {
+    await rejects(c.lists({ subject: "u", counts: [1], ...wrong }), is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0] === must));
+  }
+  await rejects(c.lists({ subject: "u", counts: [1], names: ["", "", ""], copies: 3 }), is(rl.OutcomeUnknownError));
+}));
+
 // Each of these is a mistake of units or of names, which tsc reports: without an error the directive is one.
 export const mistakes = (c: ratelimit.Client, e: everything.Client): unknown => [
   // @ts-expect-error a number is not a duration

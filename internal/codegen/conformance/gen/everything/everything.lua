@@ -1056,6 +1056,463 @@ end
 redis.register_function{function_name = 'everything_v2_keep', callback = everything_v2_keep, description = 'Adds to a stock that lasts, and to one that expires.'}
 end
 
+do -- rlfunc: lines=38 file=functions/everything/lists.lua
+--- Answers with its own lists.
+--- @flags  no-writes
+--- @key    bucket   string[state]                  the subject's key
+--- @arg    names    list[0..4] of text[0..8]       any bytes
+--- @arg    counts   list[1..3] of count[0..9]      whole numbers, at least one
+--- @arg    deltas   list[0..3] of int[-5..5]       numbers with a sign
+--- @arg    scores   list[0..3] of float[-1..1]     numbers with a fraction
+--- @arg    prices   list[0..3] of micros[0..1000]  money
+--- @arg    waits    list[0..3] of duration[0..1h]  durations
+--- @arg    times    list[0..3] of time             times
+--- @arg    marks    list[0..3] of bool             bools
+--- @arg    kinds    list[0..3] of enum(log,bucket) words
+--- @arg    copies   count[0..9]=1                  how often the names come back
+--- @result names    list[0..8] of text[0..8]       names, copies times
+--- @result counts   list[0..3] of count[0..9]      counts
+--- @result deltas   list[0..3] of int              deltas
+--- @result scores   list[0..3] of float            scores
+--- @result prices   list[0..3] of micros           prices
+--- @result waits    list[0..3] of duration         waits
+--- @result times    list[0..3] of time             times
+--- @result marks    list[0..3] of bool             marks
+--- @result kinds    list[0..3] of enum(log,bucket) kinds
+--- @result total    count                          the sum of counts and waits, and the bytes of the key
+local function lists(bucket, names, counts, deltas, scores, prices_micros, waits_us, times_us, marks, kinds, copies)
+  local out, total = {}, redis.call('STRLEN', bucket)
+  for _ = 1, copies do
+    for i = 1, #names do
+      out[#out + 1] = names[i]
+    end
+  end
+  for i = 1, #counts do
+    total = total + counts[i]
+  end
+  for i = 1, #waits_us do
+    total = total + waits_us[i]
+  end
+  return out, counts, deltas, scores, prices_micros, waits_us, times_us, marks, kinds, total
+end
+local rlfunc_places_kinds = {['log'] = 0, ['bucket'] = 1}
+
+-- Joins lists to Redis.
+local function everything_v2_lists(keys, args)
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 9 then
+    return {err = 'RLARG lists must be called with at least 1 key and 9 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rlfunc_key, rlfunc_arg = 1, 0
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG names must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local names = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_names = args[rlfunc_arg + 1]
+    if #in_names < 0 or #in_names > 8 then
+      return {err = string.format('RLARG names.%d %s', rlfunc_row - 1, 'must be 0 to 8 bytes')}
+    end
+    names[rlfunc_row] = in_names
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 3 then
+    return {err = 'RLARG counts must have 1 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local counts = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_counts = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
+    if not in_counts or in_counts < 0 or in_counts > 9 then
+      return {err = string.format('RLARG counts.%d %s', rlfunc_row - 1, 'must be a whole number from 0 to 9')}
+    end
+    counts[rlfunc_row] = in_counts
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG deltas must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local deltas = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_deltas = rlfunc_signed.whole(args[rlfunc_arg + 1])
+    if not in_deltas or in_deltas < -5 or in_deltas > 5 then
+      return {err = string.format('RLARG deltas.%d %s', rlfunc_row - 1, 'must be a whole number from -5 to 5')}
+    end
+    deltas[rlfunc_row] = in_deltas
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG scores must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local scores = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_scores = rlfunc_signed.number(args[rlfunc_arg + 1])
+    if not in_scores or in_scores < -1 or in_scores > 1 then
+      return {err = string.format('RLARG scores.%d %s', rlfunc_row - 1, 'must be a number from -1 to 1')}
+    end
+    scores[rlfunc_row] = in_scores
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG prices must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local prices_micros = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_prices_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
+    if not in_prices_micros or in_prices_micros < 0 or in_prices_micros > 1000 then
+      return {err = string.format('RLARG prices.%d %s', rlfunc_row - 1, 'must be from 0 to 1000 micros')}
+    end
+    prices_micros[rlfunc_row] = in_prices_micros
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG waits must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local waits_us = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_waits_us = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
+    if not in_waits_us or in_waits_us < 0 or in_waits_us > 3600000000 then
+      return {err = string.format('RLARG waits.%d %s', rlfunc_row - 1, 'must be from 0 to 3600000000 microseconds')}
+    end
+    waits_us[rlfunc_row] = in_waits_us
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG times must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local times_us = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_times_us = rlfunc_whole(args[rlfunc_arg + 1])
+    if not in_times_us or in_times_us < 0 or in_times_us > 9007199254740992 then
+      return {err = string.format('RLARG times.%d %s', rlfunc_row - 1, 'must be from 0 to 9007199254740992 microseconds since 1970')}
+    end
+    times_us[rlfunc_row] = in_times_us
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG marks must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local marks = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_marks = args[rlfunc_arg + 1] == '1'
+    if not in_marks and args[rlfunc_arg + 1] ~= '0' then
+      return {err = string.format('RLARG marks.%d %s', rlfunc_row - 1, 'must be 1 or 0')}
+    end
+    marks[rlfunc_row] = in_marks
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG kinds must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local kinds = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_kinds = args[rlfunc_arg + 1]
+    if in_kinds ~= 'log' and in_kinds ~= 'bucket' then
+      return {err = string.format('RLARG kinds.%d %s', rlfunc_row - 1, 'must be one of log, bucket')}
+    end
+    kinds[rlfunc_row] = in_kinds
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local copies = 1
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    copies = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+    if not copies or copies < 0 or copies > 9 then
+      return {err = 'RLARG copies must be a whole number from 0 to 9'}
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_names, out_counts, out_deltas, out_scores, out_prices_micros, out_waits_us, out_times_us, out_marks, out_kinds, out_total = pcall(lists, keys[1], names, counts, deltas, scores, prices_micros, waits_us, times_us, marks, kinds, copies)
+  if rlfunc_ok then
+    if out_names == nil then
+      return out_counts
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_total ~= 0 then
+      if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+        rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if #out_names == 1 and #out_counts == 0 and #out_deltas == 0 and #out_scores == 0 and #out_prices_micros == 0 and #out_waits_us == 0 and #out_times_us == 0 and #out_marks == 0 and #out_kinds == 0 then
+        local row = out_names[1]
+        local row_names = row
+        local rlfunc_word = 0
+        if #row_names > 8 then
+          rlfunc_wrong = 'result names must be at most 8 bytes'
+        end
+        if not rlfunc_wrong then
+          if out_total ~= 0 then
+            return {rlfunc_head + 1, row_names, 0, 0, 0, 0, 0, 0, 0, 0, out_total}
+          end
+          if row_names ~= '' then
+            return {rlfunc_head + 1, row_names}
+          end
+          return rlfunc_head + 1
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_names, nil, nil}, 1
+      local rlfunc_names = #out_names
+      if rlfunc_names > 8 then
+        rlfunc_wrong, rlfunc_names = 'result names must have at most 8 rows', 0
+      end
+      for i = 1, rlfunc_names do
+        local row = out_names[i]
+        local row_names = row
+        local rlfunc_word = 0
+        if #row_names > 8 then
+          rlfunc_wrong = 'result names must be at most 8 bytes'
+        end
+        reply[rlfunc_at + i] = row_names
+      end
+      rlfunc_at = rlfunc_at + rlfunc_names
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_counts
+      local rlfunc_counts = #out_counts
+      if rlfunc_counts > 3 then
+        rlfunc_wrong, rlfunc_counts = 'result counts must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_counts do
+        local row = out_counts[i]
+        local row_counts = row
+        local rlfunc_word = 0
+        if row_counts ~= 0 then
+          if not (row_counts >= 0 and row_counts <= 9 and row_counts % 1 == 0) then
+            rlfunc_wrong = 'result counts must be a whole number from 0 to 9'
+          end
+          rlfunc_word = rlfunc_word + row_counts
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+      end
+      rlfunc_at = rlfunc_at + rlfunc_counts
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_deltas
+      local rlfunc_deltas = #out_deltas
+      if rlfunc_deltas > 3 then
+        rlfunc_wrong, rlfunc_deltas = 'result deltas must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_deltas do
+        local row = out_deltas[i]
+        local row_deltas = row
+        local rlfunc_word = 0
+        local row_text_deltas = ''
+        if row_deltas ~= 0 then
+          if not (row_deltas >= -9007199254740991 and row_deltas <= 9007199254740991 and row_deltas % 1 == 0) then
+            rlfunc_wrong = 'result deltas must be a whole number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_deltas = string.format('%.0f', row_deltas)
+        end
+        reply[rlfunc_at + i] = row_text_deltas
+      end
+      rlfunc_at = rlfunc_at + rlfunc_deltas
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_scores
+      local rlfunc_scores = #out_scores
+      if rlfunc_scores > 3 then
+        rlfunc_wrong, rlfunc_scores = 'result scores must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_scores do
+        local row = out_scores[i]
+        local row_scores = row
+        local rlfunc_word = 0
+        local row_text_scores = ''
+        if row_scores ~= 0 then
+          if not (row_scores >= -9007199254740991 and row_scores <= 9007199254740991) then
+            rlfunc_wrong = 'result scores must be a number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_scores = rlfunc_signed.text(row_scores)
+        end
+        reply[rlfunc_at + i] = row_text_scores
+      end
+      rlfunc_at = rlfunc_at + rlfunc_scores
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_prices_micros
+      local rlfunc_prices_micros = #out_prices_micros
+      if rlfunc_prices_micros > 3 then
+        rlfunc_wrong, rlfunc_prices_micros = 'result prices must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_prices_micros do
+        local row = out_prices_micros[i]
+        local row_prices_micros = row
+        local rlfunc_word = 0
+        if row_prices_micros ~= 0 then
+          if not (row_prices_micros >= 0 and row_prices_micros <= 9007199254740992 and row_prices_micros % 1 == 0) then
+            rlfunc_wrong = 'result prices must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = row_prices_micros
+      end
+      rlfunc_at = rlfunc_at + rlfunc_prices_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_waits_us
+      local rlfunc_waits_us = #out_waits_us
+      if rlfunc_waits_us > 3 then
+        rlfunc_wrong, rlfunc_waits_us = 'result waits must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_waits_us do
+        local row = out_waits_us[i]
+        local row_waits_us = row
+        local rlfunc_word = 0
+        if row_waits_us ~= 0 then
+          if not (row_waits_us >= 0 and row_waits_us <= 9007199254740992 and row_waits_us % 1 == 0) then
+            rlfunc_wrong = 'result waits must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = row_waits_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_waits_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_times_us
+      local rlfunc_times_us = #out_times_us
+      if rlfunc_times_us > 3 then
+        rlfunc_wrong, rlfunc_times_us = 'result times must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_times_us do
+        local row = out_times_us[i]
+        local row_times_us = row
+        local rlfunc_word = 0
+        if row_times_us ~= 0 then
+          if not (row_times_us >= 0 and row_times_us <= 9007199254740992 and row_times_us % 1 == 0) then
+            rlfunc_wrong = 'result times must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = row_times_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_times_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_marks
+      local rlfunc_marks = #out_marks
+      if rlfunc_marks > 3 then
+        rlfunc_wrong, rlfunc_marks = 'result marks must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_marks do
+        local row = out_marks[i]
+        local row_marks = row
+        local rlfunc_word = 0
+        if row_marks then
+          rlfunc_word = rlfunc_word + 1
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+      end
+      rlfunc_at = rlfunc_at + rlfunc_marks
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_kinds
+      local rlfunc_kinds = #out_kinds
+      if rlfunc_kinds > 3 then
+        rlfunc_wrong, rlfunc_kinds = 'result kinds must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_kinds do
+        local row = out_kinds[i]
+        local row_kinds = row
+        local rlfunc_word = 0
+        if row_kinds ~= 'log' then
+          local row_place_kinds = rlfunc_places_kinds[row_kinds]
+          if not row_place_kinds then
+            rlfunc_wrong, row_place_kinds = 'result kinds must be one of log, bucket', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_kinds
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+      end
+      rlfunc_at = rlfunc_at + rlfunc_kinds
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_total
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_names = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_names, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_lists', callback = everything_v2_lists, description = 'Answers with its own lists.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=33 file=functions/everything/mixed.lua
 --- Answers with the keys of groups that are packed and groups that are not.
 --- @flags  no-writes
