@@ -132,7 +132,7 @@ type Field struct {
 
 	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group and list: least rows
 	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group and list: most rows
-	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua
+	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua; of a result, too
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
 	Values     []string `json:"values,omitempty"`      // enum

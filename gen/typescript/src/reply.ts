@@ -175,8 +175,17 @@ export class Reply {
     return this.numberOf(/^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/, "a float", "be a number below 2^53");
   }
 
+  raw(): Uint8Array {
+    return this.texts[this.nextText++] as Uint8Array;
+  }
+
   text(): string {
-    return toText(this.texts[this.nextText++] as Uint8Array);
+    return toText(this.raw());
+  }
+
+  /** Stands for an optional result that is not there, whose place in the reply has been read. */
+  none(_: unknown): undefined {
+    return undefined;
   }
 
   rows<T>(read: () => T): T[] {

@@ -136,13 +136,13 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 		r.add(rw.line, col+bad.offset, bad.rule, "%s", bad.message)
 		return false
 	}
-	if rw.tag == tagResult && f.Optional {
-		r.add(rw.line, col, RuleOptional, "a result cannot be optional: document a zero, or add a bool beside %s", f.Name)
+	if _, given := f.DefaultWord(); rw.tag == tagResult && given {
+		r.add(rw.line, col, RuleOptional, "a result has no default: return it, or nil for an optional one")
 	}
 	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 && f.DefaultOf == "" {
 		r.add(rw.line, col, RuleOptional, "an omitted text is empty: give %s a lower bound of 1", f.Name)
 	}
-	if rw.tag == tagArg && f.Optional && f.Kind.Group() {
+	if f.Optional && f.Kind.Group() {
 		r.add(rw.line, col, RuleOptional, "a group is optional when its lower bound is 0")
 	}
 	return true

@@ -59,6 +59,9 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	r.checkSubject(fn.Params)
 	r.checkEnums(fn.Params, fn.Results)
 	allowedRefuses(&fn)
+	if len(fn.Results) > 0 && fn.Results[0].Optional {
+		r.add(fn.Results[0].Line, fn.Results[0].Col, RuleOptional, "the first result is always there, because nil in its place is an error: put %s after another", fn.Results[0].Name)
+	}
 	useRows(&fn)
 	tellShared(&fn)
 	before := len(found)

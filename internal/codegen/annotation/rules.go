@@ -42,7 +42,7 @@ var Rules = []Rule{
 	{RuleUnknownType, "Checks that every type is one the generator knows."},
 	{RuleMissingType, "Checks that every field has a type, and with it a unit."},
 	{RuleBounds, "Checks that bounds can be read, carry their unit, are in order and stay within 2^53."},
-	{RuleOptional, "Checks that optional stands only where a default can: on an argument, with a default inside its bounds."},
+	{RuleOptional, "Checks that optional stands only on arguments and on results after the first, and that a default is an argument's and inside its bounds."},
 	{RuleDuplicate, "Checks that no name is repeated, and that no two would be one name in the Go client."},
 	{RuleGroup, "Checks that a group has bounds and fields, that fields follow their group or are declared by the lib file it names, and that groups do not nest."},
 	{RuleKeys, "Checks that a function has a key, that a key names its Redis type and suffix, and that suffixes are one word."},

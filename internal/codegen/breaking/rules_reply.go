@@ -29,6 +29,11 @@ var replyRules = []Rule{
 		Why:    "An unreadable reply, or a number in another unit.",
 	},
 	{
+		ID: "result-optional", Category: Reply, check: resultOptional,
+		Checks: "Checks that a result does not become optional, nor an optional one required.",
+		Why:    "A mark precedes an optional result: an old client reads it as another result.",
+	},
+	{
 		ID: "result-values", Category: Reply, check: resultValues,
 		Checks: "Checks that an enum result has the same values in the same order.",
 		Why:    "A value is sent as its index, in a number that other results share: an old client reads wrong values.",
@@ -75,6 +80,19 @@ func resultType(p *pass) {
 		for _, f := range m.pairs {
 			if f.old.Kind != f.new.Kind {
 				p.at(m, f.new, "result %s%s of %s is %s and was %s", m.prefix, f.new.Name, m.fn.Name, f.new.Kind, f.old.Kind)
+			}
+		}
+	})
+}
+
+func resultOptional(p *pass) {
+	p.results(func(m match, _ []spec.Field) {
+		for _, f := range m.pairs {
+			switch {
+			case f.new.Optional && !f.old.Optional:
+				p.at(m, f.new, "result %s%s of %s may be none and was always there", m.prefix, f.new.Name, m.fn.Name)
+			case f.old.Optional && !f.new.Optional:
+				p.at(m, f.new, "result %s%s of %s is always there and was optional", m.prefix, f.new.Name, m.fn.Name)
 			}
 		}
 	})

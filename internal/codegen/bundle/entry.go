@@ -36,7 +36,7 @@ func writeEntry(w *writer, fn *spec.Function) {
 	if none {
 		w.printf("local rlfunc_none = {} -- the rows of a group without any\n")
 	}
-	e.enums(fn.Results, "")
+	e.enums(spec.Sent(fn.Results), "")
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
 	w.printf("local function %s(keys, args)\n", fn.Server)
 	e.arity()

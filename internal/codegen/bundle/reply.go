@@ -38,9 +38,13 @@ func (e *entryWriter) reply() {
 	w := replyWriter{e, "    "}
 	w.printf("local rlfunc_wrong")
 	var groups, behind, texts []spec.Field
-	above := w.word("rlfunc_head", e.fn.Results, "out_", "")
-	for i, digit := range spec.Digits(e.fn.Results) {
-		r := e.fn.Results[i]
+	results := spec.Sent(e.fn.Results)
+	for _, r := range results {
+		w.optional(r, "out_")
+	}
+	above := w.word("rlfunc_head", results, "out_", "")
+	for i, digit := range spec.Digits(results) {
+		r := results[i]
 		switch {
 		case r.Kind.Repeated():
 			groups = append(groups, r)
@@ -72,6 +76,31 @@ type replyWriter struct {
 
 func (w *replyWriter) printf(format string, args ...any) {
 	w.entryWriter.printf("%s", w.indent+fmt.Sprintf(format, args...)+"\n")
+}
+
+// optional writes the local that says whether an optional result is there, and gives one that is not a value to send.
+func (w *replyWriter) optional(f spec.Field, prefix string) {
+	if !f.Optional {
+		return
+	}
+	value := prefix + f.Lua
+	w.printf("local %s%s%s = %s ~= nil", prefix, spec.HasPrefix, f.Lua, value)
+	w.printf("if %s == nil then", value)
+	w.printf("  %s = %s", value, unsent(f))
+	w.printf("end")
+}
+
+// unsent returns what stands for an optional result that is not there: a value within its bounds that is sent as nothing if there is one.
+func unsent(f spec.Field) string {
+	switch {
+	case f.Kind == spec.KindBool:
+		return "false"
+	case f.Kind == spec.KindEnum:
+		return quote(f.Values[0])
+	case f.Kind == spec.KindText:
+		return "''"
+	}
+	return strconv.FormatInt(min(max(f.Min, 0), f.Max), 10)
 }
 
 // word writes the sum of the small results among fields into a local, and checks all results: Redis would send NaN, infinities and

@@ -194,7 +194,10 @@ func (w *replyWriter) cells(g spec.Field) (cells []element, above int64) {
 		w.printf("local row_%s = row", g.Lua)
 	} else {
 		for _, f := range g.Fields {
-			w.printf("local row_%s = row.%s", f.Lua, f.Lua)
+			if !strings.HasPrefix(f.Lua, spec.HasPrefix) {
+				w.printf("local row_%s = row.%s", f.Lua, f.Lua)
+			}
+			w.optional(f, "row_")
 		}
 	}
 	above = w.word("rlfunc_word", g.Fields, "row_", group)

@@ -82,7 +82,15 @@ func goType(owner string, f spec.Field) string {
 	return t
 }
 
-// resultType returns the Go type of a results field.
+// answerType returns the Go type of a results field: a pointer if it is optional, because none is not the zero value.
+func answerType(owner string, f spec.Field) string {
+	if f.Optional {
+		return "*" + resultType(owner, f)
+	}
+	return resultType(owner, f)
+}
+
+// resultType returns the Go type of a result that is there.
 func resultType(owner string, f spec.Field) string {
 	switch f.Kind {
 	case spec.KindCount, spec.KindInt:
@@ -118,6 +126,9 @@ func fieldDoc(f spec.Field, param bool) string {
 	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
+	}
+	if !param && f.Optional {
+		text += " Nil if there is none."
 	}
 	if !param {
 		return paragraphs(text)

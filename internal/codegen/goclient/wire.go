@@ -195,7 +195,7 @@ func returnValues(owner string, fields []spec.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
 		if !f.Kind.Repeated() {
-			fmt.Fprintf(&b, "r.%s = %s\n", goName(f.Name), decode(owner, f.Name, f))
+			b.WriteString(assign("r."+goName(f.Name), owner, f))
 			continue
 		}
 		fmt.Fprintf(&b, "r.%s = make(%s, reply.Rows(%q))\n", goName(f.Name), resultType(owner, f), f.Name)
@@ -205,11 +205,24 @@ func returnValues(owner string, fields []spec.Field) string {
 				fmt.Fprintf(&b, "r.%s[i] = %s\n", goName(f.Name), decode(owner, "", inner))
 				continue
 			}
-			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(rowName(owner, f), inner.Name, inner))
+			b.WriteString(assign(fmt.Sprintf("r.%s[i].%s", goName(f.Name), goName(inner.Name)), rowName(owner, f), inner))
 		}
 		b.WriteString("}\nreply.EndRows()\n")
 	}
 	return b.String()
+}
+
+// assign returns the statement that reads one result into a field.
+func assign(target, owner string, f spec.Field) string {
+	value := decode(owner, f.Name, f)
+	if !f.Optional {
+		return fmt.Sprintf("%s = %s\n", target, value)
+	}
+	skip := "Count"
+	if f.Kind.Text() {
+		skip = "Text"
+	}
+	return fmt.Sprintf("if reply.Bool(%q) {\n%s = new(%s)\n} else {\nreply.%s(%q)\n}\n", f.Name, target, value, skip, f.Name)
 }
 
 func quoted(values []string) string {

@@ -126,6 +126,8 @@ func attribute(owner string, f spec.Field, param bool) string {
 		kind, doc = argType(owner, f), clients.ArgDoc("None", f)
 	case f.Kind == spec.KindList:
 		kind = "list[" + plainType(owner, f.Fields[0], false) + "]"
+	case f.Optional && f.Kind != spec.KindTime:
+		kind += " | None"
 	case f.Kind == spec.KindGroup:
 		kind = "list[" + clients.RowType(owner, f, false) + "]"
 	}

@@ -21,7 +21,7 @@ var files embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"quote":     quote,
-	"results":   results,
+	"results":   func(fields []spec.Field) string { return results(spec.Sent(fields)) },
 	"signature": signature,
 	"pass":      pass,
 	"encode":    encodeAll,

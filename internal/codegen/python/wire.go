@@ -166,6 +166,14 @@ func decodeAll(fn clients.Function) string {
 }
 
 func decode(owner string, f spec.Field) string {
+	if f.Optional {
+		f.Optional = false
+		skip := "count"
+		if f.Kind.Text() {
+			skip = "raw"
+		}
+		return fmt.Sprintf("r.optional(lambda: %s, r.%s)", decode(owner, f), skip)
+	}
 	switch f.Kind {
 	case spec.KindEnum:
 		return fmt.Sprintf("r.enum(%s)", owner+clients.Class(f.Name))

@@ -141,6 +141,10 @@ func results(b *strings.Builder, prefix string, fields []spec.Field) {
 }
 
 func resultKind(f spec.Field) string {
+	if f.Optional {
+		f.Optional = false
+		return resultKind(f) + ", or none"
+	}
 	switch f.Kind {
 	case spec.KindEnum:
 		return "enum: " + strings.Join(f.Values, ", ")

@@ -80,7 +80,11 @@ func typeOf(owner string, f spec.Field, param bool) string {
 // property returns a property of an interface with its comment.
 func property(owner string, f spec.Field, param bool) string {
 	if !param {
-		return comment("  ", clients.Sentence(f)) + fmt.Sprintf("  %s: %s;\n", camel(f.Name), typeOf(owner, f, false))
+		kind := typeOf(owner, f, false)
+		if f.Optional && f.Kind != spec.KindTime {
+			kind += " | undefined"
+		}
+		return comment("  ", clients.Sentence(f)) + fmt.Sprintf("  %s: %s;\n", camel(f.Name), kind)
 	}
 	mark := ""
 	if clients.Optional(f) {

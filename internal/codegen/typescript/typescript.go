@@ -23,7 +23,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"quote":    quote,
 	"camel":    camel,
 	"method":   method,
-	"results":  results,
+	"results":  func(fields []spec.Field) string { return results(spec.Sent(fields)) },
 	"params":   params,
 	"property": property,
 	"encode":   encodeAll,

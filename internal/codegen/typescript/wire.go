@@ -164,6 +164,14 @@ func decodeAll(fn clients.Function) string {
 }
 
 func decode(owner string, f spec.Field) string {
+	if f.Optional {
+		f.Optional = false
+		skip := "count"
+		if f.Kind.Text() {
+			skip = "raw"
+		}
+		return fmt.Sprintf("r.flag() ? %s : r.none(r.%s())", decode(owner, f), skip)
+	}
 	switch f.Kind {
 	case spec.KindEnum:
 		return fmt.Sprintf("r.word(%sValues)", owner+clients.Class(f.Name))

@@ -79,6 +79,11 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 		return
 	}
 	at := r.at(node)
+	if f.Optional {
+		if v.kinds &^= isNil; v.kinds == 0 {
+			return
+		}
+	}
 	if v.may(isNil) {
 		r.report(at, RuleResultNil, "result %s may be nil here, which ends the reply: set it on every path", name)
 		return
@@ -93,6 +98,8 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			hint = ": make it a number with tonumber, and check it"
 		case want == isNumber && v.may(isBool):
 			hint = ": test it first"
+		case v.may(isFalse) && len(v.reply) > 0 && f.Optional:
+			hint = ": a missing key or field is false, so return x or nil"
 		case v.may(isFalse) && len(v.reply) > 0:
 			hint = ": a missing key or field is false, so test it first"
 		}

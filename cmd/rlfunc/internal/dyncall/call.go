@@ -32,7 +32,7 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: &fcall.Function{
 		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
 		Omissible: fn.Omissible(),
-		Results:   results(fn.Results),
+		Results:   results(spec.Sent(fn.Results)),
 	}}
 	for _, name := range c.missing() {
 		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))

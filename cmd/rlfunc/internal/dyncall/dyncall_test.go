@@ -85,6 +85,16 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 			"lists", "subject=u names.0=a names.1= counts.0=3 deltas.0=-5 scores.0=0.5 waits.0=1.5s times.0=2026-01-02T03:04:05Z marks.0=true kinds.0=bucket",
 			`{"names":["a",""],"counts":[3],"deltas":[-5],"scores":[0.5],"prices":[],"waits":[1.5],"times":["2026-01-02T03:04:05Z"],"marks":[true],"kinds":["bucket"],"total":1500003}`,
 		},
+		{
+			"maybe", "subject=u which=none rows=1",
+			`{"found":false,"holder":null,"small":null,"never_zero":null,"large":null,"delta":null,"score":null,"price":null,"wait":null,"since":null,"on":null,"kind":null,` +
+				`"rows":[{"name":null,"number":null}]}`,
+		},
+		{
+			"maybe", "subject=u which=values rows=1",
+			`{"found":true,"holder":"ann","small":9,"never_zero":9,"large":3,"delta":-9,"score":0.25,"price":7,"wait":0.001,"since":"1970-01-01T00:00:00.000001Z","on":true,"kind":"bucket",` +
+				`"rows":[{"name":"","number":0}]}`,
+		},
 	} {
 		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		if err != nil {

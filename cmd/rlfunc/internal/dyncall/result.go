@@ -22,6 +22,7 @@ type Result struct {
 // A Value is one field of a result. A group has Rows, and a list has Items.
 type Value struct {
 	Field spec.Field
+	None  bool // an optional result is not there
 	Bool  bool
 	Int   int64
 	Text  string
@@ -81,6 +82,14 @@ func results(fields []spec.Field) []fcall.Result {
 
 func read(reply *fcall.Reply, f spec.Field) Value {
 	v := Value{Field: f}
+	if f.Optional && !reply.Bool(f.Name) {
+		if v.None = true; f.Kind.Text() {
+			reply.Text(f.Name)
+		} else {
+			reply.Count(f.Name)
+		}
+		return v
+	}
 	switch f.Kind {
 	case spec.KindBool:
 		v.Bool = reply.Bool(f.Name)
@@ -157,6 +166,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 func (v Value) MarshalJSON() ([]byte, error) { return v.json() }
 
 func (v Value) json() ([]byte, error) {
+	if v.None {
+		return []byte("null"), nil
+	}
 	switch v.Field.Kind {
 	case spec.KindBool:
 		return json.Marshal(v.Bool)
@@ -219,6 +231,9 @@ func (r Result) lines(prefix string) []string {
 
 // String returns the value with its unit.
 func (v Value) String() string {
+	if v.None {
+		return "none"
+	}
 	switch v.Field.Kind {
 	case spec.KindBool:
 		return strconv.FormatBool(v.Bool)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
-from typing import Any, NewType, Sequence, TypeVar, Union
+from typing import Any, Callable, NewType, Sequence, TypeVar, Union
 
 from .errors import ArgumentError, ReplyError
 
@@ -438,8 +438,18 @@ class Reply:
             raise self.fail("a float", "be a number below 2^53", text)
         return float(text or 0)
 
+    def raw(self) -> bytes:
+        return next(self._next_text)
+
     def text(self) -> str:
-        return next(self._next_text).decode("utf-8", "surrogateescape")
+        return self.raw().decode("utf-8", "surrogateescape")
+
+    def optional(self, read: Callable[[], T], skip: Callable[[], object]) -> T | None:
+        """Reads an optional result; skip reads the place of one that is not there."""
+        if self.flag():
+            return read()
+        skip()
+        return None
 
 
 def _above(results: tuple[Result, ...]) -> int:

@@ -128,6 +128,19 @@ def test_lists_come_back():
         c.lists("u", counts=[1], names=["x"] * 4, copies=3)
 
 
+def test_none_is_not_zero():
+    c = everything.Client(server(), namespace="ns")
+    none = c.maybe("u", which="none", rows=1)
+    assert (none.found, none.holder, none.small, none.delta, none.score, none.wait, none.on, none.kind) == (False, *[None] * 7)
+    assert [(row.name, row.number) for row in none.rows] == [(None, None)]
+    zeros = c.maybe("u", which="zeros", rows=1)
+    assert (zeros.holder, zeros.small, zeros.never_zero, zeros.large, zeros.delta, zeros.score) == ("", 0, 5, 0, -1, 0)
+    assert (zeros.price, zeros.wait, zeros.since, zeros.on, zeros.kind) == (0, timedelta(0), None, False, everything.MaybeKind.LOG)
+    values = c.maybe("u", which="values", rows=2)
+    assert (values.holder, values.small, values.delta, values.score, values.on, values.kind) == ("ann", 9, -9, 0.25, True, everything.MaybeKind.BUCKET)
+    assert [(row.name, row.number) for row in values.rows] == [("", 0), ("", 1)]
+
+
 def test_asyncio_echoes():
     async def run():
         r = redis.asyncio.Redis(host=HOST, port=int(PORT))

@@ -131,6 +131,21 @@ test("lists come back", () => using(async (redis) => {
   await rejects(c.lists({ subject: "u", counts: [1], names: ["", "", ""], copies: 3 }), is(rl.OutcomeUnknownError));
 }));
 
+test("none is not zero", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const none = await c.maybe({ subject: "u", which: "none", rows: 1 });
+  ok(Object.entries(none).every(([name, v]) => (name === "found" ? v === false : name === "rows" || v === undefined)));
+  deepEqual(none.rows, [{ name: undefined, number: undefined }]);
+  deepEqual(await c.maybe({ subject: "u", which: "zeros", rows: 1 }), {
+    found: true, holder: "", small: 0, neverZero: 5, large: 0, delta: -1, score: 0, price: 0, wait: 0, since: undefined, on: false, kind: "log",
+    rows: [{ name: "", number: 0 }],
+  });
+  deepEqual(await c.maybe({ subject: "u", which: "values", rows: 0 }), {
+    found: true, holder: "ann", small: 9, neverZero: 9, large: 3, delta: -9, score: 0.25, price: 7, wait: 1000, since: 1, on: true, kind: "bucket",
+    rows: [],
+  });
+}));
+
 // Each of these is a mistake of units or of names, which tsc reports: without an error the directive is one.
 export const mistakes = (c: ratelimit.Client, e: everything.Client): unknown => [
   // @ts-expect-error a number is not a duration

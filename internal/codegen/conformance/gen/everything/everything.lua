@@ -1513,6 +1513,335 @@ end
 redis.register_function{function_name = 'everything_v2_lists', callback = everything_v2_lists, description = 'Answers with its own lists.', flags = {'no-writes'}}
 end
 
+do -- rlfunc: lines=36 file=functions/everything/maybe.lua
+--- Answers with the optional results that which names.
+--- @flags  no-writes
+--- @key    bucket      string[state]                 the subject's key
+--- @arg    which       enum(none,zeros,values)       none of them, their zeros, or other values
+--- @arg    rows        count[0..3]                   rows to answer with
+--- @result found       bool                          whether there are any
+--- @result holder      text[64]?                     a text, which may be empty
+--- @result small       count[0..9]?                  a number that shares one with others
+--- @result never_zero  count[5..9]?                  a number above 0
+--- @result large       count?                        a number that does not share one
+--- @result delta       int[-9..-1]?                  a number below 0
+--- @result score       float?                        a number with a fraction
+--- @result price       micros?                       money
+--- @result wait        duration?                     a duration
+--- @result since       time?                         a time
+--- @result on          bool?                         a bool
+--- @result kind        enum(log,bucket)?             a word
+--- @result rows        group                         rows
+--- @result rows.name   text[8]?                      a text
+--- @result rows.number count[0..9]?                  a number
+local function maybe(bucket, which, rows)
+  local all = {}
+  for i = 1, rows do
+    all[i] = {}
+    if which ~= 'none' then
+      all[i] = {name = '', number = i - 1}
+    end
+  end
+  if which == 'none' or redis.call('EXISTS', bucket) == 1 then
+    return false, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, all
+  end
+  if which == 'zeros' then
+    return true, '', 0, 5, 0, -1, 0, 0, 0, 0, false, 'log', all
+  end
+  return true, 'ann', 9, 9, 3, -9, 0.25, 7, 1000, 1, true, 'bucket', all
+end
+local rlfunc_places_kind = {['log'] = 0, ['bucket'] = 1}
+
+-- Joins maybe to Redis.
+local function everything_v2_maybe(keys, args)
+  if #keys ~= 1 or #args ~= 2 then
+    return {err = 'RLARG maybe must be called with 1 key and 2 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local which = args[1]
+  if which ~= 'none' and which ~= 'zeros' and which ~= 'values' then
+    return {err = 'RLARG which must be one of none, zeros, values'}
+  end
+  local rows = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not rows or rows < 0 or rows > 3 then
+    return {err = 'RLARG rows must be a whole number from 0 to 3'}
+  end
+  local rlfunc_ok, out_found, out_holder, out_small, out_never_zero, out_large, out_delta, out_score, out_price_micros, out_wait_us, out_since_us, out_on, out_kind, out_rows = pcall(maybe, keys[1], which, rows)
+  if rlfunc_ok then
+    if out_found == nil then
+      return out_holder
+    end
+    local rlfunc_wrong
+    local out_rlfunc_has_holder = out_holder ~= nil
+    if out_holder == nil then
+      out_holder = ''
+    end
+    local out_rlfunc_has_small = out_small ~= nil
+    if out_small == nil then
+      out_small = 0
+    end
+    local out_rlfunc_has_never_zero = out_never_zero ~= nil
+    if out_never_zero == nil then
+      out_never_zero = 5
+    end
+    local out_rlfunc_has_large = out_large ~= nil
+    if out_large == nil then
+      out_large = 0
+    end
+    local out_rlfunc_has_delta = out_delta ~= nil
+    if out_delta == nil then
+      out_delta = -1
+    end
+    local out_rlfunc_has_score = out_score ~= nil
+    if out_score == nil then
+      out_score = 0
+    end
+    local out_rlfunc_has_price_micros = out_price_micros ~= nil
+    if out_price_micros == nil then
+      out_price_micros = 0
+    end
+    local out_rlfunc_has_wait_us = out_wait_us ~= nil
+    if out_wait_us == nil then
+      out_wait_us = 0
+    end
+    local out_rlfunc_has_since_us = out_since_us ~= nil
+    if out_since_us == nil then
+      out_since_us = 0
+    end
+    local out_rlfunc_has_on = out_on ~= nil
+    if out_on == nil then
+      out_on = false
+    end
+    local out_rlfunc_has_kind = out_kind ~= nil
+    if out_kind == nil then
+      out_kind = 'log'
+    end
+    local rlfunc_head = 0
+    if out_found then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_rlfunc_has_holder then
+      rlfunc_head = rlfunc_head + 2
+    end
+    if #out_holder > 64 then
+      rlfunc_wrong = 'result holder must be at most 64 bytes'
+    end
+    if out_rlfunc_has_small then
+      rlfunc_head = rlfunc_head + 4
+    end
+    if out_small ~= 0 then
+      if not (out_small >= 0 and out_small <= 9 and out_small % 1 == 0) then
+        rlfunc_wrong = 'result small must be a whole number from 0 to 9'
+      end
+      rlfunc_head = rlfunc_head + out_small * 8
+    end
+    if out_rlfunc_has_never_zero then
+      rlfunc_head = rlfunc_head + 80
+    end
+    if not (out_never_zero >= 5 and out_never_zero <= 9 and out_never_zero % 1 == 0) then
+      rlfunc_wrong = 'result never_zero must be a whole number from 5 to 9'
+    end
+    rlfunc_head = rlfunc_head + out_never_zero * 160
+    if out_rlfunc_has_large then
+      rlfunc_head = rlfunc_head + 1600
+    end
+    if out_large ~= 0 then
+      if not (out_large >= 0 and out_large <= 9007199254740992 and out_large % 1 == 0) then
+        rlfunc_wrong = 'result large must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_rlfunc_has_delta then
+      rlfunc_head = rlfunc_head + 3200
+    end
+    local out_text_delta = ''
+    if true then
+      if not (out_delta >= -9 and out_delta <= -1 and out_delta % 1 == 0) then
+        rlfunc_wrong = 'result delta must be a whole number from -9 to -1'
+      end
+      out_text_delta = string.format('%.0f', out_delta)
+    end
+    if out_rlfunc_has_score then
+      rlfunc_head = rlfunc_head + 6400
+    end
+    local out_text_score = ''
+    if out_score ~= 0 then
+      if not (out_score >= -9007199254740991 and out_score <= 9007199254740991) then
+        rlfunc_wrong = 'result score must be a number from -9007199254740991 to 9007199254740991'
+      end
+      out_text_score = rlfunc_signed.text(out_score)
+    end
+    if out_rlfunc_has_price_micros then
+      rlfunc_head = rlfunc_head + 12800
+    end
+    if out_price_micros ~= 0 then
+      if not (out_price_micros >= 0 and out_price_micros <= 9007199254740992 and out_price_micros % 1 == 0) then
+        rlfunc_wrong = 'result price must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_rlfunc_has_wait_us then
+      rlfunc_head = rlfunc_head + 25600
+    end
+    if out_wait_us ~= 0 then
+      if not (out_wait_us >= 0 and out_wait_us <= 9007199254740992 and out_wait_us % 1 == 0) then
+        rlfunc_wrong = 'result wait must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_rlfunc_has_since_us then
+      rlfunc_head = rlfunc_head + 51200
+    end
+    if out_since_us ~= 0 then
+      if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
+        rlfunc_wrong = 'result since must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_rlfunc_has_on then
+      rlfunc_head = rlfunc_head + 102400
+    end
+    if out_on then
+      rlfunc_head = rlfunc_head + 204800
+    end
+    if out_rlfunc_has_kind then
+      rlfunc_head = rlfunc_head + 409600
+    end
+    if out_kind ~= 'log' then
+      local out_place_kind = rlfunc_places_kind[out_kind]
+      if not out_place_kind then
+        rlfunc_wrong, out_place_kind = 'result kind must be one of log, bucket', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_kind * 819200
+    end
+    if not rlfunc_wrong then
+      if #out_rows == 1 then
+        local row = out_rows[1]
+        local row_name = row.name
+        local row_rlfunc_has_name = row_name ~= nil
+        if row_name == nil then
+          row_name = ''
+        end
+        local row_number = row.number
+        local row_rlfunc_has_number = row_number ~= nil
+        if row_number == nil then
+          row_number = 0
+        end
+        local rlfunc_word = 0
+        if row_rlfunc_has_name then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if #row_name > 8 then
+          rlfunc_wrong = 'result rows.name must be at most 8 bytes'
+        end
+        if row_rlfunc_has_number then
+          rlfunc_word = rlfunc_word + 2
+        end
+        if row_number ~= 0 then
+          if not (row_number >= 0 and row_number <= 9 and row_number % 1 == 0) then
+            rlfunc_wrong = 'result rows.number must be a whole number from 0 to 9'
+          end
+          rlfunc_word = rlfunc_word + row_number * 4
+        end
+        if not rlfunc_wrong then
+          if out_text_score ~= '' then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us, out_holder, out_text_delta, out_text_score}
+          end
+          if out_text_delta ~= '' then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us, out_holder, out_text_delta}
+          end
+          if out_holder ~= '' then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us, out_holder}
+          end
+          if out_since_us ~= 0 then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us}
+          end
+          if out_wait_us ~= 0 then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us}
+          end
+          if out_price_micros ~= 0 then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros}
+          end
+          if out_large ~= 0 then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large}
+          end
+          if row_name ~= '' then
+            return {rlfunc_head + 1638400, rlfunc_word, row_name}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head + 1638400, rlfunc_word}
+          end
+          return rlfunc_head + 1638400
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_rows * 1638400, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_rows = #out_rows
+      if rlfunc_rows > 65536 then
+        rlfunc_wrong, rlfunc_rows = 'result rows must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_rows do
+        local row = out_rows[i]
+        local row_name = row.name
+        local row_rlfunc_has_name = row_name ~= nil
+        if row_name == nil then
+          row_name = ''
+        end
+        local row_number = row.number
+        local row_rlfunc_has_number = row_number ~= nil
+        if row_number == nil then
+          row_number = 0
+        end
+        local rlfunc_word = 0
+        if row_rlfunc_has_name then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if #row_name > 8 then
+          rlfunc_wrong = 'result rows.name must be at most 8 bytes'
+        end
+        if row_rlfunc_has_number then
+          rlfunc_word = rlfunc_word + 2
+        end
+        if row_number ~= 0 then
+          if not (row_number >= 0 and row_number <= 9 and row_number % 1 == 0) then
+            rlfunc_wrong = 'result rows.number must be a whole number from 0 to 9'
+          end
+          rlfunc_word = rlfunc_word + row_number * 4
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_rows] = row_name
+      end
+      rlfunc_at = rlfunc_at + rlfunc_rows * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_large
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_price_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_wait_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_since_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_holder
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_delta
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_score
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_found = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_found, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_maybe', callback = everything_v2_maybe, description = 'Answers with the optional results that which names.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=33 file=functions/everything/mixed.lua
 --- Answers with the keys of groups that are packed and groups that are not.
 --- @flags  no-writes
