@@ -24,7 +24,8 @@ func (a *app) callCommand() *cobra.Command {
 		Use:   "call LIBRARY.FUNCTION name=value ...",
 		Short: "Call a function with arguments by name and unit",
 		Long: `Calls a function as a generated client does. Arguments have the header's names and carry their units: limit=10 window=1m
-receipt=abc refresh=true. Rows of a group are written limits.0.limit=10, the own subject of a packed row limits.0.of=user42.
+receipt=abc refresh=true. Rows of a group are written limits.0.limit=10, the own subject of a packed row limits.0.of=user42,
+and items of a list names.0=ann. Bytes are in base64.
 rlfunc rejects wrong, missing and repeated arguments before it sends anything.
 
 Results have the header's names; with --json they are one object, with durations in seconds. The exit code is 2 if the

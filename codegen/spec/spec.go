@@ -99,7 +99,9 @@ const (
 	KindDuration Kind = "duration" // microseconds
 	KindTime     Kind = "time"     // microseconds since 1970
 	KindBool     Kind = "bool"
-	KindText     Kind = "text" // bytes
+	KindText     Kind = "text"
+	KindBytes    Kind = "bytes" // any bytes, also none
+	KindJSON     Kind = "json"  // the text of a JSON value
 	KindEnum     Kind = "enum"
 )
 
@@ -117,8 +119,11 @@ func (k Kind) Integer() bool {
 // Signed reports whether values of the kind may be below 0.
 func (k Kind) Signed() bool { return k == KindInt || k == KindFloat }
 
+// Sized reports whether the bounds of the kind are numbers of bytes.
+func (k Kind) Sized() bool { return k == KindText || k == KindBytes || k == KindJSON }
+
 // Text reports whether results of the kind travel as text. The empty text is 0 for numbers.
-func (k Kind) Text() bool { return k == KindText || k.Signed() }
+func (k Kind) Text() bool { return k.Sized() || k.Signed() }
 
 // A Field is one parameter or result.
 type Field struct {
@@ -130,12 +135,13 @@ type Field struct {
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 
-	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group and list: least rows
-	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group and list: most rows
+	Min        int64    `json:"min"`                   // integers: least legal value; text, bytes and json: least bytes; group and list: least rows
+	Max        int64    `json:"max"`                   // integers: greatest legal value; text, bytes and json: most bytes; group and list: most rows
 	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua; of a result, too
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
 	Values     []string `json:"values,omitempty"`      // enum
+	Go         string   `json:"go,omitempty"`          // json: its Go type, "example.com/shop.Order"; json.RawMessage if absent
 	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
 	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
 	Own        bool     `json:"own,omitempty"`         // key with an argument: a call may give the argument's keys a subject of their own

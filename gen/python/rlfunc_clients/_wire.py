@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -267,6 +268,17 @@ class Args:
         elif raw is not None:
             self.args.append(raw)
 
+    def json(self, name: str, v: Any, least: int, most: int, optional: bool = False) -> None:
+        if v is None and optional:
+            self.args.append(b"")
+            return
+        try:
+            raw = json.dumps(v, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        except (TypeError, ValueError, RecursionError):
+            self.reject(name, "be a value that JSON has", type(v).__name__)
+            return
+        self.text(name, raw, least, most)
+
     def enum(self, name: str, v: Enum | str | None, values: type[Enum], optional: bool = False) -> None:
         if v is None and optional:
             self.args.append(b"")
@@ -445,12 +457,23 @@ class Reply:
     def text(self) -> str:
         return self.raw().decode("utf-8", "surrogateescape")
 
+    def json(self) -> Any:
+        raw = self.raw()
+        try:
+            return json.loads(raw.decode(), parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            raise self.fail("a json", "be JSON", raw) from None
+
     def optional(self, read: Callable[[], T], skip: Callable[[], object]) -> T | None:
         """Reads an optional result; skip reads the place of one that is not there."""
         if self.flag():
             return read()
         skip()
         return None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)  # NaN and Infinity are not JSON
 
 
 def _above(results: tuple[Result, ...]) -> int:

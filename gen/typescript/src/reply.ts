@@ -3,7 +3,7 @@
 
 import { ReplyError } from "./errors";
 import type { Duration, Micros, Time } from "./units";
-import { MAX_INT, toText, type Fn, type Result } from "./wire";
+import { MAX_INT, strict, toText, type Fn, type Result } from "./wire";
 
 const MAX_ROWS = 2 ** 16;
 const PAIR_HEAD = 2 ** 6;
@@ -181,6 +181,15 @@ export class Reply {
 
   text(): string {
     return toText(this.raw());
+  }
+
+  json(): unknown {
+    const raw = this.raw();
+    try {
+      return JSON.parse(strict.decode(raw));
+    } catch {
+      throw this.fail("a json", "be JSON", raw);
+    }
   }
 
   /** Stands for an optional result that is not there, whose place in the reply has been read. */

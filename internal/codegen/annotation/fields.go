@@ -107,7 +107,7 @@ func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 
 func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
 	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
-		example := "count, int, float, micros, duration, time, bool, text[256], enum(a,b), list[0..16] of text[64], group[1..16] or packed[1..16]"
+		example := "count, int, float, micros, duration, time, bool, text[256], bytes[1024], json[4096], enum(a,b), list[0..16] of text[64], group[1..16] or packed[1..16]"
 		if rw.tag == tagKey {
 			example = "string[state], list[log], zset[seen], ..."
 		}
@@ -139,8 +139,8 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 	if _, given := f.DefaultWord(); rw.tag == tagResult && given {
 		r.add(rw.line, col, RuleOptional, "a result has no default: return it, or nil for an optional one")
 	}
-	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 && f.DefaultOf == "" {
-		r.add(rw.line, col, RuleOptional, "an omitted text is empty: give %s a lower bound of 1", f.Name)
+	if rw.tag == tagArg && f.Optional && f.Kind.Sized() && f.Min == 0 && f.DefaultOf == "" {
+		r.add(rw.line, col, RuleOptional, "if omitted, %s is empty: give it a lower bound of 1", f.Name)
 	}
 	if f.Optional && f.Kind.Group() {
 		r.add(rw.line, col, RuleOptional, "a group is optional when its lower bound is 0")

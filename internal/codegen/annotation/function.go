@@ -96,6 +96,8 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		readSubject(r, rw, fn)
 	case tagRefused:
 		readRefused(r, rw, fn)
+	case tagGo:
+		readGo(r, rw, fn.Params, fn.Results)
 	case tagUse:
 		readUse(r, rw, &fn.Uses)
 	case tagFlags:

@@ -23,11 +23,12 @@ const (
 	tagArg     = "arg"
 	tagResult  = "result"
 	tagRefused = "refused"
+	tagGo      = "go"
 	tagError   = "error"
 	tagState   = "state"
 )
 
-var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagResult, tagRefused, tagError, tagState}
+var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagResult, tagRefused, tagGo, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {

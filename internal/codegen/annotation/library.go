@@ -113,6 +113,8 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 				lib.Row = r.read(rw, lib.Row)
 			case rw.tag == tagResult:
 				lib.Answer = r.read(rw, lib.Answer)
+			case rw.tag == tagGo:
+				readGo(r, rw, lib.Row, lib.Answer)
 			case rw.tag == tagLib:
 				declared = true
 				got, _, col, _ := word(rw.text, rw.textCol)

@@ -25,6 +25,7 @@ const (
 	RuleFlags       = "flags"
 	RuleErrors      = "errors"
 	RuleRefused     = "refused"
+	RuleGo          = "go"
 	RuleVersion     = "version"
 	RuleFile        = "file"
 	RuleUse         = "use"
@@ -50,6 +51,7 @@ var Rules = []Rule{
 	{RuleFlags, "Checks that flags are Redis's own."},
 	{RuleErrors, "Checks that an @error names a code in capitals and says when it comes."},
 	{RuleRefused, "Checks that an @refused names one bool or enum result, and of an enum the values that refuse."},
+	{RuleGo, "Checks that an @go names a json argument or result, and an exported Go type with the import path of its package."},
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
 	{RuleFile, "Checks that a function file holds one public function named like the file, and that library.lua holds only its header."},
 	{RuleUse, "Checks that every @use names a file of lib/, once, without a cycle, and that it is used."},

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "enum", "list", "group", "packed"}
+var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "bytes", "json", "enum", "list", "group", "packed"}
 
 var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 
@@ -20,7 +20,7 @@ var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 var foreign = map[string]string{
 	"integer": "count or int", "signed": "int", "number": "count, int, float, micros, duration or time", "num": "count", "long": "count or int",
 	"double": "float", "real": "float", "score": "float", "money": "micros", "decimal": "float or micros",
-	"string": "text", "str": "text", "bytes": "text", "boolean": "bool", "flag": "bool",
+	"string": "text or bytes", "str": "text", "binary": "bytes", "blob": "bytes", "object": "json", "boolean": "bool", "flag": "bool",
 	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "list or group",
 }
 
@@ -97,13 +97,15 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 		f.Min, f.Max = -spec.MaxSigned, spec.MaxSigned
 	case spec.KindDuration:
 		f.Max = spec.MaxDuration
+	case spec.KindJSON:
+		f.Min = 1
 	case spec.KindEnum:
 		return readEnum(text, at, f)
 	}
 	if at >= len(text) || text[at] != '[' {
 		if !result && sized(f.Kind) {
 			example := "1..16"
-			if f.Kind == spec.KindText {
+			if f.Kind.Sized() {
 				example = "256"
 			}
 			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, text[:at], example)
@@ -123,10 +125,13 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 	}
 	low, high, both := strings.Cut(inner, "..")
 	if !both {
-		if f.Kind != spec.KindText {
+		if !f.Kind.Sized() {
 			return at, badType(at+1, RuleBounds, "bounds are written low..high, got %q", inner)
 		}
 		low, high = "1", inner // text[256]: 1 to 256 bytes
+		if f.Kind == spec.KindBytes {
+			low = "0"
+		}
 	}
 	if low != "" {
 		n, message := readBound(low, f.Kind)
@@ -147,17 +152,20 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 	} else if sized(f.Kind) {
 		return at, badType(at+1, RuleBounds, "%s needs an upper bound", f.Kind)
 	}
+	if f.Kind == spec.KindJSON && f.Min < 1 {
+		return at, badType(at+1, RuleBounds, "JSON has at least 1 byte")
+	}
 	if f.Min > f.Max {
 		return at, badType(at+1, RuleBounds, "the lower bound %s is above the upper bound %s", low, high)
 	}
-	if sized(f.Kind) && f.Kind != spec.KindText && f.Max < 1 {
+	if sized(f.Kind) && !f.Kind.Sized() && f.Max < 1 {
 		return at, badType(at+1, RuleBounds, "a %s that may hold no row is none: its upper bound is 0", f.Kind)
 	}
 	return at + end + 1, nil
 }
 
 // sized reports whether the bounds of a kind are those of a size, which must have an upper one.
-func sized(k spec.Kind) bool { return k == spec.KindText || k == spec.KindList || k.Group() }
+func sized(k spec.Kind) bool { return k.Sized() || k == spec.KindList || k.Group() }
 
 // readList reads `list[0..16] of text[64]`. Results need bounds, too.
 func readList(text string, result bool, f *spec.Field) *typeError {

@@ -199,7 +199,7 @@ func bound(f spec.Field, n int64) string {
 	switch f.Kind {
 	case spec.KindDuration:
 		return (time.Duration(n) * time.Microsecond).String()
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes, spec.KindJSON:
 		return plural(n, "byte")
 	case spec.KindGroup, spec.KindPacked, spec.KindList:
 		return plural(n, "row")

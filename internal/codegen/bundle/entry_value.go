@@ -36,7 +36,7 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 	case spec.KindBool:
 		e.printf("%s%s = %s == '1'\n", in, target, from)
 		refuse(fmt.Sprintf("not %s and %s ~= '0'", name, from))
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes, spec.KindJSON:
 		if e.packed {
 			e.printf("%s%s = rlfunc_pack.text(%s)\n", in, target, from)
 			refuse(fmt.Sprintf("not %s or #%s < %d or #%s > %d", name, name, p.Min, name, p.Max))
@@ -156,8 +156,10 @@ func Must(p spec.Field) string {
 		return fmt.Sprintf("be from %d to %d microseconds since 1970", p.Min, p.Max)
 	case spec.KindBool:
 		return "be 1 or 0"
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes:
 		return fmt.Sprintf("be %d to %d bytes", p.Min, p.Max)
+	case spec.KindJSON:
+		return fmt.Sprintf("be %d to %d bytes of JSON", p.Min, p.Max)
 	case spec.KindEnum:
 		return "be one of " + strings.Join(p.Values, ", ")
 	case spec.KindGroup, spec.KindPacked, spec.KindList:

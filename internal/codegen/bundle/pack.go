@@ -85,7 +85,7 @@ func rowBytes(cells []spec.Field) int64 {
 	n := int64(len(cells) - 1)
 	for _, c := range cells {
 		switch c.Kind {
-		case spec.KindText:
+		case spec.KindText, spec.KindBytes, spec.KindJSON:
 			n += 3 * c.Max
 		case spec.KindEnum:
 			longest := 0

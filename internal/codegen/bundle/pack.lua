@@ -41,7 +41,7 @@
         return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
       end
       local cells, count = {}, 0
-      if stop > at then
+      if stop > at or shape.required == 1 then -- one cell may be empty
         for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
           count = count + 1
           cells[count] = cell

@@ -97,7 +97,7 @@ func unsent(f spec.Field) string {
 		return "false"
 	case f.Kind == spec.KindEnum:
 		return quote(f.Values[0])
-	case f.Kind == spec.KindText:
+	case f.Kind.Sized():
 		return "''"
 	}
 	return strconv.FormatInt(min(max(f.Min, 0), f.Max), 10)
@@ -144,7 +144,7 @@ func (w *replyWriter) word(name string, fields []spec.Field, prefix, group strin
 			}
 			w.indent = w.indent[2:]
 			w.printf("end")
-		case f.Kind == spec.KindText && f.Max > 0:
+		case f.Kind.Sized() && f.Max > 0:
 			w.printf("if #%s > %d then", value, f.Max)
 			w.printf("  rlfunc_wrong = 'result %s must be at most %d bytes'", group+f.Name, f.Max)
 			w.printf("end")

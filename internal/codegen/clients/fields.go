@@ -76,8 +76,10 @@ func bounds(f spec.Field) string {
 		if f.Several {
 			return fmt.Sprintf("at most %d, each a subject", f.Max)
 		}
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes:
 		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
+	case spec.KindJSON:
+		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
 	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
 	case spec.KindList:

@@ -14,7 +14,7 @@ import (
 func Supported(language string, lib *spec.Library) error {
 	known := []spec.Kind{
 		spec.KindKey, spec.KindGroup, spec.KindPacked, spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime, spec.KindBool,
-		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat, spec.KindList,
+		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat, spec.KindList, spec.KindBytes, spec.KindJSON,
 	}
 	for _, fn := range lib.Functions {
 		for _, f := range slices.Concat(fn.Params, fn.Results) {

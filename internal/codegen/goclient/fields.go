@@ -49,6 +49,8 @@ func Pointer(f spec.Field) bool {
 		return false
 	case f.Kind == spec.KindBool:
 		return f.TrueByDefault()
+	case f.Kind == spec.KindJSON:
+		return f.Go != ""
 	}
 	return (f.Kind.Integer() || f.Kind == spec.KindFloat) && f.Min <= 0 && f.Max >= 0
 }
@@ -82,12 +84,18 @@ func goType(owner string, f spec.Field) string {
 	return t
 }
 
-// answerType returns the Go type of a results field: a pointer if it is optional, because none is not the zero value.
+// answerType returns the Go type of a results field: a pointer if it is optional, because none is not the zero value. Bytes have nil for
+// none.
 func answerType(owner string, f spec.Field) string {
-	if f.Optional {
+	if f.Optional && !nilable(f) {
 		return "*" + resultType(owner, f)
 	}
 	return resultType(owner, f)
+}
+
+// nilable reports whether the Go type of a field has a nil that is not its empty value.
+func nilable(f spec.Field) bool {
+	return f.Kind == spec.KindBytes || f.Kind == spec.KindJSON && f.Go == ""
 }
 
 // resultType returns the Go type of a result that is there.
@@ -107,6 +115,10 @@ func resultType(owner string, f spec.Field) string {
 		return "bool"
 	case spec.KindEnum:
 		return owner + goName(f.Name)
+	case spec.KindBytes:
+		return "[]byte"
+	case spec.KindJSON:
+		return jsonType(f)
 	case spec.KindList:
 		return "[]" + resultType(owner, f.Fields[0])
 	case spec.KindGroup:
@@ -167,8 +179,10 @@ func bounds(f spec.Field) string {
 		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
 	case spec.KindDuration:
 		return fmt.Sprintf("from %s to %s, rounded up to a microsecond", number(f, f.Min), number(f, f.Max))
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes:
 		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
+	case spec.KindJSON:
+		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
 	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("%d to %d of them", f.Min, f.Max)
 	case spec.KindList:

@@ -50,14 +50,22 @@ func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if shared := rowsOf(lib); shared != nil {
+	shared, err := rowsOf(lib)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", rowsFile, err)
+	}
+	if shared != nil {
 		if err := render(out, rowsFile, "rows", shared); err != nil {
 			return nil, err
 		}
 	}
 	for i := range lib.Spec.Functions {
 		fn := &lib.Spec.Functions[i]
-		if err := render(out, fileOf(fn), "function.go.tmpl", functionData(fn)); err != nil {
+		d, err := functionData(fn)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", fileOf(fn), err)
+		}
+		if err := render(out, fileOf(fn), "function.go.tmpl", d); err != nil {
 			return nil, err
 		}
 	}
@@ -91,18 +99,23 @@ type data struct {
 	Package string
 	Go      string // SlidingLog
 	Private string // slidingLog
-	Time    bool   // needs package time
-	Own     bool   // needs package cmp
+	Imports imports
+	Own     bool // needs package cmp
 }
 
-func functionData(fn *spec.Function) data {
+func functionData(fn *spec.Function) (data, error) {
 	d := data{Function: fn, Go: goName(fn.Name), Private: privateName(fn.Name)}
 	d.Package = packageOf(fn)
-	walk(fn, func(f spec.Field) {
-		d.Time = d.Time || f.Kind == spec.KindDuration || f.Kind == spec.KindTime
+	var own []spec.Field // but the rows of lib files
+	for _, f := range slices.Concat(fn.Params, fn.Results) {
 		d.Own = d.Own || f.Own
-	})
-	return d
+		if f.Rows == "" {
+			own = append(own, f)
+		}
+	}
+	var err error
+	d.Imports, err = importsOf(own)
+	return d, err
 }
 
 // forever returns the suffixes of the keys that last, as the elements of a Go literal.
@@ -124,21 +137,4 @@ func forever(lib spec.Library) string {
 	}
 	slices.Sort(out)
 	return quoted(slices.Compact(out))
-}
-
-func walk(fn *spec.Function, visit func(spec.Field)) {
-	for _, list := range [][]spec.Field{fn.Params, fn.Results} {
-		for _, f := range list {
-			if f.Rows == "" {
-				walkField(f, visit)
-			}
-		}
-	}
-}
-
-func walkField(f spec.Field, visit func(spec.Field)) {
-	visit(f)
-	for _, inner := range f.Fields {
-		visit(inner)
-	}
 }

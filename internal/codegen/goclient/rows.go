@@ -2,6 +2,7 @@ package goclient
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -46,15 +47,16 @@ func groups(owner, of string, fields []spec.Field) []rowType {
 // sharedRows are the rows that lib files declare and the functions of a library use.
 type sharedRows struct {
 	Root, Lib, Package string
-	Time, Packs        bool
+	Imports            imports
+	Packs              bool
 	Params, Results    []rowType
 	Enums              []enum
 }
 
 // rowsOf collects the rows of lib files; nil when a library has none.
-func rowsOf(lib *source.Library) *sharedRows {
+func rowsOf(lib *source.Library) (*sharedRows, error) {
 	s := &sharedRows{Root: lib.Root, Lib: lib.Spec.Name, Package: lib.Spec.Name}
-	seen := map[string]bool{}
+	seen, all := map[string]bool{}, []spec.Field{}
 	add := func(list *[]rowType, of string, fields []spec.Field) {
 		for _, g := range fields {
 			if g.Rows == "" || seen[of+g.Rows] {
@@ -64,10 +66,8 @@ func rowsOf(lib *source.Library) *sharedRows {
 			shared := g
 			shared.Name = g.Rows
 			*list = append(*list, rowOf("", fmt.Sprintf(of, g.Rows), shared))
-			walkField(shared, func(f spec.Field) {
-				s.Time = s.Time || f.Kind == spec.KindDuration || f.Kind == spec.KindTime
-				s.Packs = s.Packs || f.Kind == spec.KindMicros || f.Kind == spec.KindPacked
-			})
+			all = append(all, shared)
+			s.Packs = s.Packs || shared.Kind == spec.KindPacked || slices.ContainsFunc(shared.Fields, func(f spec.Field) bool { return f.Kind == spec.KindMicros })
 		}
 	}
 	for _, fn := range lib.Spec.Functions {
@@ -75,13 +75,15 @@ func rowsOf(lib *source.Library) *sharedRows {
 		add(&s.Results, "the answers that lib/%s.lua declares", fn.Results)
 	}
 	if len(s.Params)+len(s.Results) == 0 {
-		return nil
+		return nil, nil
 	}
 	known := map[string]bool{}
 	for _, r := range append(s.Params[:len(s.Params):len(s.Params)], s.Results...) {
 		s.Enums = append(s.Enums, enumsOf(r.Type, r.Fields, known)...)
 	}
-	return s
+	var err error
+	s.Imports, err = importsOf(all)
+	return s, err
 }
 
 // packCells returns the statements that add the keys and cells of one row.

@@ -136,6 +136,13 @@ func encodeValue(value string, f spec.Field) string {
 		return fmt.Sprintf("a.%sBool%s(%q, %s)", opt, ptr, f.Name, value)
 	case spec.KindText:
 		return fmt.Sprintf("a.%sText(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindBytes:
+		return fmt.Sprintf("a.%sText(%q, string(%s), %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindJSON:
+		if ptr != "" {
+			return fmt.Sprintf("if %s == nil {\na.OptJSON(%q, nil, %d, %d)\n} else {\na.JSON(%q, %s, %d, %d)\n}", value, f.Name, f.Min, f.Max, f.Name, value, f.Min, f.Max)
+		}
+		return fmt.Sprintf("a.%sJSON(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
 	case spec.KindEnum:
 		return fmt.Sprintf("a.%sEnum(%q, string(%s), %s)", opt, f.Name, value, quoted(f.Values))
 	case spec.KindFloat:
@@ -174,6 +181,8 @@ func decode(owner, name string, f spec.Field) string {
 		return fmt.Sprintf("reply.Bool(%q)", name)
 	case spec.KindText:
 		return fmt.Sprintf("reply.Text(%q)", name)
+	case spec.KindBytes:
+		return fmt.Sprintf("[]byte(reply.Text(%q))", name)
 	case spec.KindEnum:
 		return fmt.Sprintf("%s(reply.Enum(%q, %s))", owner+goName(f.Name), name, quoted(f.Values))
 	case spec.KindInt:
@@ -195,34 +204,45 @@ func returnValues(owner string, fields []spec.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
 		if !f.Kind.Repeated() {
-			b.WriteString(assign("r."+goName(f.Name), owner, f))
+			b.WriteString(assign("r."+goName(f.Name), owner, f.Name, f))
 			continue
 		}
 		fmt.Fprintf(&b, "r.%s = make(%s, reply.Rows(%q))\n", goName(f.Name), resultType(owner, f), f.Name)
 		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
 		for _, inner := range f.Fields {
 			if f.Kind == spec.KindList {
-				fmt.Fprintf(&b, "r.%s[i] = %s\n", goName(f.Name), decode(owner, "", inner))
+				b.WriteString(assign(fmt.Sprintf("r.%s[i]", goName(f.Name)), owner, "", inner))
 				continue
 			}
-			b.WriteString(assign(fmt.Sprintf("r.%s[i].%s", goName(f.Name), goName(inner.Name)), rowName(owner, f), inner))
+			b.WriteString(assign(fmt.Sprintf("r.%s[i].%s", goName(f.Name), goName(inner.Name)), rowName(owner, f), inner.Name, inner))
 		}
 		b.WriteString("}\nreply.EndRows()\n")
 	}
 	return b.String()
 }
 
-// assign returns the statement that reads one result into a field.
-func assign(target, owner string, f spec.Field) string {
-	value := decode(owner, f.Name, f)
+// assign returns the statement that reads one result into a field, or one item of a list, whose name in errors is empty.
+func assign(target, owner, name string, f spec.Field) string {
+	pointer := f.Optional && !nilable(f)
+	var read string
+	switch {
+	case f.Kind == spec.KindJSON && pointer:
+		read = fmt.Sprintf("%s = new(%s)\nreply.JSON(%q, %s)\n", target, jsonType(f), name, target)
+	case f.Kind == spec.KindJSON:
+		read = fmt.Sprintf("reply.JSON(%q, &%s)\n", name, target)
+	case pointer:
+		read = fmt.Sprintf("%s = new(%s)\n", target, decode(owner, name, f))
+	default:
+		read = fmt.Sprintf("%s = %s\n", target, decode(owner, name, f))
+	}
 	if !f.Optional {
-		return fmt.Sprintf("%s = %s\n", target, value)
+		return read
 	}
 	skip := "Count"
 	if f.Kind.Text() {
 		skip = "Text"
 	}
-	return fmt.Sprintf("if reply.Bool(%q) {\n%s = new(%s)\n} else {\nreply.%s(%q)\n}\n", f.Name, target, value, skip, f.Name)
+	return fmt.Sprintf("if reply.Bool(%q) {\n%s} else {\nreply.%s(%q)\n}\n", name, read, skip, name)
 }
 
 func quoted(values []string) string {

@@ -14,7 +14,7 @@ var keywords = strings.Fields(`False None True and as assert async await break c
 global if import in is lambda nonlocal not or pass raise return try while with yield self a r`)
 
 // annotations are the names of types in a class. A field with such a name would stand for the type in the annotations after it.
-var annotations = strings.Fields("int float str bool list datetime timedelta")
+var annotations = strings.Fields("int float str bytes bool list datetime timedelta")
 
 // identifier returns a method's name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
 func identifier(name string) string {
@@ -57,6 +57,10 @@ func plainType(owner string, f spec.Field, param bool) string {
 		return "bool"
 	case spec.KindEnum:
 		return owner + clients.Class(f.Name)
+	case spec.KindBytes:
+		return "bytes"
+	case spec.KindJSON:
+		return "Any"
 	}
 	if param {
 		return "Text"

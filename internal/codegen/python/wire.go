@@ -108,7 +108,7 @@ func encode(indent, owner, value string, f spec.Field) string {
 	}
 	method := map[spec.Kind]string{
 		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
-		spec.KindInt: "integer", spec.KindFloat: "decimal",
+		spec.KindInt: "integer", spec.KindFloat: "decimal", spec.KindBytes: "text", spec.KindJSON: "json",
 	}[f.Kind]
 	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s)\n", indent, method, named(f), value, f.Min, f.Max, more)
 }
@@ -172,11 +172,19 @@ func decode(owner string, f spec.Field) string {
 		if f.Kind.Text() {
 			skip = "raw"
 		}
-		return fmt.Sprintf("r.optional(lambda: %s, r.%s)", decode(owner, f), skip)
+		read := decode(owner, f)
+		if method, plain := strings.CutSuffix(read, "()"); plain {
+			return fmt.Sprintf("r.optional(%s, r.%s)", method, skip)
+		}
+		return fmt.Sprintf("r.optional(lambda: %s, r.%s)", read, skip)
 	}
 	switch f.Kind {
 	case spec.KindEnum:
 		return fmt.Sprintf("r.enum(%s)", owner+clients.Class(f.Name))
+	case spec.KindBytes:
+		return "r.raw()"
+	case spec.KindJSON:
+		return "r.json()"
 	case spec.KindBool:
 		return "r.flag()"
 	case spec.KindText, spec.KindMicros, spec.KindDuration, spec.KindTime:

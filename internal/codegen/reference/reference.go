@@ -189,6 +189,10 @@ func sample(f spec.Field) string {
 		return "true"
 	case spec.KindText:
 		return "abc"
+	case spec.KindBytes:
+		return "YWJj"
+	case spec.KindJSON:
+		return "{}"
 	}
 	return fmt.Sprint(min(max(f.Min, 10), f.Max))
 }

@@ -70,6 +70,10 @@ func typeOf(owner string, f spec.Field, param bool) string {
 		return "boolean"
 	case spec.KindEnum:
 		return owner + clients.Class(f.Name)
+	case spec.KindBytes:
+		return "Uint8Array"
+	case spec.KindJSON:
+		return "unknown"
 	}
 	if param {
 		return "Text"
@@ -81,7 +85,7 @@ func typeOf(owner string, f spec.Field, param bool) string {
 func property(owner string, f spec.Field, param bool) string {
 	if !param {
 		kind := typeOf(owner, f, false)
-		if f.Optional && f.Kind != spec.KindTime {
+		if f.Optional && f.Kind != spec.KindTime && f.Kind != spec.KindJSON {
 			kind += " | undefined"
 		}
 		return comment("  ", clients.Sentence(f)) + fmt.Sprintf("  %s: %s;\n", camel(f.Name), kind)

@@ -111,7 +111,7 @@ func encode(indent, owner, value string, f spec.Field) string {
 	}
 	method := map[spec.Kind]string{
 		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
-		spec.KindInt: "integer", spec.KindFloat: "decimal",
+		spec.KindInt: "integer", spec.KindFloat: "decimal", spec.KindBytes: "text", spec.KindJSON: "json",
 	}[f.Kind]
 	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s);\n", indent, method, named(f), value, f.Min, f.Max, more)
 }
@@ -175,6 +175,10 @@ func decode(owner string, f spec.Field) string {
 	switch f.Kind {
 	case spec.KindEnum:
 		return fmt.Sprintf("r.word(%sValues)", owner+clients.Class(f.Name))
+	case spec.KindBytes:
+		return "r.raw()"
+	case spec.KindJSON:
+		return "r.json()"
 	case spec.KindBool:
 		return "r.flag()"
 	case spec.KindText, spec.KindMicros, spec.KindDuration, spec.KindTime:

@@ -70,7 +70,7 @@ func resultNames(fields []spec.Field) string {
 
 var luaKinds = map[spec.Kind]kind{
 	spec.KindCount: isNumber, spec.KindInt: isNumber, spec.KindFloat: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
-	spec.KindBool: isBool, spec.KindText: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable, spec.KindList: isTable,
+	spec.KindBool: isBool, spec.KindText: isStr, spec.KindBytes: isStr, spec.KindJSON: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable, spec.KindList: isTable,
 }
 
 // checkResult compares a value with its field in the header.

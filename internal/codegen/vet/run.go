@@ -253,7 +253,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		v = value{kinds: isStr, keys: []string{name}, taint: fromKey, prefix: ""}
 	case spec.KindBool:
 		return of(isBool)
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes, spec.KindJSON:
 		v = value{kinds: isStr, taint: fromCaller, param: p.Name}
 	case spec.KindEnum:
 		v = value{kinds: isStr, enum: p.Values}

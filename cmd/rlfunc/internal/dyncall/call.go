@@ -3,6 +3,8 @@ package dyncall
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -255,6 +257,22 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 			return nil
 		}
 		a.Bool(f.Name, b)
+	case spec.KindBytes:
+		raw, err := base64.StdEncoding.DecodeString(text)
+		switch {
+		case err != nil:
+			return fmt.Errorf("must be bytes in base64, such as YWJj, got %q", text)
+		case !given:
+			a.OptText(f.Name, "", f.Min, f.Max)
+		default:
+			a.Text(f.Name, string(raw), f.Min, f.Max)
+		}
+	case spec.KindJSON:
+		if !given {
+			a.OptJSON(f.Name, nil, f.Min, f.Max)
+			return nil
+		}
+		a.JSON(f.Name, json.RawMessage(text), f.Min, f.Max)
 	case spec.KindText:
 		if !given {
 			a.OptText(f.Name, "", f.Min, f.Max)

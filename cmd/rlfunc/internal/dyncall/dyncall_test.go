@@ -95,6 +95,10 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 			`{"found":true,"holder":"ann","small":9,"never_zero":9,"large":3,"delta":-9,"score":0.25,"price":7,"wait":0.001,"since":"1970-01-01T00:00:00.000001Z","on":true,"kind":"bucket",` +
 				`"rows":[{"name":"","number":0}]}`,
 		},
+		{
+			"blobs", "subject=u data=AAE= payload={\"a\":[1]} order=null parts.0= rows.0.data=/w== rows.0.extra=1",
+			`{"same":false,"data":"AAE=","seal":null,"payload":{"a":[1]},"order":null,"before":null,"note":null,"parts":[""],"orders":[],"rows":[{"data":"/w==","extra":1}]}`,
+		},
 	} {
 		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		if err != nil {
@@ -157,6 +161,7 @@ func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 			`unknown argument "names.x"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
 			"counts.0 is missing: whole numbers, at least one", "deltas.0 is missing: numbers with a sign", `deltas.1 must be a whole number, got "x"`,
 		}},
+		{"blobs", "subject=u data=x payload=0 order=0", []string{`data must be bytes in base64, such as YWJj, got "x"`}},
 	} {
 		_, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		var got dyncall.Problems

@@ -2,6 +2,7 @@ package dyncall
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -93,8 +94,12 @@ func read(reply *fcall.Reply, f spec.Field) Value {
 	switch f.Kind {
 	case spec.KindBool:
 		v.Bool = reply.Bool(f.Name)
-	case spec.KindText:
+	case spec.KindText, spec.KindBytes:
 		v.Text = reply.Text(f.Name)
+	case spec.KindJSON:
+		var raw json.RawMessage
+		reply.JSON(f.Name, &raw)
+		v.Text = string(raw)
 	case spec.KindEnum:
 		v.Text = reply.Enum(f.Name, f.Values...)
 	case spec.KindInt:
@@ -143,7 +148,8 @@ func (r Result) deciding() Value {
 	return r.Fields[0]
 }
 
-// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339 and null for 0, enums by name.
+// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339 and null for 0, enums by name,
+// bytes in base64.
 func (r Result) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -174,6 +180,10 @@ func (v Value) json() ([]byte, error) {
 		return json.Marshal(v.Bool)
 	case spec.KindText, spec.KindEnum:
 		return json.Marshal(v.Text)
+	case spec.KindBytes:
+		return json.Marshal([]byte(v.Text))
+	case spec.KindJSON:
+		return []byte(v.Text), nil
 	case spec.KindFloat:
 		return json.Marshal(v.Float)
 	case spec.KindDuration:
@@ -237,8 +247,10 @@ func (v Value) String() string {
 	switch v.Field.Kind {
 	case spec.KindBool:
 		return strconv.FormatBool(v.Bool)
-	case spec.KindText, spec.KindEnum:
+	case spec.KindText, spec.KindEnum, spec.KindJSON:
 		return v.Text
+	case spec.KindBytes:
+		return base64.StdEncoding.EncodeToString([]byte(v.Text))
 	case spec.KindFloat:
 		return strconv.FormatFloat(v.Float, 'g', -1, 64)
 	case spec.KindDuration:

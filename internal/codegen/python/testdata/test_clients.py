@@ -141,6 +141,27 @@ def test_none_is_not_zero():
     assert [(row.name, row.number) for row in values.rows] == [("", 0), ("", 1)]
 
 
+def test_bytes_and_json_come_back():
+    c = everything.Client(server(), namespace="ns")
+    rows = everything.BlobsRowsPack(everything.BlobsRows(data=b"\x00,;%", extra={"a": [1]}), everything.BlobsRows(data=b""))
+    every = bytes(i * 37 % 256 for i in range(64))
+    got = c.blobs("u", data=every, seal=b"\x00", payload={"a": "\u00e9<"}, order={"id": "o1"}, before=[None], note=0, parts=[b"", b"\xff"],
+                  orders=["x", 1.5], rows=rows)
+    assert (got.data, got.seal, got.payload, got.order, got.before, got.note) == (every, b"\x00", {"a": "\u00e9<"}, {"id": "o1"}, [None], 0)
+    assert (got.parts, got.orders) == ([b"", b"\xff"], ["x", 1.5])
+    assert [(row.data, row.extra) for row in got.rows] == [(b"\x00,;%", {"a": [1]}), (b"", None)]
+    got = c.blobs("u", data=b"", payload=None, order=True)
+    assert (got.data, got.seal, got.payload, got.order, got.before, got.note) == (b"", None, None, True, None, None)
+    for wrong in (float("nan"), {1, 2}, "\ud800", "x" * 31, object()):
+        with pytest.raises(rl.ArgumentError):
+            c.blobs("u", data=b"", payload=wrong, order=True)
+    with pytest.raises(rl.ReplyError, match="a json must be JSON"):
+        c.blobs("u", data=b"", payload=0, order=True, wrong="broken")
+    for text in (b"NaN", b"\xff", b"", b"{} {}", b'"\x00"'):
+        with pytest.raises(rl.ReplyError):
+            _wire.Reply(_wire.Function("x", "f", results=(_wire.Result(text=True),)), [0, text]).json()
+
+
 def test_asyncio_echoes():
     async def run():
         r = redis.asyncio.Redis(host=HOST, port=int(PORT))

@@ -25,7 +25,7 @@ export interface Fn {
 }
 
 const encoder = new TextEncoder();
-const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+export const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Returns the bytes that are sent for a text, or undefined if a surrogate in it stands for no byte. */
 export function toBytes(text: Text): Uint8Array | undefined {
@@ -250,6 +250,21 @@ export class Args {
     else this.args.push(raw);
   }
 
+  json(name: string, v: unknown, least: number, most: number, optional = false): void {
+    if (v === undefined && optional) {
+      this.add("");
+      return;
+    }
+    let text: string | undefined;
+    try {
+      text = JSON.stringify(v, finite);
+    } catch {
+      text = undefined; // a cycle, a bigint
+    }
+    if (text === undefined) this.reject(name, "be a value that JSON has", typeof v);
+    else this.text(name, text, least, most);
+  }
+
   word(name: string, v: string | undefined, values: readonly string[], optional = false): void {
     if (v === undefined && optional) this.add("");
     else if (v === undefined || !values.includes(v)) this.reject(name, `be one of ${values.join(", ")}`, JSON.stringify(v)?.slice(0, 34));
@@ -268,6 +283,12 @@ export class Args {
     return [String(this.keys.length), ...this.keys, ...this.args.slice(0, n)];
   }
 }
+
+/** Keeps JSON.stringify from writing null for NaN and infinities. */
+const finite = (_: string, v: unknown): unknown => {
+  if (typeof v === "number" && !Number.isFinite(v)) throw new RangeError(String(v));
+  return v;
+};
 
 /** Reports whether an optional text has been given. */
 export const given = (v: Text | Pack<never> | undefined): boolean => v !== undefined && v.length > 0;

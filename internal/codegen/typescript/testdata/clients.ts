@@ -146,6 +146,24 @@ test("none is not zero", () => using(async (redis) => {
   });
 }));
 
+test("bytes and JSON come back", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const every = Uint8Array.from({ length: 64 }, (_, i) => i * 37);
+  const same = { payload: { a: "\u00e9<" }, order: { id: "o1" }, before: [null], note: 0, orders: ["x", 1.5] };
+  const rows = everything.packBlobsRows({ data: bytes("\0,;%"), extra: { a: [1] } }, { data: new Uint8Array() });
+  const got = await c.blobs({ subject: "u", ...same, data: every, seal: Uint8Array.of(0), parts: [new Uint8Array(), Uint8Array.of(255)], rows });
+  deepEqual([got.payload, got.order, got.before, got.note, got.orders], [same.payload, same.order, same.before, same.note, same.orders]);
+  deepEqual([got.data, got.seal, ...got.parts].map((b) => [...(b as Uint8Array)]), [[...every], [0], [], [255]]);
+  deepEqual(got.rows.map((row) => [[...row.data], row.extra]), [[[0, 44, 59, 37], { a: [1] }], [[], undefined]]);
+  const least = await c.blobs({ subject: "u", data: new Uint8Array(), payload: null, order: true });
+  deepEqual([least.seal, least.payload, least.order, least.before, least.note], [undefined, null, true, undefined, undefined]);
+  for (const payload of [NaN, [Infinity], 1n, undefined, () => 1, "x".repeat(31)]) {
+    await rejects(c.blobs({ subject: "u", data: new Uint8Array(), payload, order: true }), is(rl.ArgumentError));
+  }
+  await rejects(c.blobs({ subject: "u", data: new Uint8Array(), payload: 0, order: true, wrong: "broken" }), is(rl.ReplyError));
+}));
+
 // Each of these is a mistake of units or of names, which tsc reports: without an error the directive is one.
 export const mistakes = (c: ratelimit.Client, e: everything.Client): unknown => [
   // @ts-expect-error a number is not a duration

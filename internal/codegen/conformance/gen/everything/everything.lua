@@ -126,7 +126,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
         return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
       end
       local cells, count = {}, 0
-      if stop > at then
+      if stop > at or shape.required == 1 then -- one cell may be empty
         for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
           count = count + 1
           cells[count] = cell
@@ -446,6 +446,343 @@ local function everything_v2_beyond(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'everything_v2_beyond', callback = everything_v2_beyond, description = 'Answers with results that are inside their bounds, or with one that is not.', flags = {'no-writes'}}
+end
+
+do -- rlfunc: lines=42 file=functions/everything/blobs.lua
+--- Answers with its own bytes and JSON.
+--- @flags  no-writes
+--- @key    bucket     string[state]              the subject's key
+--- @arg    data       bytes[64]                  any bytes, also none
+--- @arg    seal       bytes[1..8]?               bytes that may be absent
+--- @arg    payload    json[32]                   any JSON
+--- @arg    order      json[4..64]                JSON of a type
+--- @arg    before     json[64]?                  JSON of a type that may be absent
+--- @arg    note       json[16]?                  JSON that may be absent
+--- @arg    wrong      enum(no,broken,long)=no    which result is not as the header says
+--- @arg    parts      list[0..3] of bytes[4]     bytes
+--- @arg    orders     list[0..3] of json[64]     JSON of a type
+--- @arg    rows       packed[0..2]               packed rows
+--- @arg    rows.data  bytes[0..4]                any bytes
+--- @arg    rows.extra json[16]?                  JSON that may be absent
+--- @result same       bool                       whether data is the content of the key
+--- @result data       bytes[64]                  data
+--- @result seal       bytes?                     seal
+--- @result payload    json[32]                   payload
+--- @result order      json                       order
+--- @result before     json?                      before
+--- @result note       json?                      note
+--- @result parts      list[0..3] of bytes        parts
+--- @result orders     list[0..3] of json         orders
+--- @result rows       group                      rows
+--- @result rows.data  bytes                      its bytes
+--- @result rows.extra json?                      its JSON
+--- @go order  github.com/rlfunc/rlfunc/internal/codegen/conformance/order.Order
+--- @go before github.com/rlfunc/rlfunc/internal/codegen/conformance/order.Order
+--- @go orders github.com/rlfunc/rlfunc/internal/codegen/conformance/order.Order
+local function blobs(bucket, data, seal, payload, order, before, note, wrong, parts, orders, rows)
+  local all = {}
+  for i = 1, #rows do
+    all[i] = {data = rows[i].data, extra = rows[i].extra}
+  end
+  if wrong == 'broken' then
+    payload = '{"a":'
+  elseif wrong == 'long' then
+    payload = string.rep('1', 33)
+  end
+  return redis.call('GET', bucket) == data, data, seal, payload, order, before, note, parts, orders, all
+end
+
+-- A row of rows from the cells of its text; or nil and a refusal.
+local function rlfunc_rows_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_data = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_data or #in_data < 0 or #in_data > 4 then
+    return nil, rlfunc_pack.refusal('rows', rlfunc_place, '.data must be 0 to 4 bytes')
+  end
+  local in_extra
+  if rlfunc_cells[2] ~= '' then
+    in_extra = rlfunc_pack.text(rlfunc_cells[2])
+    if not in_extra or #in_extra < 1 or #in_extra > 16 then
+      return nil, rlfunc_pack.refusal('rows', rlfunc_place, '.extra must be 1 to 16 bytes of JSON')
+    end
+  end
+  return {data = in_data, extra = in_extra}
+end
+
+-- The rows of rows by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_rows_young, rlfunc_rows_old, rlfunc_rows_kept = {}, {}, 0
+local function rlfunc_rows_rows(text)
+  local rows = rlfunc_rows_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'rows', count = 'RLARG rows must have 0 to 2 rows', least = 0, most = 2,
+      required = 1, cells = 2, bytes = 61, row = rlfunc_rows_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_rows_kept == 64 then
+    rlfunc_rows_old = rlfunc_rows_young
+    rlfunc_rows_young = {}
+    rlfunc_rows_kept = 0
+  end
+  rlfunc_rows_young[text] = rows
+  rlfunc_rows_kept = rlfunc_rows_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
+
+-- Joins blobs to Redis.
+local function everything_v2_blobs(keys, args)
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 9 then
+    return {err = 'RLARG blobs must be called with at least 1 key and 9 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local data = args[1]
+  if #data < 0 or #data > 64 then
+    return {err = 'RLARG data must be 0 to 64 bytes'}
+  end
+  local seal
+  if args[2] ~= '' then
+    seal = args[2]
+    if #seal < 1 or #seal > 8 then
+      return {err = 'RLARG seal must be 1 to 8 bytes'}
+    end
+  end
+  local payload = args[3]
+  if #payload < 1 or #payload > 32 then
+    return {err = 'RLARG payload must be 1 to 32 bytes of JSON'}
+  end
+  local order = args[4]
+  if #order < 4 or #order > 64 then
+    return {err = 'RLARG order must be 4 to 64 bytes of JSON'}
+  end
+  local before
+  if args[5] ~= '' then
+    before = args[5]
+    if #before < 1 or #before > 64 then
+      return {err = 'RLARG before must be 1 to 64 bytes of JSON'}
+    end
+  end
+  local note
+  if args[6] ~= '' then
+    note = args[6]
+    if #note < 1 or #note > 16 then
+      return {err = 'RLARG note must be 1 to 16 bytes of JSON'}
+    end
+  end
+  local wrong = 'no'
+  if args[7] ~= '' then
+    wrong = args[7]
+    if wrong ~= 'no' and wrong ~= 'broken' and wrong ~= 'long' then
+      return {err = 'RLARG wrong must be one of no, broken, long'}
+    end
+  end
+  local rlfunc_key, rlfunc_arg = 1, 7
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG blobs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG parts must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG blobs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local parts = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_parts = args[rlfunc_arg + 1]
+    if #in_parts < 0 or #in_parts > 4 then
+      return {err = string.format('RLARG parts.%d %s', rlfunc_row - 1, 'must be 0 to 4 bytes')}
+    end
+    parts[rlfunc_row] = in_parts
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG blobs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG orders must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG blobs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local orders = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_orders = args[rlfunc_arg + 1]
+    if #in_orders < 1 or #in_orders > 64 then
+      return {err = string.format('RLARG orders.%d %s', rlfunc_row - 1, 'must be 1 to 64 bytes of JSON')}
+    end
+    orders[rlfunc_row] = in_orders
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local rows = rlfunc_none
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    rows = rlfunc_rows_young[args[rlfunc_arg]]
+    if not rows then
+      local rlfunc_refusal
+      rows, rlfunc_refusal = rlfunc_rows_rows(args[rlfunc_arg])
+      if not rows then
+        return rlfunc_refusal
+      end
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG blobs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_same, out_data, out_seal, out_payload, out_order, out_before, out_note, out_parts, out_orders, out_rows = pcall(blobs, keys[1], data, seal, payload, order, before, note, wrong, parts, orders, rows)
+  if rlfunc_ok then
+    if out_same == nil then
+      return out_data
+    end
+    local rlfunc_wrong
+    local out_rlfunc_has_seal = out_seal ~= nil
+    if out_seal == nil then
+      out_seal = ''
+    end
+    local out_rlfunc_has_before = out_before ~= nil
+    if out_before == nil then
+      out_before = ''
+    end
+    local out_rlfunc_has_note = out_note ~= nil
+    if out_note == nil then
+      out_note = ''
+    end
+    local rlfunc_head = 0
+    if out_same then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if #out_data > 64 then
+      rlfunc_wrong = 'result data must be at most 64 bytes'
+    end
+    if out_rlfunc_has_seal then
+      rlfunc_head = rlfunc_head + 2
+    end
+    if #out_payload > 32 then
+      rlfunc_wrong = 'result payload must be at most 32 bytes'
+    end
+    if out_rlfunc_has_before then
+      rlfunc_head = rlfunc_head + 4
+    end
+    if out_rlfunc_has_note then
+      rlfunc_head = rlfunc_head + 8
+    end
+    if not rlfunc_wrong then
+      if #out_parts == 1 and #out_orders == 0 and #out_rows == 0 then
+        local row = out_parts[1]
+        local row_parts = row
+        local rlfunc_word = 0
+        if not rlfunc_wrong then
+          if out_note ~= '' then
+            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload, out_order, out_before, out_note}
+          end
+          if out_before ~= '' then
+            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload, out_order, out_before}
+          end
+          if out_order ~= '' then
+            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload, out_order}
+          end
+          if out_payload ~= '' then
+            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload}
+          end
+          if out_seal ~= '' then
+            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal}
+          end
+          if out_data ~= '' then
+            return {rlfunc_head + 16, row_parts, 0, 0, out_data}
+          end
+          if row_parts ~= '' then
+            return {rlfunc_head + 16, row_parts}
+          end
+          return rlfunc_head + 16
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_parts * 16, nil, nil}, 1
+      local rlfunc_parts = #out_parts
+      if rlfunc_parts > 3 then
+        rlfunc_wrong, rlfunc_parts = 'result parts must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_parts do
+        local row = out_parts[i]
+        local row_parts = row
+        local rlfunc_word = 0
+        reply[rlfunc_at + i] = row_parts
+      end
+      rlfunc_at = rlfunc_at + rlfunc_parts
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_orders
+      local rlfunc_orders = #out_orders
+      if rlfunc_orders > 3 then
+        rlfunc_wrong, rlfunc_orders = 'result orders must have at most 3 rows', 0
+      end
+      for i = 1, rlfunc_orders do
+        local row = out_orders[i]
+        local row_orders = row
+        local rlfunc_word = 0
+        reply[rlfunc_at + i] = row_orders
+      end
+      rlfunc_at = rlfunc_at + rlfunc_orders
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_rows
+      local rlfunc_rows = #out_rows
+      if rlfunc_rows > 65536 then
+        rlfunc_wrong, rlfunc_rows = 'result rows must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_rows do
+        local row = out_rows[i]
+        local row_data = row.data
+        local row_extra = row.extra
+        local row_rlfunc_has_extra = row_extra ~= nil
+        if row_extra == nil then
+          row_extra = ''
+        end
+        local rlfunc_word = 0
+        if row_rlfunc_has_extra then
+          rlfunc_word = rlfunc_word + 1
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_rows] = row_data
+        reply[rlfunc_at + i + rlfunc_rows * 2] = row_extra
+      end
+      rlfunc_at = rlfunc_at + rlfunc_rows * 3
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_data
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_seal
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_payload
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_order
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_before
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_note
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_same = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_same, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_blobs', callback = everything_v2_blobs, description = 'Answers with its own bytes and JSON.', flags = {'no-writes'}}
 end
 
 do -- rlfunc: lines=42 file=functions/everything/echo.lua
