@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func TestXRead_waitsOnAfterItsStreamIsDeleted(t *testing.T) {
 	c.Del(t.Context(), "jobs")
 	waitBlocked(t, c, "1")
 	c.XAdd(t.Context(), &redis.XAddArgs{Stream: "jobs", ID: "2-1", Values: []string{"n", "2"}})
-	if got := <-done; got != "[[jobs [[2-1 [n 2]]]]] <nil>" {
-		t.Errorf("got %s", got)
+	if got := <-done; !strings.Contains(got, "2-1 [n 2]") { // in the shape of either protocol
+		t.Errorf("got %s, want the entry 2-1", got)
 	}
 }
