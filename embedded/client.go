@@ -10,11 +10,11 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/memconn"
 )
 
-// Client returns a go-redis client of this server, over connections in memory. The caller closes it.
+// Client returns a go-redis client of this server, over connections in memory. It speaks RESP3, as every client of go-redis by default: replies
+// without a type of their own, as those of Do, are what production code gets. The caller closes it.
 func (s *Server) Client() *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr:     "embedded",
-		Protocol: 2,
+		Addr: "embedded",
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
 			near, far := memconn.Pair()
 			s.start(far)

@@ -142,7 +142,7 @@ func TestListen_handTyped(t *testing.T) {
 		{"inline", "SET k \"a b\\x41\"\r\nGET k\n", "+OK\r\n$4\r\na bA\r\n"},
 		{"empty lines", "\r\n\r\nPING\r\n", "+PONG\r\n"},
 		{"pipelined", "*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n", "+PONG\r\n$2\r\nhi\r\n"},
-		{"HELLO 3", "HELLO 3\r\nPING\r\n", "-NOPROTO unsupported protocol version\r\n+PONG\r\n"},
+		{"HELLO 4", "HELLO 4\r\nPING\r\n", "-NOPROTO unsupported protocol version\r\n+PONG\r\n"},
 		{"quit", "QUIT\r\nPING\r\n", "+OK\r\n"},
 		{"unbalanced quotes", "GET \"k\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"},
 		{"bad length", "*1\r\n$x\r\n", "-ERR Protocol error: invalid bulk length\r\n"},

@@ -28,8 +28,8 @@
 //
 // # Limits
 //
-//   - RESP2 only: HELLO 3 gets NOPROTO, after which clients continue in RESP2.
-//   - Strings, lists, hashes, sets, sorted sets and streams. No HyperLogLogs, geo, bit fields, Pub/Sub or modules.
+//   - No Pub/Sub and no client tracking, so the server never pushes.
+//   - Strings, lists, hashes, sets, sorted sets and streams. No HyperLogLogs, geo, bit fields or modules.
 //   - Timeouts of commands that wait for keys follow the server's clock.
 //   - No replication, persistence, cluster or ACLs.
 //   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a

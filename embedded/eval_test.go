@@ -122,8 +122,7 @@ func TestEVAL_busy(t *testing.T) {
 	if err := client.FunctionKill(t.Context()).Err(); err == nil || err.Error() != busy {
 		t.Errorf("FUNCTION KILL: %v, want BUSY", err)
 	}
-	stats, _ := client.Do(t.Context(), "FUNCTION", "STATS").Slice()
-	if running, ok := stats[1].([]any); !ok || len(running) != 6 {
+	if stats := client.FunctionStats(t.Context()).Val(); !stats.Running() {
 		t.Errorf("FUNCTION STATS: %v, want the running script", stats)
 	}
 	if err := client.ScriptKill(t.Context()).Err(); err != nil {

@@ -13,7 +13,7 @@ import (
 var scratch = sync.Pool{New: func() any { return new([]string) }}
 
 // Process runs one command without a connection, sets its value or error, and returns the error, as redis.Client.Process does.
-// It uses database 0. Commands that act on a connection, such as MULTI, WATCH and SELECT, return an error; use Client or Listen for
+// It uses database 0, and values without a type of their own have the forms of RESP2. Commands that act on a connection, such as MULTI, WATCH and SELECT, return an error; use Client or Listen for
 // them. Process checks ctx before the command, not during it.
 func (s *Server) Process(ctx context.Context, cmd redis.Cmder) error {
 	err := s.process(ctx, cmd)

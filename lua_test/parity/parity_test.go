@@ -20,13 +20,13 @@ import (
 // In those files each line is one step:
 //
 //	@ return 1       the body of a function, which is called with keys k1 k2 and arguments a1 a2
-//	> SET k1 v       a command; "quoted words" as in Go
+//	> SET k1 v       a command; "quoted words" as in Go; of HELLO's reply the version, id and modules do not count
 //	~ KEYS *         a command whose reply is sorted before it is compared, as its order means nothing
 //	! #!lua name=x   a library to load
 //	| end            the next line of the code above
 //	# why            a comment
 //
-// A blank line removes every key and library.
+// A blank line removes every key and library. All is done twice, in RESP2 and in RESP3.
 func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -41,10 +41,12 @@ func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
 		t.Run(topic, func(t *testing.T) {
 			snippets := readSnippets(t, file)
 			steps += len(snippets)
-			compare(t, snippets, used)
+			for _, protocol := range []string{"2", "3"} {
+				t.Run("RESP"+protocol, func(t *testing.T) { compare(t, snippets, protocol, used) })
+			}
 		})
 	}
-	t.Logf("%d snippets on %d real engines", steps, len(engines.Real(t)))
+	t.Logf("%d snippets in both protocols on %d real engines", steps, len(engines.Real(t)))
 	for _, w := range knownWordings {
 		if !used[w.theirs] && !t.Failed() && anyVersion(t, w.servers) {
 			t.Errorf("knownWordings: drop what no longer differs on %s: %s", w.servers, w.reason)
@@ -72,12 +74,12 @@ func TestParity_isSaidToBeUncheckedWithoutTheEmbeddedEngine(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, snippets []snippet, used map[string]bool) {
+func compare(t *testing.T, snippets []snippet, protocol string, used map[string]bool) {
 	t.Helper()
 	var ours []string
 	differing := make([]map[string][]string, len(snippets)) // versions by what they answer
 	for _, e := range engines.All(t) {
-		got := answers(t, e, snippets)
+		got := answers(t, e, snippets, protocol)
 		if !e.Real {
 			ours = got
 			continue
@@ -205,14 +207,14 @@ func readSnippets(t *testing.T, file string) []snippet {
 	return all
 }
 
-func answers(t *testing.T, e engines.Engine, snippets []snippet) []string {
+func answers(t *testing.T, e engines.Engine, snippets []snippet, protocol string) []string {
 	t.Helper()
 	client := e.Client(t)
 	w := dialWire(t, client)
 	got := make([]string, len(snippets))
 	for i, s := range snippets {
 		if s.fresh {
-			clean(t, w)
+			clean(t, w, protocol)
 		}
 		answer, err := s.run(w)
 		if err != nil {
@@ -224,8 +226,9 @@ func answers(t *testing.T, e engines.Engine, snippets []snippet) []string {
 }
 
 // clean removes keys, and the libraries one by one: see engines.
-func clean(t *testing.T, w *wire) {
+func clean(t *testing.T, w *wire, protocol string) {
 	t.Helper()
+	w.must(t, "HELLO", protocol)
 	w.must(t, "FLUSHDB")
 	list, err := w.do([]string{"FUNCTION", "LIST"}, false)
 	if err != nil {
@@ -254,8 +257,12 @@ func (s snippet) run(w *wire) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return w.do(args, s.kind == '~')
+	answer, err := w.do(args, s.kind == '~')
+	return ownWords.ReplaceAllString(answer, "$1"), err
 }
+
+// ownWords are those of HELLO by which servers and connections differ.
+var ownWords = regexp.MustCompile(`("server"|"version"|"id"|"modules") (?:"[^"]*"|:\d+|\[(?:%?\["name" .*? \[\]\])*\])`)
 
 // words splits a line at blanks; a word in double quotes is read as Go reads it.
 func words(line string) ([]string, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A wire is one RESP2 connection whose replies are read as they are: go-redis would hide a status behind a text.
+// A wire is one connection whose replies are read as they are: go-redis would hide a status behind a text.
 type wire struct {
 	conn net.Conn
 	r    *bufio.Reader
@@ -46,7 +46,7 @@ func (w *wire) must(t testing.TB, args ...string) {
 	}
 }
 
-// do sends a command and returns its reply on one line: +status, -error, :integer, "text", nil, [array].
+// do sends a command and returns its reply on one line: +status, -error, :integer, "text", nil, [array], and those of RESP3 behind their byte.
 func (w *wire) do(args []string, sorted bool) (string, error) {
 	deadline, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -72,9 +72,9 @@ func (w *wire) read(sorted bool) (string, error) {
 	}
 	line = strings.TrimSuffix(line, "\r\n")
 	switch line[0] {
-	case '+', '-', ':':
+	case '+', '-', ':', ',', '(', '#', '_':
 		return line[:1] + strings.Trim(strconv.Quote(line[1:]), `"`), nil
-	case '$':
+	case '$', '=':
 		n, err := strconv.Atoi(line[1:])
 		if err != nil || n < 0 {
 			return "nil", err
@@ -83,11 +83,14 @@ func (w *wire) read(sorted bool) (string, error) {
 		if _, err := io.ReadFull(w.r, text); err != nil {
 			return "", err
 		}
-		return strconv.Quote(string(text[:n])), nil
-	case '*':
+		return strings.Trim(line[:1], "$") + strconv.Quote(string(text[:n])), nil
+	case '*', '%', '~', '>':
 		n, err := strconv.Atoi(line[1:])
 		if err != nil || n < 0 {
 			return "nil array", err
+		}
+		if line[0] == '%' {
+			n *= 2
 		}
 		parts := make([]string, n)
 		for i := range parts {
@@ -95,10 +98,10 @@ func (w *wire) read(sorted bool) (string, error) {
 				return "", err
 			}
 		}
-		if sorted {
+		if sorted || line[0] == '~' {
 			slices.Sort(parts)
 		}
-		return "[" + strings.Join(parts, " ") + "]", nil
+		return strings.Trim(line[:1], "*") + "[" + strings.Join(parts, " ") + "]", nil
 	}
 	return "", fmt.Errorf("read a reply: unknown type %q", line)
 }

@@ -29,7 +29,7 @@ func (c *Call) blockingPop(kind store.Kind) reply.Value {
 		p.take = func(c *Call, key string, e *store.Entry) reply.Value {
 			n := takeNode(e.ZSet, name == "bzpopmax")
 			c.DB.Written(key, e)
-			return array([]reply.Value{bulk(key), bulk(n.Member), bulk(formatFloat(n.Score))})
+			return array([]reply.Value{bulk(key), bulk(n.Member), double(n.Score)})
 		}
 	}
 	return c.popOrBlock(p, c.Args[last])

@@ -172,7 +172,7 @@ func configGet(c *Call) reply.Value {
 	for _, name := range names {
 		values = append(values, bulk(name), bulk(found[name]))
 	}
-	return array(values)
+	return maps(values...)
 }
 
 // configSet changes all settings that it names, or none.

@@ -13,7 +13,7 @@ var connectionCommands = []Command{
 	{Name: "echo", Arity: 2, Flags: Fast, Run: func(c *Call) reply.Value { return bulk(c.Args[1]) }},
 	{Name: "select", Arity: 2, Flags: Fast | Stateful, Run: selectDB},
 	{Name: "auth", Arity: -2, Flags: AllowBusy | NoScript | Fast, Run: auth},
-	{Name: "hello", Arity: -1, Flags: AllowBusy | NoScript | Fast, Run: hello},
+	{Name: "hello", Arity: -1, Flags: AllowBusy | NoScript | Fast | Stateful, Run: hello},
 	{Name: "quit", Arity: -1, Flags: AllowBusy | NoScript | Fast | AtOnce | Stateful, Run: quit},
 	{Name: "reset", Arity: 1, Flags: AllowBusy | NoScript | Fast | AtOnce | Stateful, Run: reset},
 	{Name: "client", Arity: -2, Flags: NoScript},
@@ -22,7 +22,7 @@ var connectionCommands = []Command{
 	{Name: "client|setinfo", Arity: 4, Flags: NoScript, Run: clientSetInfo},
 	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
-	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return bulk(c.Session.describe()) }},
+	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return document(c.Session.describe()) }},
 	{Name: "client|unblock", Arity: -3, Flags: NoScript | Admin, Run: clientUnblock},
 	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: func(*Call) reply.Value { return okay }},
 	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: func(*Call) reply.Value { return okay }},
@@ -63,16 +63,16 @@ func auth(c *Call) reply.Value {
 }
 
 func hello(c *Call) reply.Value {
-	words := c.Args[1:]
+	words, protocol := c.Args[1:], c.Session.Protocol
 	if len(words) > 0 {
 		n, valid := parseInt(words[0])
 		switch {
 		case !valid:
 			return failure("ERR Protocol version is not an integer or out of range")
-		case n != 2:
+		case n != 2 && n != 3:
 			return failure("NOPROTO unsupported protocol version")
 		}
-		words = words[1:]
+		words, protocol = words[1:], int(n)
 	}
 	name, named := "", false
 	for len(words) > 0 {
@@ -83,6 +83,9 @@ func hello(c *Call) reply.Value {
 			}
 			words = words[3:]
 		case is(words[0], "setname") && len(words) > 1:
+			if !plainName(words[1]) {
+				return errClientName
+			}
 			name, named = words[1], true
 			words = words[2:]
 		default:
@@ -92,10 +95,11 @@ func hello(c *Call) reply.Value {
 	if named {
 		c.Session.Name = name
 	}
-	return array([]reply.Value{
-		bulk("server"), bulk("redis"), bulk("version"), bulk(Version), bulk("proto"), integer(2), bulk("id"), integer(c.Session.ID),
+	c.Session.Protocol = protocol
+	return maps(
+		bulk("server"), bulk("redis"), bulk("version"), bulk(Version), bulk("proto"), number(protocol), bulk("id"), integer(c.Session.ID),
 		bulk("mode"), bulk("standalone"), bulk("role"), bulk("master"), bulk("modules"), none,
-	})
+	)
 }
 
 func quit(c *Call) reply.Value {
@@ -105,7 +109,7 @@ func quit(c *Call) reply.Value {
 
 func reset(c *Call) reply.Value {
 	c.Session.discard(c.State)
-	c.Session.DB, c.Session.Name = 0, ""
+	c.Session.DB, c.Session.Name, c.Session.Protocol = 0, "", 2
 	return status("RESET")
 }
 
@@ -113,9 +117,11 @@ func plainName(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
 }
 
+var errClientName = failure("ERR Client names cannot contain spaces, newlines or special characters.")
+
 func clientSetName(c *Call) reply.Value {
 	if !plainName(c.Args[2]) {
-		return failure("ERR Client names cannot contain spaces, newlines or special characters.")
+		return errClientName
 	}
 	c.Session.Name = c.Args[2]
 	return okay
@@ -155,10 +161,10 @@ func clientList(c *Call) reply.Value {
 	for _, session := range all {
 		b.WriteString(session.describe())
 	}
-	return bulk(b.String())
+	return document(b.String())
 }
 
 func (session *Session) describe() string {
-	return fmt.Sprintf("id=%d addr=%s name=%s db=%d multi=%d watch=%d lib-name=%s lib-ver=%s resp=2\n",
-		session.ID, session.Addr, session.Name, session.DB, len(session.queue), len(session.watched), session.Library, session.Version)
+	return fmt.Sprintf("id=%d addr=%s name=%s db=%d multi=%d watch=%d lib-name=%s lib-ver=%s resp=%d\n",
+		session.ID, session.Addr, session.Name, session.DB, len(session.queue), len(session.watched), session.Library, session.Version, session.Protocol)
 }

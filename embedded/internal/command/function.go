@@ -86,15 +86,13 @@ func describeLibrary(l *luahost.Library, withCode bool) reply.Value {
 		for _, flag := range f.Flags {
 			flags = append(flags, status(flag))
 		}
-		list = append(list, array([]reply.Value{
-			bulk("name"), bulk(f.Name), bulk("description"), description, bulk("flags"), array(flags),
-		}))
+		list = append(list, maps(bulk("name"), bulk(f.Name), bulk("description"), description, bulk("flags"), unordered(flags)))
 	}
 	values := []reply.Value{bulk("library_name"), bulk(l.Name), bulk("engine"), bulk("LUA"), bulk("functions"), array(list)}
 	if withCode {
 		values = append(values, bulk("library_code"), bulk(l.Code))
 	}
-	return array(values)
+	return maps(values...)
 }
 
 func functionDelete(c *Call) reply.Value {

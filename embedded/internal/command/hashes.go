@@ -148,21 +148,24 @@ func hlen(c *Call) reply.Value {
 
 func (c *Call) hashAll(fields, values bool) reply.Value {
 	e, fits := c.find(c.Args[1], store.Hash)
-	switch {
-	case !fits:
+	if !fits {
 		return errWrongType
-	case e == nil:
-		return none
 	}
-	all := make([]reply.Value, 0, 2*e.Hash.Len())
-	e.Hash.Each(func(field, value string) {
-		if fields {
-			all = append(all, bulk(field))
-		}
-		if values {
-			all = append(all, bulk(value))
-		}
-	})
+	var all []reply.Value
+	if e != nil {
+		all = make([]reply.Value, 0, 2*e.Hash.Len())
+		e.Hash.Each(func(field, value string) {
+			if fields {
+				all = append(all, bulk(field))
+			}
+			if values {
+				all = append(all, bulk(value))
+			}
+		})
+	}
+	if fields && values {
+		return maps(all...)
+	}
 	return array(all)
 }
 
@@ -224,10 +227,11 @@ func hincrbyfloat(c *Call) reply.Value {
 
 func hrandfield(c *Call) reply.Value {
 	return c.sample(store.Hash, "withvalues", func(e *store.Entry) source {
+		pair := func(field, value string) (string, reply.Value) { return field, bulk(value) }
 		return source{
 			size: e.Hash.Len(),
-			any:  func() (string, string) { return e.Hash.Random() },
-			at:   e.Hash.At,
+			any:  func() (string, reply.Value) { return pair(e.Hash.Random()) },
+			at:   func(i int) (string, reply.Value) { return pair(e.Hash.At(i)) },
 		}
 	})
 }

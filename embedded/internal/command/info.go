@@ -103,5 +103,5 @@ func info(c *Call) reply.Value {
 		b.WriteString("# " + section.name + "\r\n")
 		section.write(c, &b)
 	}
-	return bulk(b.String())
+	return document(b.String())
 }

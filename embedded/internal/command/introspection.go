@@ -30,7 +30,7 @@ func (c *Command) describe() reply.Value {
 		flags = append(flags, status("movablekeys"))
 	}
 	return array([]reply.Value{
-		bulk(c.Name), number(c.Arity), array(flags), number(c.First), number(c.Last), number(c.Step), none, none, none, none,
+		bulk(c.Name), number(c.Arity), unordered(flags), number(c.First), number(c.Last), number(c.Step), unordered(nil), none, none, none,
 	})
 }
 

@@ -81,7 +81,7 @@ func takeScored(e *store.Entry, highest bool, count int64) []reply.Value {
 	values := make([]reply.Value, min(count, int64(e.ZSet.Len())))
 	for i := range values {
 		n := takeNode(e.ZSet, highest)
-		values[i] = array([]reply.Value{bulk(n.Member), bulk(formatFloat(n.Score))})
+		values[i] = array([]reply.Value{bulk(n.Member), double(n.Score)})
 	}
 	return values
 }

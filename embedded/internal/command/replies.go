@@ -36,6 +36,23 @@ func integer(n int64) reply.Value { return reply.Integer(n) }
 
 func number(n int) reply.Value { return integer(int64(n)) }
 
+func double(f float64) reply.Value { return reply.Value{Kind: reply.Double, Str: formatFloat(f)} }
+
+func maps(values ...reply.Value) reply.Value { return reply.Of(reply.Map, values...) }
+
+func unordered(values []reply.Value) reply.Value { return reply.Of(reply.Set, values...) }
+
+// elements are names, or with paired set names and values in turn, which RESP3 has two and two.
+func elements(values []reply.Value, paired bool) reply.Value {
+	if paired {
+		return reply.Of(reply.Pairs, values...)
+	}
+	return array(values)
+}
+
+// document is a text for people, which RESP3 marks as such.
+func document(s string) reply.Value { return reply.Value{Kind: reply.Verbatim, Str: "txt:" + s} }
+
 func array(values []reply.Value) reply.Value {
 	return reply.Value{Kind: reply.Array, Array: values}
 }

@@ -11,8 +11,8 @@ import (
 // A source is a collection to take random elements of, each a name and perhaps a value.
 type source struct {
 	size int
-	any  func() (name, value string)
-	at   func(i int) (name, value string)
+	any  func() (name string, value reply.Value)
+	at   func(i int) (name string, value reply.Value)
 }
 
 // A negative count asks for a reply of any size. Redis begins to send it and ends the connection above client-output-buffer-limit; here
@@ -57,10 +57,10 @@ func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) 
 		return bulk(name)
 	}
 	var found []reply.Value
-	add := func(name, value string) {
+	add := func(name string, value reply.Value) {
 		found = append(found, bulk(name))
 		if values {
-			found = append(found, bulk(value))
+			found = append(found, value)
 		}
 	}
 	switch {
@@ -71,7 +71,7 @@ func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) 
 		size := -count * sampleOverhead
 		for range -count {
 			name, value := s.any()
-			if size += int64(len(name) + len(value)); size > maxSample {
+			if size += int64(len(name) + len(value.Str)); size > maxSample {
 				return errSampleTooLong
 			}
 			add(name, value)
@@ -85,5 +85,5 @@ func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) 
 			add(s.at(i))
 		}
 	}
-	return array(found)
+	return elements(found, values)
 }

@@ -25,7 +25,7 @@ var serverCommands = []Command{
 	{Name: "config|resetstat", Arity: 2, Flags: NoScript | Admin, Run: configResetStat},
 	{Name: "command", Arity: -1, Run: commandAll},
 	{Name: "command|count", Arity: 2, Run: func(*Call) reply.Value { return number(len(commands) / 2) }},
-	{Name: "command|docs", Arity: -2, Run: func(*Call) reply.Value { return none }},
+	{Name: "command|docs", Arity: -2, Run: func(*Call) reply.Value { return maps() }},
 	{Name: "command|list", Arity: -2, Run: commandList},
 	{Name: "command|info", Arity: -2, Run: commandInfo},
 	{Name: "command|getkeys", Arity: -4, Run: commandGetKeys},

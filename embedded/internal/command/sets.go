@@ -98,7 +98,7 @@ func smembers(c *Call) reply.Value {
 	case !fits:
 		return errWrongType
 	case e == nil:
-		return none
+		return unordered(nil)
 	}
 	return members(e.Set)
 }
@@ -106,7 +106,7 @@ func smembers(c *Call) reply.Value {
 func members(m *store.Members) reply.Value {
 	values := make([]reply.Value, 0, m.Len())
 	m.Each(func(member string) { values = append(values, bulk(member)) })
-	return array(values)
+	return unordered(values)
 }
 
 func smove(c *Call) reply.Value {
@@ -150,7 +150,7 @@ func spop(c *Call) reply.Value {
 	case !fits:
 		return errWrongType
 	case e == nil && many:
-		return none
+		return unordered(nil)
 	case e == nil:
 		return null
 	}
@@ -166,15 +166,15 @@ func spop(c *Call) reply.Value {
 	if !many {
 		return values[0]
 	}
-	return array(values)
+	return unordered(values)
 }
 
 func srandmember(c *Call) reply.Value {
 	return c.sample(store.Set, "", func(e *store.Entry) source {
 		return source{
 			size: e.Set.Len(),
-			any:  func() (string, string) { return e.Set.Random(), "" },
-			at:   func(i int) (string, string) { return e.Set.At(i), "" },
+			any:  func() (string, reply.Value) { return e.Set.Random(), null },
+			at:   func(i int) (string, reply.Value) { return e.Set.At(i), null },
 		}
 	})
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
+	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 var transactionCommands = []Command{
@@ -73,7 +74,13 @@ func exec(c *Call) reply.Value {
 	session.executing = true
 	defer func() { session.executing = false }()
 	for i, p := range queue {
+		protocol := session.Protocol
 		values[i] = state.run(session, p.cmd, p.args, micros)
+		if session.Protocol != protocol { // HELLO: what came before keeps its form
+			for j := range i {
+				values[j] = reply.Value{Kind: reply.Raw, Str: string(wire.Append(nil, values[j], protocol))}
+			}
+		}
 	}
 	return array(values)
 }

@@ -5,8 +5,6 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
-func maps(values ...reply.Value) reply.Value { return reply.Of(reply.Map, values...) }
-
 // known is a number, or null if it is unknown.
 func known(n int64) reply.Value {
 	if n == store.Unknown {

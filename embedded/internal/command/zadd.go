@@ -103,7 +103,7 @@ func (c *Call) zadd(o zaddOptions, pairs []string) reply.Value {
 			if did == refused {
 				return null
 			}
-			return bulk(formatFloat(f))
+			return double(f)
 		}
 	}
 	if o.changed {

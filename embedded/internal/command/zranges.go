@@ -36,10 +36,10 @@ func (c *Call) zrange(o rangeOptions) reply.Value {
 	o.visit(e.ZSet, func(n *store.Node) {
 		values = append(values, bulk(n.Member))
 		if o.withScores {
-			values = append(values, bulk(formatFloat(n.Score)))
+			values = append(values, double(n.Score))
 		}
 	})
-	return array(values)
+	return elements(values, o.withScores)
 }
 
 func zrangestore(c *Call) reply.Value {

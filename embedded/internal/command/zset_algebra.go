@@ -203,10 +203,10 @@ func (c *Call) zcombine(how combination) reply.Value {
 	for n := a.result().At(0); n != nil; n = n.Next() {
 		values = append(values, bulk(n.Member))
 		if a.withScores {
-			values = append(values, bulk(formatFloat(n.Score)))
+			values = append(values, double(n.Score))
 		}
 	}
-	return array(values)
+	return elements(values, a.withScores)
 }
 
 func (c *Call) zstore(how combination) reply.Value {

@@ -54,7 +54,7 @@ func zcard(c *Call) reply.Value {
 func score(e *store.Entry, member string) reply.Value {
 	if e != nil {
 		if f, there := e.ZSet.Score(member); there {
-			return bulk(formatFloat(f))
+			return double(f)
 		}
 	}
 	return null
@@ -136,20 +136,20 @@ func (c *Call) zpop(highest bool) reply.Value {
 		if highest {
 			n = e.ZSet.Highest()
 		}
-		values = append(values, bulk(n.Member), bulk(formatFloat(n.Score)))
+		values = append(values, bulk(n.Member), double(n.Score))
 		e.ZSet.Delete(n.Member)
 	}
 	c.DB.Written(c.Args[1], e)
-	return array(values)
+	return elements(values, len(c.Args) == 3)
 }
 
 func zrandmember(c *Call) reply.Value {
 	return c.sample(store.ZSet, "withscores", func(e *store.Entry) source {
-		pair := func(n *store.Node) (string, string) { return n.Member, formatFloat(n.Score) }
+		pair := func(n *store.Node) (string, reply.Value) { return n.Member, double(n.Score) }
 		return source{
 			size: e.ZSet.Len(),
-			any:  func() (string, string) { return pair(e.ZSet.Random()) },
-			at:   func(i int) (string, string) { return pair(e.ZSet.At(i)) },
+			any:  func() (string, reply.Value) { return pair(e.ZSet.Random()) },
+			at:   func(i int) (string, reply.Value) { return pair(e.ZSet.At(i)) },
 		}
 	})
 }

@@ -27,6 +27,7 @@ const (
 	NestedMap // Value.Array, two and two; RESP3: a map, RESP2: an Array of arrays
 	Push      // Value.Array; RESP2: Array
 
+	Raw     // Value.Str, the bytes that the client gets
 	Blocked // there is no reply yet
 )
 

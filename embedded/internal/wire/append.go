@@ -19,6 +19,8 @@ func Append(b []byte, v reply.Value, protocol int) []byte {
 		return line(append(b, '-'), v.Str)
 	case reply.Array:
 		return elements(b, '*', len(v.Array), v.Array, protocol)
+	case reply.Raw:
+		return append(b, v.Str...)
 	}
 	if protocol == 3 {
 		return append3(b, v.RESP3())

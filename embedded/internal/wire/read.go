@@ -1,4 +1,4 @@
-// Package wire reads commands and writes replies in RESP2.
+// Package wire reads commands and writes replies in RESP2 and RESP3.
 package wire
 
 import (
