@@ -51,7 +51,7 @@ check: ## fail if gen/ differs from what functions/ generates
 bench: ## measure what a call costs the server and the client, compared with other limiters
 	go run ./bench $(ARGS)
 
-fuzz: ## run each fuzz test for FUZZTIME (10s)
+fuzz: ## run each fuzz test, and compare the embedded engine with real servers, for FUZZTIME (10s) each
 	@.ci/fuzz
 
 ci: ## run all checks of CI, and install what they need (root on Debian installs packages)

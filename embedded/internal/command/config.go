@@ -189,14 +189,14 @@ func configSet(c *Call) reply.Value {
 		}
 		def, known := settings[name]
 		if !known {
-			return failure("ERR Unknown option or number of arguments for CONFIG SET - '" + pairs[i] + "'")
+			return failure("ERR Unknown option or number of arguments for CONFIG SET - '" + cText(pairs[i]) + "'")
 		}
 		value, problem := def.check(c.State.config[name], pairs[i+1])
 		if _, twice := values[name]; twice {
 			problem = "duplicate parameter"
 		}
 		if problem != "" {
-			return failure("ERR CONFIG SET failed (possibly related to argument '" + pairs[i] + "') - " + problem)
+			return failure("ERR CONFIG SET failed (possibly related to argument '" + cText(pairs[i]) + "') - " + problem)
 		}
 		values[name] = value
 	}

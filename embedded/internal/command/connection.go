@@ -89,7 +89,7 @@ func hello(c *Call) reply.Value {
 			name, named = words[1], true
 			words = words[2:]
 		default:
-			return failure("ERR Syntax error in HELLO option '" + words[0] + "'")
+			return failure("ERR Syntax error in HELLO option '" + cText(words[0]) + "'")
 		}
 	}
 	if named {
@@ -142,7 +142,7 @@ func clientSetInfo(c *Call) reply.Value {
 	case "lib-ver":
 		field = &c.Session.Version
 	default:
-		return failure("ERR Unrecognized option '" + c.Args[2] + "'")
+		return failure("ERR Unrecognized option '" + cText(c.Args[2]) + "'")
 	}
 	if !plainName(c.Args[3]) {
 		return failure("ERR " + lower(c.Args[2]) + " cannot contain spaces, newlines or special characters.")

@@ -49,7 +49,7 @@ func parseExpireConditions(words []string) (o expireConditions, problem reply.Va
 		case is(w, "lt"):
 			o.sooner = true
 		default:
-			return o, failure("ERR Unsupported option " + w)
+			return o, failure("ERR Unsupported option " + cText(w))
 		}
 	}
 	switch {

@@ -225,8 +225,11 @@ func lset(c *Call) reply.Value {
 
 func lrem(c *Call) reply.Value {
 	count, valid := parseInt(c.Args[2])
-	if !valid {
+	switch {
+	case !valid:
 		return errNotInt
+	case count == math.MinInt64:
+		return errUnnegatable
 	}
 	e, fits := c.find(c.Args[1], store.List)
 	switch {

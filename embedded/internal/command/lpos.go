@@ -25,7 +25,10 @@ func parseLpos(words []string) (o lposOptions, problem reply.Value) {
 			if !valid {
 				return o, errNotInt
 			}
-			if n == 0 || n == math.MinInt64 {
+			if n == math.MinInt64 {
+				return o, errUnnegatable
+			}
+			if n == 0 {
 				return o, failure("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list")
 			}
 			o.rank = n

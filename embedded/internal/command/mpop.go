@@ -53,12 +53,15 @@ func parseMpop(kind store.Kind, words []string) (p popping, problem reply.Value)
 	}
 	atHigh, count := is(words[0], high), int64(1)
 	if words = words[1:]; len(words) > 0 {
-		if len(words) != 2 || !is(words[0], "count") {
+		if len(words) < 2 || !is(words[0], "count") {
 			return p, errSyntax
 		}
 		var valid bool
 		if count, valid = parseInt(words[1]); !valid || count < 1 {
 			return p, failure("ERR count should be greater than 0")
+		}
+		if len(words) > 2 {
+			return p, errSyntax
 		}
 	}
 	p = popping{kind: kind, keys: keys, take: func(c *Call, key string, e *store.Entry) reply.Value {

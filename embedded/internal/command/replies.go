@@ -15,15 +15,16 @@ var (
 	one      = reply.Integer(1)
 	none     = reply.List()
 
-	errWrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value")
-	errSyntax    = failure("ERR syntax error")
-	errNotInt    = failure("ERR value is not an integer or out of range")
-	errNotFloat  = failure("ERR value is not a valid float")
-	errNoKey     = failure("ERR no such key")
-	errIndex     = failure("ERR index out of range")
-	errPositive  = failure("ERR value is out of range, must be positive")
-	errMinMax    = failure("ERR min or max is not a float")
-	errLex       = failure("ERR min or max not valid string range item")
+	errWrongType   = failure("WRONGTYPE Operation against a key holding the wrong kind of value")
+	errSyntax      = failure("ERR syntax error")
+	errNotInt      = failure("ERR value is not an integer or out of range")
+	errNotFloat    = failure("ERR value is not a valid float")
+	errNoKey       = failure("ERR no such key")
+	errIndex       = failure("ERR index out of range")
+	errUnnegatable = failure("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
+	errPositive    = failure("ERR value is out of range, must be positive")
+	errMinMax      = failure("ERR min or max is not a float")
+	errLex         = failure("ERR min or max not valid string range item")
 )
 
 func failure(text string) reply.Value { return reply.Err(text) }
@@ -93,4 +94,10 @@ func unknown(args []string) reply.Value {
 	return failure(b.String())
 }
 
-func clip(s string) string { return s[:min(len(s), 128)] }
+// cText is what C prints of a text: it ends before a NUL.
+func cText(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return s
+}
+
+func clip(s string) string { return cText(s[:min(len(s), 128)]) }

@@ -38,7 +38,7 @@ func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) 
 	case len(c.Args) > 4 || len(c.Args) == 4 && !values:
 		return errSyntax
 	case count == math.MinInt64:
-		return failure("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
+		return errUnnegatable
 	case values && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
 		return failure("ERR value is out of range")
 	}

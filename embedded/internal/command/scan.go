@@ -2,6 +2,7 @@ package command
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
@@ -19,11 +20,14 @@ type scanOptions struct {
 
 func (o scanOptions) wants(name string) bool { return o.all || glob.Match(o.match, name) }
 
+var errCursor = failure("ERR invalid cursor")
+
 func parseScan(cursor string, words []string, forKeys bool) (o scanOptions, problem reply.Value) {
 	o = scanOptions{count: 10, all: true}
-	n, err := strconv.ParseUint(cursor, 10, 64)
-	if err != nil {
-		return o, failure("ERR invalid cursor")
+	digits, negative := strings.CutPrefix(cursor, "-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || negative && n != 0 {
+		return o, errCursor
 	}
 	o.cursor = n
 	for i := 0; i < len(words); i += 2 {
@@ -71,16 +75,17 @@ func scan(c *Call) reply.Value {
 
 // scanElements is HSCAN, SSCAN and ZSCAN: walk visits the elements, each of which may be a name and a value.
 func (c *Call) scanElements(kind store.Kind, walk func(e *store.Entry, o scanOptions, add func(name string, more ...string)) uint64) reply.Value {
-	o, problem := parseScan(c.Args[2], c.Args[3:], false)
-	if problem.Kind == reply.Error {
-		return problem
-	}
 	e, fits := c.find(c.Args[1], kind)
-	if !fits {
+	o, problem := parseScan(c.Args[2], c.Args[3:], false)
+	switch {
+	case problem.Str == errCursor.Str:
+		return problem
+	case !fits:
 		return errWrongType
-	}
-	if e == nil {
+	case e == nil: // the words are not read then
 		return page(0, nil)
+	case problem.Kind == reply.Error:
+		return problem
 	}
 	var found []reply.Value
 	next := walk(e, o, func(name string, more ...string) {

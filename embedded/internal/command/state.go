@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,6 +116,10 @@ func resolve(args []string) (*Command, reply.Value) {
 func (s *State) Do(session *Session, args []string) reply.Value {
 	cmd, problem := resolve(args)
 	if problem.Kind == reply.Error {
+		if is(args[0], "exec") {
+			session.discard(s)
+			return failure("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(problem.Str, "ERR "))
+		}
 		session.abort()
 		return problem
 	}

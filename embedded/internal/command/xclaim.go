@@ -45,7 +45,7 @@ func (c *Call) parseClaim(words []string) (o claim, problem reply.Value) {
 			}
 			words = words[1:]
 		default:
-			return o, failure("ERR Unrecognized XCLAIM option '" + w + "'")
+			return o, failure("ERR Unrecognized XCLAIM option '" + cText(w) + "'")
 		}
 	}
 	if o.time < 0 || o.time > c.Now {

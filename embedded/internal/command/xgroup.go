@@ -57,11 +57,11 @@ func (c *Call) group() (e *store.Entry, g *store.Group, problem reply.Value) {
 }
 
 func noGroupFor(group, key string) reply.Value {
-	return failure("NOGROUP No such consumer group '" + group + "' for key name '" + key + "'")
+	return failure("NOGROUP No such consumer group '" + cText(group) + "' for key name '" + cText(key) + "'")
 }
 
 func noKeyOrGroup(key, group string) reply.Value {
-	return failure("NOGROUP No such key '" + key + "' or consumer group '" + group + "'")
+	return failure("NOGROUP No such key '" + cText(key) + "' or consumer group '" + cText(group) + "'")
 }
 
 func xgroupCreate(c *Call) reply.Value {

@@ -93,7 +93,7 @@ func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Valu
 		case !fits:
 			return nil, errWrongType
 		case o.grouped && (e == nil || e.Stream.Group(o.group) == nil):
-			return nil, failure("NOGROUP No such key '" + o.keys[i] + "' or consumer group '" + o.group + "' in XREADGROUP with GROUP option")
+			return nil, failure("NOGROUP No such key '" + cText(o.keys[i]) + "' or consumer group '" + cText(o.group) + "' in XREADGROUP with GROUP option")
 		case s == "$" && o.grouped:
 			return nil, failure("ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.")
 		case s == "$":

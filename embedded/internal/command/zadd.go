@@ -103,6 +103,9 @@ func (c *Call) zadd(o zaddOptions, pairs []string) reply.Value {
 			if did == refused {
 				return null
 			}
+			if did == added {
+				f = scores[i] // -0 is stored as 0, yet answered as it was given
+			}
 			return double(f)
 		}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
@@ -100,10 +101,14 @@ func (o *rangeOptions) ends(from, to string) reply.Value {
 
 func scoreEnd(s string) (f float64, exclusive, valid bool) {
 	s, exclusive = strings.CutPrefix(s, "(")
-	if s == "" {
+	if s = cText(s); s == "" {
 		return 0, exclusive, true // as C's strtod reads it
 	}
 	f, valid = parseFloat(s)
+	if !valid && beyondDouble(s) {
+		f, _ = strconv.ParseFloat(s, 64)
+		valid = true
+	}
 	return f, exclusive, valid
 }
 

@@ -48,6 +48,12 @@ var Differences = []Difference{
 		"a library function cannot know how it was called",
 	},
 	{
+		"a negative zero as the result of an operator", `local zero = 0; return tostring(zero * -1)`,
+		`"-0"`,
+		`"0"`,
+		"gopher-lua keeps the small whole numbers, and takes -0 for one of them",
+	},
+	{
 		"goto is a reserved word", `local goto = 5; return goto`,
 		`5`,
 		`-ERR Error compiling function: user_function:3: syntax error near 'goto'`,

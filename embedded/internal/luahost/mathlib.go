@@ -39,6 +39,12 @@ func (l *Library) newMath() *lua.LTable {
 // mathFmod gives C's NaN where there is no answer, which on x86-64 prints as -nan.
 func mathFmod(c call) int {
 	a, b := c.number(1), c.number(2)
+	switch {
+	case math.IsNaN(a):
+		return c.oneNumber(a)
+	case math.IsNaN(b):
+		return c.oneNumber(b)
+	}
 	if b == 0 || math.IsInf(a, 0) {
 		return c.oneNumber((a * b) / (a * b))
 	}

@@ -143,7 +143,7 @@ func strtod(s string) (n float64, end int) {
 	case foldPrefix(rest, "inf"):
 		return math.Copysign(math.Inf(1), signOf(negative)), i + 3
 	case foldPrefix(rest, "nan"):
-		return math.Copysign(math.NaN(), signOf(negative)), i + 3 + nanPayload(rest[3:])
+		return math.Copysign(quietNaN, signOf(negative)), i + 3 + nanPayload(rest[3:])
 	case foldPrefix(rest, "0x") && hexFollows(rest[2:]):
 		n, size := parseHexFloat(rest)
 		return math.Copysign(n, signOf(negative)), i + size
@@ -158,6 +158,9 @@ func strtod(s string) (n float64, end int) {
 	}
 	return n, i + size
 }
+
+// quietNaN is that of C, whose lower bits are 0; Go's has the lowest one set, which bit operations show.
+var quietNaN = math.Float64frombits(0x7ff8 << 48)
 
 func signOf(negative bool) float64 {
 	if negative {

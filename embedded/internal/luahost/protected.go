@@ -1,6 +1,7 @@
 package luahost
 
 import (
+	"regexp"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -17,18 +18,38 @@ func (l *Library) basePCall(c call) int {
 	// With a handler gopher-lua leaves the locals of the callers alone; without one
 	// closures lose their connection to them when an error is raised.
 	if err := c.PCall(c.GetTop()-1, lua.MultRet, l.handler); err != nil {
-		v := l.caught(err)
-		if t, ok := v.(*lua.LTable); ok {
-			if text := l.env.behind(t).RawGetString("err"); lua.LVCanConvToString(text) {
-				v = text
-			}
-		}
 		c.Push(lua.LFalse)
-		c.Push(v)
+		switch raised := l.caught(err).(type) {
+		case *lua.LTable:
+			text := l.env.behind(raised).RawGetString("err")
+			if lua.LVCanConvToString(text) {
+				c.Push(text)
+				return 2
+			}
+			// Redis forgets what it has looked up.
+			c.Push(raised)
+			c.Push(text)
+			return 3
+		case lua.LString:
+			if f, ok := v.(*lua.LFunction); ok && f.IsG {
+				raised = withoutPlace(raised)
+			}
+			c.Push(raised)
+		default:
+			c.Push(raised)
+		}
 		return 2
 	}
 	c.Insert(lua.LTrue, 1)
 	return c.GetTop()
+}
+
+// badArgument is what a library function says of its arguments.
+var badArgument = regexp.MustCompile(`^[^\n]*?:\d+: (bad argument #\d+ to )'\w+'`)
+
+// withoutPlace is an error of a library function that pcall itself has called: no line of Lua has, and nothing has named it.
+func withoutPlace(text lua.LString) lua.LString {
+	return lua.LString(badArgument.ReplaceAllString(string(text), "$1'?'"))
 }
 
 func (l *Library) baseXPCall(c call) int {

@@ -122,7 +122,7 @@ func magnitude(n int64) uint64 {
 
 // toUnsigned is C's conversion on x86-64, as Lua does it for %u and %x.
 func toUnsigned(n float64) uint64 {
-	if n < 0 {
+	if n < 0 || math.IsNaN(n) {
 		return uint64(toInteger(n))
 	}
 	if n < 1<<63 {
