@@ -23,7 +23,7 @@ type Suite[C any] struct {
 	// Engines says where to run. Defaults to [Engines].
 	Engines func(testing.TB) []Engine
 	// Scripts says where Run plays its table once more with the same Lua as scripts, as clients run it on servers without
-	// Functions: on real servers only. Defaults to nowhere.
+	// Functions. Defaults to nowhere.
 	Scripts func(testing.TB) []Engine
 
 	mode fcall.Mode

@@ -41,10 +41,18 @@ func Everywhere(t testing.TB) []luatest.Engine {
 	return all
 }
 
-// Somewhere returns one real engine, where the tables run as scripts too: all of them would take twice the time.
-func Somewhere(t testing.TB) []luatest.Engine {
-	for _, e := range engines.Real(t) {
-		return []luatest.Engine{{Name: e.Name + "-scripts", Client: e.Client}}
+// Somewhere returns the embedded engine and one real one, where the tables run as scripts too: on all of them that would take twice the time.
+func Somewhere(t testing.TB) (some []luatest.Engine) {
+	real := false
+	for _, e := range Everywhere(t) {
+		if e.Embedded == nil {
+			if real {
+				continue
+			}
+			real = true
+		}
+		e.Name += "-scripts"
+		some = append(some, e)
 	}
-	return nil
+	return some
 }
