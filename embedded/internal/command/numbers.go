@@ -86,7 +86,7 @@ func formatFloat(f float64) string {
 
 // extended is a number of 64 bits of mantissa, as the long double that INCRBYFLOAT and HINCRBYFLOAT compute with.
 func extended(s string) (*big.Float, bool) {
-	if len(s) == 0 || len(s) > 255 || strings.ContainsAny(s, "_ ") {
+	if len(s) == 0 || len(s) >= 5<<10 || strings.ContainsAny(s, "_ ") {
 		return nil, false
 	}
 	base := 10
