@@ -7,7 +7,9 @@
 //	/readyz        200 while the process takes requests; else 503 with the reason
 //	/metrics       for Prometheus
 //
-// A third port, off by default, is for programs: a JSON API that decides, settles, refunds, issues challenges and shows subjects. openapi.json
+// A port of its own, off by default, answers only the probes /livez and /readyz, so that connections of proxies do not take their places.
+//
+// Another port, off by default, is for programs: a JSON API that decides, settles, refunds, issues challenges and shows subjects. openapi.json
 // describes it. It needs bearer tokens unless it is a loopback address.
 //
 // A process is ready once Redis has answered. After that the policy's failure modes decide while Redis does not answer, so an outage of

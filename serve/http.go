@@ -30,7 +30,7 @@ func (w web) serve(connections int) error {
 }
 
 // newWebs returns the HTTP servers, and a func that ends the background work of the API.
-func newWebs(o *Options, g *guard.Guard, proxies http.Handler) (webs []web, closeAPI func() error, err error) {
+func newWebs(o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []web, closeAPI func() error, err error) {
 	add := func(port net.Listener, h http.Handler, config *tls.Config) {
 		webs = append(webs, web{&http.Server{
 			Handler: h, TLSConfig: config, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
@@ -42,6 +42,9 @@ func newWebs(o *Options, g *guard.Guard, proxies http.Handler) (webs []web, clos
 		return nil, nil, err
 	}
 	add(o.HTTP, proxies, config)
+	if o.Health != nil {
+		add(o.Health, probes, nil)
+	}
 	if o.Pprof != nil {
 		add(o.Pprof, profiler(), nil)
 	}
@@ -59,14 +62,20 @@ func newWebs(o *Options, g *guard.Guard, proxies http.Handler) (webs []web, clos
 	return webs, closeAPI, nil
 }
 
+// probePort returns the handler of probes.
+func probePort(ready http.Handler) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /readyz", ready)
+	return mux
+}
+
 // proxyPort returns the handler of the HTTP port.
 func proxyPort(o *Options, ready, metrics, forwardAuth http.Handler) http.Handler {
 	if o.TLS != nil && o.TLS.ClientCA != "" {
 		metrics, forwardAuth = withCertificate(metrics), withCertificate(forwardAuth)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.Handle("GET /readyz", ready)
+	mux := probePort(ready)
 	mux.Handle("GET /metrics", metrics)
 	mux.Handle("/forward-auth", forwardAuth)
 	return mux

@@ -2,24 +2,45 @@ package serve_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/serve"
 )
 
 // A peer that resets each request at once, which does not count against its open streams, gets no more than 256 handlers.
 func TestRun_boundsRequestsThatArePromptlyReset(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { boundsResets(t, false) })
+	t.Run("TLS", func(t *testing.T) { boundsResets(t, true) })
+}
+
+func boundsResets(t *testing.T, encrypted bool) {
+	t.Helper()
 	var now, most atomic.Int64
 	release := make(chan struct{})
-	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{Guard: guard.Options{Hooks: []guard.Hooks{{
+	security, connect := insecure.NewCredentials(), net.Dial
+	var files *serve.TLS
+	if encrypted {
+		all := engines.NewCertificates(t)
+		files = &serve.TLS{Cert: all.Cert, Key: all.Key}
+		config := trusting(t, all, false)
+		config.NextProtos = []string{"h2"}
+		security = credentials.NewTLS(config)
+		connect = func(network, address string) (net.Conn, error) { return tls.Dial(network, address, config) }
+	}
+	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{TLS: files, Guard: guard.Options{Hooks: []guard.Hooks{{
 		Deciding: func(ctx context.Context, _ *guard.Request) context.Context {
 			n := now.Add(1)
 			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
@@ -28,9 +49,9 @@ func TestRun_boundsRequestsThatArePromptlyReset(t *testing.T) {
 			now.Add(-1)
 			return ctx
 		},
-	}}}})
+	}}}}, grpc.WithTransportCredentials(security))
 	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
-	conn, err := net.Dial("tcp", p.grpc)
+	conn, err := connect("tcp", p.grpc)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	// API accepts the connections of programs; Run closes it. It must be a loopback address or a Unix socket unless there are Tokens or a
 	// TLS.ClientCA. Defaults to none.
 	API net.Listener
+	// Health accepts the connections of probes, for /livez and /readyz, without TLS; Run closes it. Connections of proxies do not take its
+	// places. Defaults to none: probes use HTTP.
+	Health net.Listener
 	// Pprof accepts the connections of profilers, which may read the memory of the process; Run closes it. Defaults to none.
 	Pprof net.Listener
 	// TLS encrypts GRPC, HTTP and API. Defaults to none.
@@ -36,7 +39,8 @@ type Options struct {
 	Tokens string
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
-	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, and for the answer to a ping of HTTP/2. Defaults to 5 s.
+	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC to read
+	// what the server writes. Defaults to 5 s.
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
@@ -51,7 +55,7 @@ type Options struct {
 // Run serves until ctx ends and requests have finished. It returns an error if the policy is not valid or a listener fails.
 func Run(ctx context.Context, o Options) error {
 	fill(&o)
-	for _, l := range []net.Listener{o.GRPC, o.HTTP, o.API, o.Pprof} {
+	for _, l := range []net.Listener{o.GRPC, o.HTTP, o.API, o.Health, o.Pprof} {
 		if l != nil {
 			defer l.Close()
 		}

@@ -59,7 +59,7 @@ func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http
 	}
 	ratelimitv3.RegisterRateLimitServiceServer(s.grpc, service)
 	grpc_health_v1.RegisterHealthServer(s.grpc, healthy)
-	s.webs, s.close, err = newWebs(o, g, proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
+	s.webs, s.close, err = newWebs(o, g, probePort(s.ready), proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
 	return s, err
 }
 
@@ -89,7 +89,9 @@ func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
 // serve serves in the background. The channel gets the error of each server that ends.
 func (s *servers) serve(o *Options) <-chan error {
 	failed := make(chan error, 1+len(s.webs))
-	go func() { failed <- s.grpc.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
+	go func() {
+		failed <- s.grpc.Serve(stalledListener{netutil.LimitListener(o.GRPC, o.Connections), o.ReadTimeout})
+	}()
 	for _, w := range s.webs {
 		go func() { failed <- w.serve(o.Connections) }()
 	}

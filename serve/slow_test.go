@@ -22,21 +22,30 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // ports are listeners in memory.
-type ports struct{ grpc, http, api *bufconn.Listener }
+type ports struct{ grpc, http, api, health *bufconn.Listener }
 
 // onVirtualTime runs do beside servers whose time passes only while each goroutine waits.
 func onVirtualTime(t *testing.T, connections int, do func(t *testing.T, p ports)) {
+	onVirtualTimeWith(t, connections, false, do)
+}
+
+func onVirtualTimeWith(t *testing.T, connections int, encrypted bool, do func(t *testing.T, p ports)) {
 	synctest.Test(t, func(t *testing.T) {
 		limits, err := policy.Parse("limits.yaml", []byte("timeout: 10s"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := ports{bufconn.Listen(1024), bufconn.Listen(1024), bufconn.Listen(1024)}
-		o := Options{GRPC: p.grpc, HTTP: p.http, API: p.api, Connections: connections, Logger: slog.New(slog.DiscardHandler)}
+		p := ports{bufconn.Listen(1024), bufconn.Listen(1024), bufconn.Listen(1024), bufconn.Listen(1024)}
+		o := Options{GRPC: p.grpc, HTTP: p.http, API: p.api, Health: p.health, Connections: connections, Logger: slog.New(slog.DiscardHandler)}
 		fill(&o)
+		if encrypted {
+			files := engines.NewCertificates(t)
+			o.TLS = &TLS{Cert: files.Cert, Key: files.Key}
+		}
 		o.Redis = embedded.New(embedded.Options{}).Client()
 		defer o.Redis.Close()
 		g, err := guard.New(o.Redis, limits, guard.Options{CacheSize: -1})
@@ -164,5 +173,36 @@ func TestRun_servesAfterAFloodOfSilentConnections(t *testing.T) {
 				t.Errorf("%s: the next peer waited for %v", what, waited)
 			}
 		}
+	})
+}
+
+// Probes have a port that proxies and programs do not fill.
+func TestRun_answersProbesUnderAFlood(t *testing.T) {
+	const connections = 10
+	onVirtualTime(t, connections, func(t *testing.T, p ports) {
+		for range 2 * connections {
+			for _, l := range []*bufconn.Listener{p.grpc, p.http, p.api} {
+				go func() {
+					if conn, err := l.Dial(); err == nil {
+						_, _ = io.Copy(io.Discard, conn)
+						_ = conn.Close()
+					}
+				}()
+			}
+		}
+		synctest.Wait()
+		start, probe := time.Now(), dial(t, p.health)
+		defer probe.Close()
+		if _, err := io.WriteString(probe, "GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(probe)
+		if waited := time.Since(start); waited != 0 || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
+			t.Errorf("after %v: %s %v", waited, answer, err)
+		}
+		if got := held(t, p.health, "GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", ""); got != 0 {
+			t.Errorf("another path: held for %v", got)
+		}
+		time.Sleep(time.Minute) // virtual: the flood ends
 	})
 }

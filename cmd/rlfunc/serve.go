@@ -18,6 +18,7 @@ import (
 type serveFlags struct {
 	grpc, http   string
 	api, tokens  string
+	health       string
 	pprof        string
 	tls          serve.TLS
 	connections  int
@@ -49,6 +50,7 @@ answering for --drain-delay, then finishes the requests in flight.`,
 	cmd.Flags().StringVar(&f.tls.Cert, "tls-cert", "", "`FILE` of the certificate, in PEM, of all ports but --pprof; reloaded (default none)")
 	cmd.Flags().StringVar(&f.tls.Key, "tls-key", "", "`FILE` of the certificate's key, in PEM")
 	cmd.Flags().StringVar(&f.tls.ClientCA, "tls-client-ca", "", "`FILE` of the authorities, in PEM, whose client certificates peers need (default none)")
+	cmd.Flags().StringVar(&f.health, "health", "", "`ADDRESS` of another port for /livez and /readyz, without TLS (default none)")
 	cmd.Flags().StringVar(&f.pprof, "pprof", "", "`ADDRESS` of Go's profiler, which may read the memory of the process (default none)")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
@@ -81,8 +83,8 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	for _, port := range []struct {
 		flag, address string
 		to            *net.Listener
-	}{{"--grpc", f.grpc, &o.GRPC}, {"--http", f.http, &o.HTTP}, {"--api", f.api, &o.API}, {"--pprof", f.pprof, &o.Pprof}} {
-		if port.address == "" && (port.to == &o.API || port.to == &o.Pprof) {
+	}{{"--grpc", f.grpc, &o.GRPC}, {"--http", f.http, &o.HTTP}, {"--api", f.api, &o.API}, {"--health", f.health, &o.Health}, {"--pprof", f.pprof, &o.Pprof}} {
+		if port.address == "" && port.to != &o.GRPC && port.to != &o.HTTP {
 			continue
 		}
 		if port.address == "" {
