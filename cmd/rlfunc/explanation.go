@@ -36,6 +36,16 @@ type explanation struct {
 	Challenge         string              `json:"challenge"`
 	ChallengeRequired bool                `json:"challenge_required"`
 	Counted           bool                `json:"counted"`
+
+	Descriptors []explainedDescriptor `json:"descriptors,omitempty"` // of a rate limit request
+	Answer      string                `json:"answer,omitempty"`      // to a rate limit request that guard does not decide
+	Error       string                `json:"error,omitempty"`       // in the answer
+}
+
+type explainedDescriptor struct {
+	Descriptor string `json:"descriptor"`
+	Rule       int    `json:"rule"`     // its index in the policy; -1 if none matches
+	Endpoint   string `json:"endpoint"` // "" if none matches
 }
 
 type explainedIdentity struct {
@@ -79,9 +89,7 @@ func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 
 // printExplanation prints an explanation, a part per line.
 func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
-	line := func(part, format string, args ...any) {
-		fmt.Fprintf(a.out, "%-10s %s\n", part, fmt.Sprintf(format, args...))
-	}
+	line := a.explain
 	if e.Endpoint == "" {
 		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
 			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",
@@ -92,6 +100,17 @@ func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
 	for _, other := range e.Others {
 		line("and", "%s, by another reading of the path", other)
 	}
+	a.printFound(p, e)
+}
+
+// explain prints a part of an explanation.
+func (a *app) explain(part, format string, args ...any) {
+	fmt.Fprintf(a.out, "%-10s %s\n", part, fmt.Sprintf(format, args...))
+}
+
+// printFound prints the identities of a request, and what counts them.
+func (a *app) printFound(p *policy.Policy, e *httpguard.Explanation) {
+	line := a.explain
 	for _, s := range e.Found.Subjects {
 		name, _, _ := strings.Cut(s, "=")
 		proof := "verified"

@@ -18,6 +18,7 @@ import (
 
 // A requestFlags is a request in flags.
 type requestFlags struct {
+	descriptors         []string
 	headers, identities []string
 	address, host       string
 }
@@ -25,15 +26,20 @@ type requestFlags struct {
 func (a *app) policyExplainCommand() *cobra.Command {
 	var q requestFlags
 	c := &cobra.Command{
-		Use:   "explain FILE 'METHOD PATH'",
+		Use:   "explain FILE ['METHOD PATH']",
 		Short: "Explain a request's identities, and which limits count it",
 		Long: `Reads a request as the middleware does, without Redis. It prints the endpoint, and the endpoints by other readings of the path; the
 identities, and whether each is verified; the plan, and the overrides of the file; and the subject that each limit, budget and block
-counts. --identity gives the value of an identity of the service's own code. It does not know overrides that were set at run time; see
+counts. --descriptor explains the descriptors of one rate limit request of Envoy in place of a request: the entry of the policy that each
+matches, and what they count together. --identity gives the value of an identity of the service's own code. It does not know overrides that were set at run time; see
 ` + "`rlfunc override list`" + `.`,
-		Example: `  rlfunc policy explain limits.yaml 'POST /v1/chat' --header 'X-API-Key: abc' --address 203.0.113.7`,
-		Args:    fileAndRequest,
+		Example: `  rlfunc policy explain limits.yaml 'POST /v1/chat' --header 'X-API-Key: abc' --address 203.0.113.7
+  rlfunc policy explain limits.yaml --descriptor 'edge route=login remote_address=203.0.113.7'`,
+		Args: func(_ *cobra.Command, args []string) error { return q.check(args) },
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(q.descriptors) > 0 {
+				return a.explainDescriptors(args[0], &q)
+			}
 			r, err := q.request(args[1])
 			if err != nil {
 				return err
@@ -42,11 +48,12 @@ counts. --identity gives the value of an identity of the service's own code. It 
 			if err != nil {
 				return err
 			}
-			return a.explain(p, r, &q)
+			return a.explainRequest(p, r, &q)
 		},
 	}
 	c.Flags().StringArrayVarP(&q.headers, "header", "H", nil, "`NAME: VALUE` of a header; may be repeated")
 	c.Flags().StringArrayVar(&q.identities, "identity", nil, "`NAME=VALUE` of an identity of the service's own code; may be repeated")
+	c.Flags().StringArrayVar(&q.descriptors, "descriptor", nil, "`DESCRIPTOR` of Envoy in place of a request: a domain and entries KEY=VALUE, between spaces; may be repeated")
 	c.Flags().StringVar(&q.address, "address", "192.0.2.1", "`ADDRESS` of the peer")
 	c.Flags().StringVar(&q.host, "host", "", "`HOST` of the request (default none)")
 	return c
@@ -106,7 +113,7 @@ func (q *requestFlags) values(p *policy.Policy) (map[string]string, error) {
 	return values, nil
 }
 
-func (a *app) explain(p *policy.Policy, r *http.Request, q *requestFlags) error {
+func (a *app) explainRequest(p *policy.Policy, r *http.Request, q *requestFlags) error {
 	values, err := q.values(p)
 	if err != nil {
 		return err
@@ -130,8 +137,11 @@ func (a *app) explain(p *policy.Policy, r *http.Request, q *requestFlags) error 
 	return nil
 }
 
-func fileAndRequest(_ *cobra.Command, args []string) error {
-	if len(args) != 2 {
+func (q *requestFlags) check(args []string) error {
+	switch {
+	case len(q.descriptors) > 0 && len(args) != 1:
+		return usage.Errorf("needs FILE and no request with --descriptor; got %d arguments", len(args))
+	case len(q.descriptors) == 0 && len(args) != 2:
 		return usage.Errorf("needs FILE and 'METHOD PATH', such as policy.yaml 'POST /v1/chat'; got %d arguments", len(args))
 	}
 	return nil

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -44,62 +42,11 @@ func New(g *guard.Guard, o Options) (*RateLimitService, error) {
 
 // ShouldRateLimit decides a request. See the package documentation for what is an answer and what is an error.
 func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
-	if r.GetDomain() == unreadable {
-		return rejected(nil, "bad_request"), nil
-	}
-	if r.GetDomain() == "" || len(r.GetDescriptors()) == 0 {
-		return nil, status.Error(codes.InvalidArgument, "the request has no domain or no descriptors")
-	}
 	rules := s.rules.Current()
-	matched := make([]*policy.Descriptor, len(r.Descriptors))
 	var request guard.Request
-	var c claim
-	for i, d := range r.Descriptors {
-		rule := rules.match(r.Domain, d)
-		if rule == nil {
-			continue
-		}
-		if d.GetIsNegativeHits() {
-			return nil, status.Error(codes.Unimplemented, "is_negative_hits is not supported: a decision cannot refund hits")
-		}
-		matched[i] = rule
-		if err := c.add(rules.policy, rule, d); err != nil {
-			return rejected(matched, "bad_request"), nil
-		}
-		if l := d.GetLimit(); l != nil && rules.dynamic[rule.Endpoint] != nil {
-			if l.RequestsPerUnit == 0 {
-				return closedBy(matched, i, rules.dynamic[rule.Endpoint], l), nil
-			}
-			rate, ok := rateOf(rule.Endpoint, l)
-			if !ok {
-				return rejected(matched, "bad_request"), nil
-			}
-			if !slices.Contains(request.Rates, rate) {
-				request.Rates = append(request.Rates, rate) // a second one of the endpoint is an ErrArgument
-			}
-		}
-		if rule.Endpoint != request.Endpoint && !slices.Contains(request.OtherEndpoints, rule.Endpoint) {
-			if request.Endpoint == "" {
-				request.Endpoint = rule.Endpoint
-			} else {
-				request.OtherEndpoints = append(request.OtherEndpoints, rule.Endpoint)
-			}
-		}
-		hits := uint64(r.HitsAddend)
-		if own := d.GetHitsAddend(); own != nil {
-			hits = own.Value
-		}
-		request.Weight = max(request.Weight, weight(hits))
-	}
-	if request.Endpoint == "" {
-		if rules.policy.Unmatched == policy.UnmatchedRefuse {
-			return rejected(make([]*policy.Descriptor, len(matched)), "not_found"), nil
-		}
-		return unlimited(len(matched)), nil
-	}
-	var err error
-	if request.Subjects, request.Also, err = c.read(rules.reader); err != nil {
-		return rejected(matched, "bad_request"), nil
+	matched, undecided, err := rules.read(r, &request)
+	if undecided != nil || err != nil {
+		return undecided, err
 	}
 	d, err := s.guard.Decide(ctx, request)
 	switch {
@@ -117,12 +64,6 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 		return rejected(matched, "bad_request"), nil
 	}
 	return rejected(matched, "limiter_unreadable"), nil
-}
-
-// weight returns the weight of a number of hits. One above the bounds of guard stays above them.
-func weight(hits uint64) int64 {
-	const tooMany = 1_000_001
-	return int64(max(min(hits, tooMany), 1))
 }
 
 var _ ratelimitv3.RateLimitServiceServer = (*RateLimitService)(nil)

@@ -1,0 +1,80 @@
+package envoyguard
+
+import (
+	"slices"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// read fills in what guard decides, and returns the rule of each descriptor, nil without one. It returns an answer to a request that guard
+// does not decide.
+func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
+	matched []*policy.Descriptor, undecided *ratelimitv3.RateLimitResponse, err error,
+) {
+	if q.GetDomain() == unreadable {
+		return nil, rejected(nil, "bad_request"), nil
+	}
+	if q.GetDomain() == "" || len(q.GetDescriptors()) == 0 {
+		return nil, nil, status.Error(codes.InvalidArgument, "the request has no domain or no descriptors")
+	}
+	matched = make([]*policy.Descriptor, len(q.Descriptors))
+	var c claim
+	for i, d := range q.Descriptors {
+		rule := r.match(q.Domain, d)
+		if rule == nil {
+			continue
+		}
+		if d.GetIsNegativeHits() {
+			return nil, nil, status.Error(codes.Unimplemented, "is_negative_hits is not supported: a decision cannot refund hits")
+		}
+		matched[i] = rule
+		if err := c.add(r.policy, rule, d); err != nil {
+			return matched, rejected(matched, "bad_request"), nil
+		}
+		if l := d.GetLimit(); l != nil && r.dynamic[rule.Endpoint] != nil {
+			if l.RequestsPerUnit == 0 {
+				return matched, closedBy(matched, i, r.dynamic[rule.Endpoint], l), nil
+			}
+			rate, ok := rateOf(rule.Endpoint, l)
+			if !ok {
+				return matched, rejected(matched, "bad_request"), nil
+			}
+			if !slices.Contains(request.Rates, rate) {
+				request.Rates = append(request.Rates, rate) // a second one of the endpoint is an ErrArgument
+			}
+		}
+		if rule.Endpoint != request.Endpoint && !slices.Contains(request.OtherEndpoints, rule.Endpoint) {
+			if request.Endpoint == "" {
+				request.Endpoint = rule.Endpoint
+			} else {
+				request.OtherEndpoints = append(request.OtherEndpoints, rule.Endpoint)
+			}
+		}
+		hits := uint64(q.HitsAddend)
+		if own := d.GetHitsAddend(); own != nil {
+			hits = own.Value
+		}
+		request.Weight = max(request.Weight, weight(hits))
+	}
+	if request.Endpoint == "" {
+		if r.policy.Unmatched == policy.UnmatchedRefuse {
+			return matched, rejected(make([]*policy.Descriptor, len(matched)), "not_found"), nil
+		}
+		return matched, unlimited(len(matched)), nil
+	}
+	if request.Subjects, request.Also, err = c.read(r.reader); err != nil {
+		return matched, rejected(matched, "bad_request"), nil
+	}
+	return matched, nil, nil
+}
+
+// weight returns the weight of a number of hits. One above the bounds of guard stays above them.
+func weight(hits uint64) int64 {
+	const tooMany = 1_000_001
+	return int64(max(min(hits, tooMany), 1))
+}
