@@ -220,11 +220,21 @@ func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
 		}
 		if c := (*pattern.literal)[i]; c == 's' || c == 'q' {
 			r.numberText(v, argument(e, at), "%"+string(c))
+			r.formatText(argument(e, at), v, string(c))
 			out.taint |= v.taint
 		}
 		at++
 	}
 	return out
+}
+
+// formatText reports a text that may hold a NUL, where %s ends.
+func (r *run) formatText(e ast.Expr, v value, conversion string) {
+	if v.taint&(fromCaller|fromStore) == 0 || !v.may(isStr) || v.lenient {
+		return
+	}
+	node, at := r.origin(e)
+	r.report(at, RuleFormatText, "%%%s ends at a NUL, and %s has %s: join it with `..`", conversion, exprText(node), v.taint.describe())
 }
 
 func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value) value {

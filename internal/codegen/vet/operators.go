@@ -155,11 +155,12 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 		text := "-" + strings.TrimPrefix(*v.literal, "-")
 		out.literal = &text
 	}
-	if in := v.interval(); in.known {
+	in := v.interval()
+	if in.known {
 		out.in = between(-in.high, -in.low)
 		out.in.nonzero = in.nonzero
-		out.minusZero = in.has(0) && !v.lenient && v.literal == nil && r.sees(v)
 	}
+	out.minusZero = in.has(0) && !v.lenient && v.literal == nil && r.sees(v)
 	if out.kinds == 0 {
 		out.kinds = isNum
 	}

@@ -41,6 +41,7 @@ const (
 	RuleLibraryState       = "library-state"
 	RuleRandom             = "random"
 	RuleNumberText         = "number-text"
+	RuleFormatText         = "format-text"
 	RuleCallerNumber       = "caller-number"
 	RuleMaybeNil           = "maybe-nil"
 	RuleFalseReply         = "false-reply"

@@ -15,6 +15,25 @@ var valueRules = []Rule{
 		)),
 	},
 	{
+		ID:     RuleFormatText,
+		Checks: "Checks that string.format gets no text of the caller or of a key.",
+		Why:    "%s ends at a NUL, and %q writes it in another way: 'ann' and 'ann\\0x' become one field, so one client answers for the other.",
+		Bad: name(
+			"local found = redis.call('HGET', profile, string.format('name of %s', field))",
+			"if not found then",
+			"  return nil, {err = 'NOFIELD no such field'}",
+			"end",
+			"return found",
+		),
+		Good: name(
+			"local found = redis.call('HGET', profile, 'name of ' .. field)",
+			"if not found then",
+			"  return nil, {err = 'NOFIELD no such field'}",
+			"end",
+			"return found",
+		),
+	},
+	{
 		ID:     RuleCallerNumber,
 		Checks: "Checks that neither tonumber nor arithmetic converts a text argument.",
 		Why:    "tonumber accepts 'nan', 'inf', '0x10' and ' 5 ', and with NaN each comparison is false: \"refuse if cost > limit\" admits. The header's number types are checked before the function runs.",
