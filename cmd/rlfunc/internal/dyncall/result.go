@@ -212,6 +212,14 @@ func Seconds(us int64) string {
 
 func (v Value) time() string { return time.UnixMicro(v.Int).UTC().Format(time.RFC3339Nano) }
 
+// printable quotes a text with characters that do not print, such as a terminal's escape codes, and one that looks quoted.
+func printable(text string) string {
+	if quoted := strconv.Quote(text); strings.HasPrefix(text, `"`) || strings.Contains(quoted, `\`) {
+		return quoted
+	}
+	return text
+}
+
 // Lines returns the result as text, a name and a value per line.
 func (r Result) Lines() []string { return r.lines("") }
 
@@ -247,7 +255,9 @@ func (v Value) String() string {
 	switch v.Field.Kind {
 	case spec.KindBool:
 		return strconv.FormatBool(v.Bool)
-	case spec.KindText, spec.KindEnum, spec.KindJSON:
+	case spec.KindText:
+		return printable(v.Text)
+	case spec.KindEnum, spec.KindJSON:
 		return v.Text
 	case spec.KindBytes:
 		return base64.StdEncoding.EncodeToString([]byte(v.Text))
