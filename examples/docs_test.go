@@ -128,11 +128,16 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	for file, content := range map[string]string{
 		"functions/quota/acquire.lua": blocks(t, page, "lua")[0],
 		"acquire_test.go":             blocks(t, page, "go")[0],
+		"cmd/room/main.go":            blocks(t, page, "go")[1],
 		"functions/lib/tier.lua":      blocks(t, packed, "lua")[0],
 		"functions/quota/spend.lua":   blocks(t, packed, "lua")[1],
 		"spend_test.go":               blocks(t, packed, "go")[0],
 	} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+		path := filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

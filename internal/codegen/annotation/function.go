@@ -113,8 +113,15 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 	}
 }
 
+// otherTags are what other tools call our tags.
+var otherTags = map[string]string{"param": "arg", "params": "arg", "parameter": "arg", "return": "result", "returns": "result", "throws": "error", "raise": "error"}
+
 func unknownTag(r *fieldReader, rw row) {
-	r.add(rw.line, rw.col, RuleUnknownTag, "unknown tag @%s%s (tags: %s)", rw.tag, spelling.DidYouMean(rw.tag, tags), strings.Join(tags, ", "))
+	hint := spelling.DidYouMean(rw.tag, tags)
+	if ours, ok := otherTags[rw.tag]; ok {
+		hint = "; did you mean " + ours + "?"
+	}
+	r.add(rw.line, rw.col, RuleUnknownTag, "unknown tag @%s%s (tags: %s)", rw.tag, hint, strings.Join(tags, ", "))
 }
 
 func readUse(r *fieldReader, rw row, uses *[]string) {
@@ -222,14 +229,26 @@ func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *dia
 			found.Add(f.Path, p.Line, p.Col, RuleParams, "%s is in the header but not a parameter: add %s as parameter %d", p.Name, p.Lua, i+1)
 			continue
 		}
-		if got[i] != p.Lua {
-			found.Add(f.Path, fn.Line, f.Column(fn.Line, got[i], 0), RuleParams,
+		switch got[i] {
+		case p.Lua:
+		case p.Name:
+			found.Add(f.Path, fn.Line, paramColumn(f, fn, got[i]), RuleParams, "parameter %s needs the unit of its type in its name: call it %s", got[i], p.Lua)
+		default:
+			found.Add(f.Path, fn.Line, paramColumn(f, fn, got[i]), RuleParams,
 				"parameter %d is %s, and the header's row %d is %s: order is position, so call it %s", i+1, got[i], i+1, p.Name, p.Lua)
 		}
 	}
 	for _, extra := range got[min(len(got), len(params)):] {
-		found.Add(f.Path, fn.Line, f.Column(fn.Line, extra, 0), RuleParams, "parameter %s has no line in the header%s", extra, asUnit(extra))
+		found.Add(f.Path, fn.Line, paramColumn(f, fn, extra), RuleParams, "parameter %s has no line in the header%s", extra, asUnit(extra))
 	}
+}
+
+// paramColumn returns the column of a parameter, which may be named like the function before it.
+func paramColumn(f *luasrc.File, fn spec.Function, name string) int {
+	if name == fn.Name {
+		return f.Column(fn.Line, name, 1)
+	}
+	return f.Column(fn.Line, name, 0)
 }
 
 // luaParams are the parameters of the Lua function: the header's keys, arguments and groups, and after a packed group the keys of its

@@ -45,6 +45,10 @@ func readRefused(r *fieldReader, rw row, fn *spec.Function) {
 		return
 	default:
 		for i, v := range values {
+			if strings.Contains(v, ",") {
+				r.add(rw.line, column(v), RuleRefused, "values are separated by blanks, without commas, got %s", v)
+				return
+			}
 			if !slices.Contains(f.Values, v) {
 				r.add(rw.line, column(v), RuleRefused, "%s has no value %s%s (values: %s)", name, v, spelling.DidYouMean(v, f.Values), strings.Join(f.Values, ", "))
 				return
