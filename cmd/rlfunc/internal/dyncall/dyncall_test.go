@@ -272,13 +272,13 @@ func TestSeconds_isExact(t *testing.T) {
 
 func TestLines_quotesWhatDoesNotPrint(t *testing.T) {
 	for text, want := range map[string]string{
-		"hello":                "hello",
-		"":                     "",
+		"hello":                 "hello",
+		"":                      "",
 		"caf\u00e9 =  7":        "caf\u00e9 =  7",
 		"\x1b[31mred\nlevel  9": `"\x1b[31mred\nlevel  9"`,
-		"a\x00":                `"a\x00"`,
-		"\xff":                 `"\xff"`,
-		`"x"`:                  `"\"x\""`,
+		"a\x00":                 `"a\x00"`,
+		"\xff":                  `"\xff"`,
+		`"x"`:                   `"\"x\""`,
 	} {
 		v := dyncall.Value{Field: spec.Field{Name: "note", Kind: spec.KindText}, Text: text}
 		if got := v.String(); got != want {
