@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -104,7 +105,14 @@ func (m *Check) judge(subject string, c CheckCall, known bool) (r CheckResult, e
 	r = CheckResult{Allowed: true, Duplicate: known}
 	same := map[[2]string]bool{}
 	for _, l := range c.Weighed() {
+		never := l.Shadow && l.Cost > l.most() // a shadow limit refuses what is an error in any other
+		if never {
+			l.Cost = l.most()
+		}
 		row, err := m.look(subject, l)
+		if never {
+			row.Allowed, row.RetryAfter = false, 0
+		}
 		if err != nil || same[[2]string{l.Kind, l.Name}] {
 			return CheckResult{}, ErrArgument
 		}
@@ -180,6 +188,17 @@ func (c CheckCall) Weighed() []CheckLimit {
 		limits[i].holder = c.Holder
 	}
 	return limits
+}
+
+// most is the highest cost that the limit can allow. A cost above 1 is always an error in a sliding_log.
+func (l CheckLimit) most() int64 {
+	switch l.Kind {
+	case "sliding_log":
+		return l.Cost
+	case "concurrency":
+		return min(l.Limit, 1000)
+	}
+	return cmp.Or(l.Burst, l.Limit)
 }
 
 // alone reports whether a limit can be, whatever a call does with it.
