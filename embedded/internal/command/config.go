@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // A setting is one that CONFIG GET and CONFIG SET know.
@@ -40,6 +41,16 @@ var settings = map[string]setting{
 	"proto-max-bulk-len":         {"536870912", memorySize(1 << 20), limit(func(s *State) *atomic.Int64 { return &s.Limits.Argument })},
 	"client-query-buffer-limit":  {"1073741824", memorySize(1 << 20), limit(func(s *State) *atomic.Int64 { return &s.Limits.Query })},
 	"client-output-buffer-limit": {fmt.Sprintf("normal %d 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", maxUnread), mergeOutputLimit, applyOutputLimit},
+
+	// They change what OBJECT ENCODING reports, but for those of lists, which have one form here whatever they say.
+	"hash-max-listpack-entries": {"512", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.HashEntries })},
+	"hash-max-listpack-value":   {"64", memorySize(0), encodingLimit(func(l *store.Limits) *int64 { return &l.HashValue })},
+	"set-max-intset-entries":    {"512", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.SetInts })},
+	"zset-max-listpack-entries": {"128", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.ZSetEntries })},
+	"zset-max-listpack-value":   {"64", memorySize(0), encodingLimit(func(l *store.Limits) *int64 { return &l.ZSetValue })},
+
+	"list-max-listpack-size": {"-2", wholeNumber(math.MinInt32, math.MaxInt32), nil},
+	"list-compress-depth":    {"0", wholeNumber(0, math.MaxInt32), nil},
 }
 
 // aliases are second names of settings.
@@ -69,6 +80,10 @@ func (s *State) set(name, value string) {
 
 func limit(of func(*State) *atomic.Int64) func(*State, string) {
 	return func(s *State, value string) { of(s).Store(mustInt(value)) }
+}
+
+func encodingLimit(of func(*store.Limits) *int64) func(*State, string) {
+	return func(s *State, value string) { *of(&s.encodings) = mustInt(value) }
 }
 
 // mustInt reads what a check has let through.

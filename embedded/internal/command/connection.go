@@ -39,14 +39,11 @@ func ping(c *Call) reply.Value {
 }
 
 func selectDB(c *Call) reply.Value {
-	n, valid := parseInt(c.Args[1])
-	switch {
-	case !valid:
-		return errNotInt
-	case n < 0 || n >= Databases:
-		return errDBIndex
+	n, problem := parseDB(c.Args[1])
+	if problem.Kind == reply.Error {
+		return problem
 	}
-	c.Session.DB = int(n)
+	c.Session.DB = n
 	return okay
 }
 

@@ -9,14 +9,23 @@ var databaseCommands = []Command{
 
 var errDBIndex = failure("ERR DB index is out of range")
 
-// moveKey is MOVE.
-func moveKey(c *Call) reply.Value {
-	n, valid := parseInt(c.Args[2])
+// parseDB reads the index of a database.
+func parseDB(text string) (n int, problem reply.Value) {
+	i, valid := parseInt(text)
 	switch {
 	case !valid:
-		return errNotInt
-	case n < 0 || n >= Databases:
-		return errDBIndex
+		return 0, errNotInt
+	case i < 0 || i >= Databases:
+		return 0, errDBIndex
+	}
+	return int(i), okay
+}
+
+// moveKey is MOVE.
+func moveKey(c *Call) reply.Value {
+	n, problem := parseDB(c.Args[2])
+	if problem.Kind == reply.Error {
+		return problem
 	}
 	target, key := &c.State.DBs[n], c.Args[1]
 	if target == c.DB {

@@ -94,12 +94,9 @@ func copyKey(c *Call) reply.Value {
 		case is(c.Args[i], "replace"):
 			replace = true
 		case is(c.Args[i], "db") && i+1 < len(c.Args):
-			n, valid := parseInt(c.Args[i+1])
-			switch {
-			case !valid:
-				return errNotInt
-			case n < 0 || n >= Databases:
-				return errDBIndex
+			n, problem := parseDB(c.Args[i+1])
+			if problem.Kind == reply.Error {
+				return problem
 			}
 			target = &c.State.DBs[n]
 			i++

@@ -51,10 +51,10 @@ func parseFloat(s string) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f)
 }
 
-// beyondDouble reports whether s is a number that a double cannot hold: no score, but the end of a range may be one and is infinite.
-func beyondDouble(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return errors.Is(err, strconv.ErrRange) && !strings.Contains(s, "_")
+// beyondDouble reads a number that a double cannot hold: no score, but the end of a range may be one and is infinite.
+func beyondDouble(s string) (float64, bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	return f, errors.Is(err, strconv.ErrRange) && !strings.Contains(s, "_")
 }
 
 // formatFloat prints the shortest digits that read back as the same double, in the shape that Redis gives them from 7.2 on.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
@@ -104,10 +103,8 @@ func scoreEnd(s string) (f float64, exclusive, valid bool) {
 	if s = cText(s); s == "" {
 		return 0, exclusive, true // as C's strtod reads it
 	}
-	f, valid = parseFloat(s)
-	if !valid && beyondDouble(s) {
-		f, _ = strconv.ParseFloat(s, 64)
-		valid = true
+	if f, valid = parseFloat(s); !valid {
+		f, valid = beyondDouble(s)
 	}
 	return f, exclusive, valid
 }

@@ -132,12 +132,8 @@ func (c *Call) zpop(highest bool) reply.Value {
 	count = min(count, int64(e.ZSet.Len()))
 	values := make([]reply.Value, 0, 2*count)
 	for range count {
-		n := e.ZSet.At(0)
-		if highest {
-			n = e.ZSet.Highest()
-		}
+		n := takeNode(e.ZSet, highest)
 		values = append(values, bulk(n.Member), double(n.Score))
-		e.ZSet.Delete(n.Member)
 	}
 	c.DB.Written(c.Args[1], e)
 	return elements(values, len(c.Args) == 3)
