@@ -6,6 +6,8 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
+var expiryUnits = map[string]unit{"TTL": spanSeconds, "PTTL": spanMillis, "EXPIRETIME": timeSeconds, "PEXPIRETIME": timeMillis}
+
 // reply returns the value of a command's reply in Lua.
 func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) value {
 	element := value{kinds: isStr, taint: fromStore}
@@ -25,8 +27,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesInt:
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
-			units := map[string]unit{"TTL": spanSeconds, "PTTL": spanMillis, "EXPIRETIME": timeSeconds, "PEXPIRETIME": timeMillis}
-			return value{kinds: isInt, in: between(-2, longestTTL), unit: units[c.name], left: true}
+			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: true}
 		case "EXISTS", "DEL", "UNLINK", "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "SADD", "SREM", "HDEL", "ZREM", "HSET", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE":
 			return value{kinds: isInt, in: nonNegative}
 		}

@@ -10,11 +10,11 @@ import (
 
 // expiry records the effect of a command on the expiry of its keys, and checks its time to live, argument timed.
 func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) (timed int) {
-	effect, ttlAt, per := cmd.expiry, -1, "ms"
+	effect, ttlAt, want := cmd.expiry, -1, spanMillis
 	existing := false // it has no effect on a missing key
 	switch cmd.name {
 	case "SET":
-		ttlAt, per = expiryOption(args, 2)
+		ttlAt, want = expiryOption(args, 2)
 		switch {
 		case ttlAt >= 0 && hasWord(args, "NX"):
 			effect = setsFirst
@@ -37,7 +37,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			effect = keepsTTL
 		}
 	case "GETEX":
-		ttlAt, per = expiryOption(args, 1)
+		ttlAt, want = expiryOption(args, 1)
 		existing = true
 		if ttlAt < 0 {
 			effect = keepsTTL
@@ -46,26 +46,25 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			effect = dropsOnly
 		}
 	case "SETEX", "EXPIRE":
-		ttlAt, per = 1, "s"
+		ttlAt, want = 1, spanSeconds
 	case "PSETEX", "PEXPIRE":
 		ttlAt = 1
 	case "EXPIREAT":
-		ttlAt, per = 1, "at"
+		ttlAt, want = 1, timeSeconds
 	case "PEXPIREAT":
-		ttlAt, per = 1, "ms at"
+		ttlAt, want = 1, timeMillis
 	}
 	if strings.Contains(cmd.name, "EXPIRE") {
 		existing = true
-		if n, ok := valueAt(args, 1).number(); ok && (n <= 0 || at(per) && n < longAgo) {
+		if n, ok := valueAt(args, 1).number(); ok && (n <= 0 || want.isTime() && n < longAgo) {
 			effect = deletes
 		}
 	}
 	if ttlAt >= 0 && ttlAt < len(args) {
-		want := map[string]unit{"ms": spanMillis, "s": spanSeconds, "at": timeSeconds, "ms at": timeMillis}[per]
-		if node := argument(e, ttlAt+1); !at(per) {
-			r.timeToLive(node, args[ttlAt], cmd.name, per, want)
-		} else {
+		if node := argument(e, ttlAt+1); want.isTime() {
 			r.inUnit(node, args[ttlAt], cmd.name, want)
+		} else {
+			r.timeToLive(node, args[ttlAt], cmd.name, want)
 		}
 	}
 	switch {
@@ -186,27 +185,24 @@ func (r *run) endOfCall(s *state) {
 	}
 }
 
-// at reports whether an expiry is a time, and not a span.
-func at(per string) bool { return strings.HasSuffix(per, "at") }
-
-func expiryOption(args []value, from int) (at int, per string) {
+func expiryOption(args []value, from int) (at int, want unit) {
 	if i := wordAt(args, "PX"); i >= from-1 && i >= 0 {
-		return i + 1, "ms"
+		return i + 1, spanMillis
 	}
 	if i := wordAt(args, "EX"); i >= 0 {
-		return i + 1, "s"
+		return i + 1, spanSeconds
 	}
 	if i := wordAt(args, "EXAT"); i >= 0 {
-		return i + 1, "at"
+		return i + 1, timeSeconds
 	}
 	if i := wordAt(args, "PXAT"); i >= 0 {
-		return i + 1, "ms at"
+		return i + 1, timeMillis
 	}
-	return -1, ""
+	return -1, 0
 }
 
 // timeToLive checks a time to live in milliseconds or seconds.
-func (r *run) timeToLive(node ast.Expr, v value, command, per string, want unit) {
+func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 	if v.lenient {
 		return
 	}
@@ -224,7 +220,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command, per string, want unit)
 	in := v.interval()
 	switch {
 	case v.may(isStr) && v.param != "":
-		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param, perUnit[per])
+		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param, microsPer[want])
 	case r.sees(v) && (in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) || !in.known && v.may(isNum) && len(v.reply) > 0):
 		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
 	case v.may(isFrac):
@@ -232,10 +228,10 @@ func (r *run) timeToLive(node ast.Expr, v value, command, per string, want unit)
 	case v.floored:
 		r.report(at, RuleBadTTL, "the time to live %s is rounded down and may be 0, which deletes the key: round up with math.ceil", name)
 	case strings.HasSuffix(name, "_us"):
-		r.report(at, RuleBadTTL, "%s is in microseconds, and %s takes %s: write math.ceil(%s / %s)", name, command, unitName[per], name, perUnit[per])
+		r.report(at, RuleBadTTL, "%s is in microseconds, and %s takes %s: write math.ceil(%s / %s)", name, command, unitName[want], name, microsPer[want])
 	case v.unit != 0 && v.unit != want:
 		r.inUnit(node, v, command, want)
-	case strings.HasSuffix(name, "_ms") && per == "s":
+	case strings.HasSuffix(name, "_ms") && want == spanSeconds:
 		r.report(at, RuleBadTTL, "%s is in milliseconds, and %s takes seconds: use the P variant, or divide by 1000 and round up", name, command)
 	}
 }
@@ -259,6 +255,6 @@ func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
 }
 
 var (
-	unitName = map[string]string{"ms": "milliseconds", "s": "seconds"}
-	perUnit  = map[string]string{"ms": "1000", "s": "1000000"}
+	unitName  = map[unit]string{spanMillis: "milliseconds", spanSeconds: "seconds"}
+	microsPer = map[unit]string{spanMillis: "1000", spanSeconds: "1000000"}
 )

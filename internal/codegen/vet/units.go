@@ -26,37 +26,30 @@ func (u unit) isTime() bool { return u >= timeMicros }
 // span returns the unit of the difference of two times.
 func (u unit) span() unit { return u - timeMicros + spanMicros }
 
-// divided returns the unit of a number divided by a constant: by 1000 and 1000000 it is a conversion, by a number that is not a multiple
-// of 1000 a part of it.
-func (u unit) divided(by float64) unit {
-	first := spanMicros
-	if u.isTime() {
-		first = timeMicros
-	}
-	steps := map[float64]unit{1000: 1, 1000000: 2}[by]
-	switch {
-	case u == 0 || steps == 0 && by >= 1000:
-		return 0
-	case u-first+steps > 2:
-		return 0
-	}
-	return u + steps
-}
+// divided returns the unit of a number divided by a constant: by 1000 and 1000000 it is a conversion, by less than 1000 a part of it.
+func (u unit) divided(by float64) unit { return u.converted(by, 1) }
 
 // multiplied returns the unit of a number times a constant.
-func (u unit) multiplied(by float64) unit {
+func (u unit) multiplied(by float64) unit { return u.converted(by, -1) }
+
+// converted returns the unit that is as many steps of 1000 larger as a constant says, or smaller.
+func (u unit) converted(by float64, direction int) unit {
 	first := spanMicros
 	if u.isTime() {
 		first = timeMicros
 	}
-	steps := map[float64]unit{1000: 1, 1000000: 2}[by]
-	switch {
-	case u == 0 || steps == 0 && by >= 1000:
-		return 0
-	case u-first < steps:
+	steps := 0
+	switch by {
+	case 1000:
+		steps = direction
+	case 1000000:
+		steps = 2 * direction
+	}
+	to := int(u) + steps
+	if u == 0 || steps == 0 && by >= 1000 || to < int(first) || to > int(first)+2 {
 		return 0
 	}
-	return u - steps
+	return unit(to)
 }
 
 // calculated returns the unit of an operation's result.
