@@ -63,7 +63,7 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 		r.add(fn.Results[0].Line, fn.Results[0].Col, RuleOptional, "the first result is always there, because nil in its place is an error: put %s after another", fn.Results[0].Name)
 	}
 	useRows(&fn)
-	tellShared(&fn)
+	documentShared(&fn)
 	before := len(found)
 	if !slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindKey }) && before == 0 {
 		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key: every function works on a subject's key", name)

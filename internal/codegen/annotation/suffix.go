@@ -21,8 +21,8 @@ func (r *fieldReader) checkEnds(params []spec.Field) {
 	}
 }
 
-// tellShared adds to the doc which arguments make two keys one.
-func tellShared(fn *spec.Function) {
+// documentShared adds to the doc which arguments make two keys one.
+func documentShared(fn *spec.Function) {
 	for i, k := range fn.Params {
 		for _, other := range fn.Params[:i] {
 			if k.SuffixOf != "" && other.SuffixOf != "" && k.Suffix == other.Suffix {

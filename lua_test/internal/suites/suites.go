@@ -43,13 +43,13 @@ func Everywhere(t testing.TB) []luatest.Engine {
 
 // Somewhere returns the embedded engine and one real one, where the tables run as scripts too: on all of them that would take twice the time.
 func Somewhere(t testing.TB) (some []luatest.Engine) {
-	real := false
+	withReal := false
 	for _, e := range Everywhere(t) {
 		if e.Embedded == nil {
-			if real {
+			if withReal {
 				continue
 			}
-			real = true
+			withReal = true
 		}
 		e.Name += "-scripts"
 		some = append(some, e)
