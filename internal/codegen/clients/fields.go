@@ -50,7 +50,7 @@ func Sentence(f spec.Field) string {
 // ArgDoc returns the doc of a parameter, with its bounds and the meaning of omitting it. none is the language's word for that.
 func ArgDoc(none string, f spec.Field) string {
 	text := Sentence(f)
-	if b := bounds(f); b != "" {
+	if b := Bounds(f); b != "" {
 		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
 	}
 	value, given := f.DefaultWord()
@@ -69,8 +69,8 @@ func ArgDoc(none string, f spec.Field) string {
 	return text
 }
 
-// bounds describes the bounds of an argument, empty if it has none.
-func bounds(f spec.Field) string {
+// Bounds describes the bounds of an argument, empty if it has none.
+func Bounds(f spec.Field) string {
 	switch f.Kind {
 	case spec.KindKey:
 		if f.Several {
@@ -84,7 +84,7 @@ func bounds(f spec.Field) string {
 		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
 	case spec.KindList:
 		text := fmt.Sprintf("%d to %d items", f.Min, f.Max)
-		if each := bounds(f.Fields[0]); each != "" {
+		if each := Bounds(f.Fields[0]); each != "" {
 			text += ", each " + each
 		}
 		return text

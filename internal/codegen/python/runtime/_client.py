@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import redis.exceptions as rx
 
 from .errors import ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError
-from .nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
-from .wire import Args, Function, Reply, check_namespace, to_bytes
+from ._nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
+from ._wire import Args, Function, Reply, check_namespace, to_bytes
 
 _LOAD_INTERVAL = 1.0  # least seconds between two loads of a server by one client
 
