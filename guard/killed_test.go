@@ -25,6 +25,7 @@ type phase struct {
 	mu                                sync.Mutex
 	passed, refused, failed, fallback int
 	took                              []time.Duration
+	stall                             time.Duration // the latest that the machine woke a goroutine which only sleeps
 }
 
 func (p *phase) note(d *guard.Decision, err error, took time.Duration) {
@@ -42,6 +43,15 @@ func (p *phase) note(d *guard.Decision, err error, took time.Duration) {
 	if err == nil && d.Allowed && d.Fallback != guard.FallbackNone {
 		p.fallback++
 	}
+}
+
+// nap is the time between two requests of a goroutine, of which there are a thousand a second.
+func (p *phase) nap() {
+	began := time.Now()
+	time.Sleep(time.Millisecond)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stall = max(p.stall, time.Since(began)-time.Millisecond)
 }
 
 func (p *phase) quantile(q float64) time.Duration {
@@ -93,7 +103,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 						default:
 							alone[subject].Add(1)
 						}
-						time.Sleep(time.Millisecond) // a thousand requests a second for each
+						phases[at].nap()
 					}
 				})
 			}
@@ -110,9 +120,9 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 
 			for i, name := range []string{"alive", "killed", "restarted"} {
 				t.Logf("%-6s %-9s %s", contract, name, &phases[i])
-				// go-redis alone takes seconds; a busy machine takes some time of its own.
-				if longest := phases[i].quantile(1); longest > time.Second {
-					t.Errorf("%s, %s: a decision took %v with a deadline of 50ms", contract, name, longest)
+				// go-redis alone takes seconds; a decision is woken several times, each as late as a sleeper on a busy machine.
+				if longest := phases[i].quantile(1); longest > time.Second+10*phases[i].stall {
+					t.Errorf("%s, %s: a decision took %v with a deadline of 50ms, where a sleeper was woken at most %v late", contract, name, longest, phases[i].stall)
 				}
 			}
 			for i := range subjects {
@@ -136,7 +146,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 
 func awaitPhase(t *testing.T, p *phase, done func(*phase) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		reached := done(p)
 		p.mu.Unlock()
@@ -144,7 +154,7 @@ func awaitPhase(t *testing.T, p *phase, done func(*phase) bool) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after 20 seconds: %s", p)
+			t.Fatalf("after a minute: %s", p)
 		}
 	}
 }

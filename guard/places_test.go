@@ -387,11 +387,12 @@ func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
 		for _, receipt := range []string{"", "click"} {
 			for _, late := range []bool{true, false} {
 				t.Run(fmt.Sprint(mode, " ", receipt, " late ", late), func(t *testing.T) {
+					t.Parallel()
 					rdb, _ := inProcess(t)
 					network := new(flakyRedis)
 					rdb.AddHook(network)
 					p := chat(streams(1))
-					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, 200*time.Millisecond
+					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, time.Second // the call is sent within it
 					g := newGuard(t, rdb, p, guard.Options{})
 					patient := newGuard(t, rdb, chat(streams(1)), guard.Options{})
 					decide(t, patient, ada).Release() // loads the library
