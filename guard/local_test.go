@@ -84,12 +84,13 @@ func left(d *guard.Decision) int64 {
 	return d.Limits[0].Remaining
 }
 
-// TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 6 MiB.
+// TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 3 MiB, less where it shares its compiled library
+// with the engine of an earlier guard, and then the subjects may take less than their bound: 3/4 of it at least.
 func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("25,000 subjects for each kind of limit")
 	}
-	const bytes, engine = 6 << 20, 6 << 20
+	const bytes, engine = 6 << 20, 3 << 20
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {
 			before := heap(t)
@@ -97,7 +98,7 @@ func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
 			for i := range 25_000 {
 				decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=2001:db8::" + strconv.Itoa(i)}})
 			}
-			if took := heap(t) - before; took > bytes+engine || took < bytes {
+			if took := heap(t) - before; took > bytes+engine || took < bytes*3/4 {
 				t.Errorf("%d KiB of heap with %d KiB for subjects", took>>10, bytes>>10)
 			}
 			runtime.KeepAlive(g)

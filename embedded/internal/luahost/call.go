@@ -16,7 +16,7 @@ const chunkName = "user_function"
 // runTopLevel compiles the source and runs it, so that it registers its functions.
 func (l *Library) runTopLevel(body string) error {
 	L := l.state
-	chunk, err := l.compile(body, chunkName)
+	proto, err := compiled.get(body)
 	if err != nil {
 		return errors.New("Error compiling function: " + err.Error())
 	}
@@ -26,11 +26,11 @@ func (l *Library) runTopLevel(body string) error {
 		l.loading = false
 		l.env.see(l.env.globals)
 	}()
-	L.Push(chunk)
+	L.Push(l.chunk(proto))
 	if err := L.PCall(0, 0, nil); err != nil {
 		return errors.New("Error registering functions: " + l.errorText(err))
 	}
-	l.bind(chunk.Proto)
+	l.bind(proto)
 	return nil
 }
 

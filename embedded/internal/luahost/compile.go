@@ -12,8 +12,8 @@ import (
 // maxUpvalues is Lua 5.1's limit, which gopher-lua does not know.
 const maxUpvalues = 60
 
-// compile makes a function of a chunk, whose globals are the library's environment.
-func (l *Library) compile(source, name string) (*lua.LFunction, error) {
+// compileChunk compiles a chunk of Lua. Nothing in the result belongs to a Lua state.
+func compileChunk(source, name string) (*lua.FunctionProto, error) {
 	statements, err := parse.Parse(strings.NewReader(source), name)
 	if err != nil {
 		return nil, syntaxError(err, source, name)
@@ -27,12 +27,14 @@ func (l *Library) compile(source, name string) (*lua.LFunction, error) {
 	if err != nil {
 		return nil, compileError(err, name)
 	}
-	if err := checkUpvalues(proto, name); err != nil {
-		return nil, err
-	}
+	return proto, checkUpvalues(proto, name)
+}
+
+// chunk makes a function of a compiled chunk, whose globals are the library's environment.
+func (l *Library) chunk(proto *lua.FunctionProto) *lua.LFunction {
 	f := l.state.NewFunctionFromProto(proto)
 	f.Env = l.env.table
-	return f, nil
+	return f
 }
 
 // syntaxError gives the parser's error the form of Lua's; the sentence differs.

@@ -112,13 +112,13 @@ func (l *Library) baseLoad(c call) int {
 }
 
 func (l *Library) loadChunk(c call, source, name string) int {
-	f, err := l.compile(source, shortName(name))
+	proto, err := compileChunk(source, shortName(name))
 	if err != nil {
 		c.Push(lua.LNil)
 		c.Push(lua.LString(err.Error()))
 		return 2
 	}
-	return c.one(f)
+	return c.one(l.chunk(proto))
 }
 
 // shortName is how a chunk is called in messages, 60 bytes at most.

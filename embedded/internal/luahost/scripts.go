@@ -57,11 +57,13 @@ func (l *Library) Compile(body string) (*Script, error) {
 	if !s.Old {
 		body = body[strings.IndexByte(body, '\n'):] // the line feed stays, so that lines keep their numbers
 	}
-	if s.fn, err = l.compile(body, scriptChunk); err != nil {
+	proto, err := compileChunk(body, scriptChunk)
+	if err != nil {
 		return nil, errors.New("Error compiling script (new function): " + err.Error())
 	}
-	l.bindOne(s.fn.Proto)
-	l.bind(s.fn.Proto)
+	l.bindOne(proto)
+	l.bind(proto)
+	s.fn = l.chunk(proto)
 	return s, nil
 }
 
