@@ -8,7 +8,7 @@
  *
  * Attempts are actions that may be abuse when there are many: failed logins, wrong codes, password resets.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -305,9 +305,9 @@ function unblockResult(r: Reply): UnblockResult {
   };
 }
 
-/** Calls abuse_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls abuse_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

@@ -7,7 +7,7 @@
  *
  * Callers create the tokens, with at least 128 bits from the system's random source: fcall.NewToken in Go.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -162,9 +162,9 @@ function peekResult(r: Reply): PeekResult {
   };
 }
 
-/** Calls challenge_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls challenge_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

@@ -9,7 +9,7 @@
  * A holder keeps its place until it releases it or its lease ends, so a crashed holder blocks no longer
  * than its lease.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -266,9 +266,9 @@ function renewResult(r: Reply): RenewResult {
   };
 }
 
-/** Calls concurrency_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls concurrency_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

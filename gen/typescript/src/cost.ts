@@ -9,7 +9,7 @@
  * The bucket identifies whose money it is, permanently. Do not use a session token, or each session gets a
  * new budget. A charge counts from its reservation, in each window for that window's length.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -500,9 +500,9 @@ function settleResult(r: Reply): SettleResult {
   };
 }
 
-/** Calls cost_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls cost_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

@@ -9,7 +9,7 @@
  * same namespace share the state. Use them to settle and cancel reservations, issue challenges, block and
  * unblock.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -745,9 +745,9 @@ function takeResult(r: Reply): TakeResult {
   };
 }
 
-/** Calls guard_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls guard_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

@@ -2,7 +2,9 @@
 
 export * from "./errors";
 export * from "./units";
-export type { IORedis, Library, NodeRedis, Options } from "./client";
+export type { Library, Options, Redis } from "./client";
+export { Cluster, type Address, type NodeClient } from "./cluster";
+export type { IORedis, NodeRedis } from "./send";
 export * as abuse from "./abuse";
 export * as challenge from "./challenge";
 export * as concurrency from "./concurrency";

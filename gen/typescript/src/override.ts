@@ -8,7 +8,7 @@
  * A namespace has one bucket with at most 1,000 overrides, each with an expiry. Processes poll list for
  * changes.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -230,9 +230,9 @@ function setResult(r: Reply): SetResult {
   };
 }
 
-/** Calls override_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls override_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

@@ -7,7 +7,7 @@
  *
  * Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
  */
-import { BaseClient, type IORedis, type Library, type NodeRedis, type Options } from "./client";
+import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
 import { given, Pack, type Args, type Fn } from "./wire";
@@ -1405,9 +1405,9 @@ function slidingLogResetResult(r: Reply): SlidingLogResetResult {
   };
 }
 
-/** Calls ratelimit_v1 over a node-redis or ioredis client of one server. Create one for each connection and share it. */
+/** Calls ratelimit_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
 export class Client extends BaseClient {
-  constructor(redis: NodeRedis | IORedis, options: Options = {}) {
+  constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 

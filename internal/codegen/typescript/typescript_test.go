@@ -41,10 +41,10 @@ func TestClients_onRealRedis(t *testing.T) {
 	env := []string{"REDIS=" + address, "PROXY=" + clienttest.Proxy(t, address), "VECTORS=" + keys, "NODE_PATH=" + clienttest.NodeModules}
 	clienttest.Run(t, dir, env, onpath.Program(t, "tsc"), "-p", ".")
 	clienttest.Run(t, dir, env, onpath.Program(t, "node"), "--test", "clients.js")
-	prints := []string{"9 left\n", "none [ 9, 99 ]\n"}
-	for i := range page {
-		if out := clienttest.Run(t, dir, append(env, "REDIS_URL=redis://"+address), onpath.Program(t, "node"), fmt.Sprintf("page%d.js", i)); out != prints[i] {
-			t.Errorf("block %d of the page printed %q, want %q", i, out, prints[i])
+	prints := []string{"9 left\n", "none [ 9, 99 ]\n"} // the third block needs a cluster
+	for i, want := range prints {
+		if out := clienttest.Run(t, dir, append(env, "REDIS_URL=redis://"+address), onpath.Program(t, "node"), fmt.Sprintf("page%d.js", i)); out != want {
+			t.Errorf("block %d of the page printed %q, want %q", i, out, want)
 		}
 	}
 }

@@ -1,28 +1,16 @@
-/** Sends a call at most once if it may have run, over node-redis or ioredis, and loads a missing library. */
+/** Sends a call at most once if it may have run, to one server or a cluster, and loads a missing library. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Cluster, type Redirect } from "./cluster";
 import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError } from "./errors";
 import { Reply } from "./reply";
+import { Failure, failureOf, send, sleep, whenReady, type IORedis, type NodeRedis, type Server } from "./send";
 import { seconds, toMilliseconds, type Duration } from "./units";
 import { Args, checkNamespace, type Fn } from "./wire";
 
-/** What a client needs of a node-redis 4 client. node-redis never sends a written command again. */
-export interface NodeRedis {
-  readonly isReady?: boolean;
-  readonly isOpen: boolean;
-  sendCommand(args: any[], options?: { returnBuffers?: boolean }): Promise<unknown>;
-}
-
-/**
- * What a client needs of an ioredis client. It must have autoResendUnfulfilledCommands: false, and neither reconnectOnError nor
- * keyPrefix: the first two send a command again that may have run.
- */
-export interface IORedis {
-  readonly status: string;
-  readonly options: { autoResendUnfulfilledCommands?: boolean; reconnectOnError?: unknown; keyPrefix?: string | undefined };
-  callBuffer(command: string, ...args: any[]): Promise<unknown>;
-}
+/** What a client sends its calls over. */
+export type Redis = NodeRedis | IORedis | Cluster;
 
 /** Options of a client. */
 export interface Options {
@@ -43,38 +31,9 @@ export interface Library {
   readonly server: string;
 }
 
-/** A failure below: the server's error text, or a lost connection. */
-class Failure extends Error {
-  constructor(text: string, readonly kind: "reply" | "not sent" | "lost", readonly cause?: unknown) {
-    super(text);
-  }
-}
-
 const RETRIED = new Set(["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN", "BUSY"]);
 const REFUSED = new Set(["OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED"]);
 const LOAD_INTERVAL_MS = 1000;
-const POLL_MS = 5;
-
-interface RawBuffer {
-  from(data: string | Uint8Array): Uint8Array;
-}
-const { Buffer } = globalThis as unknown as { Buffer: RawBuffer };
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-function failureOf(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  const names: string[] = [];
-  for (let at = Object.getPrototypeOf(error ?? {}); at !== null && at !== undefined; at = Object.getPrototypeOf(at)) {
-    names.push(String(at.constructor?.name));
-  }
-  if (names.some((n) => n === "ErrorReply" || n === "ReplyError")) return new Failure(text, "reply", error);
-  if (names.some((n) => n === "ClientClosedError" || n === "ClientOfflineError") || text === "The queue is full") {
-    return new Failure(text, "not sent", error);
-  }
-  return new Failure(text, "lost", error);
-}
 
 /** Returns what a failure proves, and whether the call may be sent again. */
 function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
@@ -105,9 +64,10 @@ function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
 }
 
 /** Returns why a Redis client cannot be used, if so. */
-function unfit(redis: NodeRedis | IORedis): string | undefined {
+function unfit(redis: Redis): string | undefined {
+  if (redis instanceof Cluster) return undefined;
   if ("slots" in redis || "nodes" in redis || !("callBuffer" in redis || "isOpen" in redis)) {
-    return "want a node-redis or ioredis client of one server, not a cluster's";
+    return "want a node-redis or ioredis client of one server, or a Cluster of this package";
   }
   if (!("callBuffer" in redis)) return undefined;
   const o = redis.options;
@@ -117,18 +77,44 @@ function unfit(redis: NodeRedis | IORedis): string | undefined {
   return undefined;
 }
 
+/** The only server of a client that is not a cluster's. */
+class Single {
+  private readonly server: Server;
+
+  constructor(redis: NodeRedis | IORedis) {
+    this.server = { name: "the client", redis, pending: 0 };
+  }
+
+  find(): Server | string {
+    const redis = this.server.redis;
+    if ("callBuffer" in redis) {
+      if (redis.status === "end") throw new Failure("the ioredis client is closed", "not sent");
+    } else if (!redis.isOpen) throw new Failure("the node-redis client is closed; call connect()", "not sent");
+    return whenReady(this.server);
+  }
+
+  failed(): undefined {
+    return undefined; // there is no other
+  }
+}
+
+/** A load of a library, and when the last one ended. */
+interface Load {
+  running?: Promise<void> | undefined;
+  endedAt: number;
+}
+
 /** What every library's client is made of. Its members begin with _, as no function of a library does. */
 export class BaseClient {
-  private readonly _redis: NodeRedis | IORedis;
+  private readonly _redis: Single | Cluster;
   private readonly _library: Library;
   private readonly _namespace: string;
   private readonly _maxAttempts: number;
   private readonly _autoLoad: boolean;
   private readonly _timeoutMs: number;
-  private _loading: Promise<void> | undefined;
-  private _loadedAt = -Infinity;
+  private readonly _loads = new Map<string, Load>(); // by server
 
-  constructor(redis: NodeRedis | IORedis, library: Library, o: Options) {
+  constructor(redis: Redis, library: Library, o: Options) {
     this._namespace = o.namespace ?? library.name;
     checkNamespace(this._namespace);
     this._maxAttempts = o.maxAttempts ?? 3;
@@ -139,7 +125,7 @@ export class BaseClient {
     this._timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
     const problem = unfit(redis);
     if (problem !== undefined) throw new TypeError(`client of ${library.name}: ${problem}`);
-    this._redis = redis;
+    this._redis = redis instanceof Cluster ? redis : new Single(redis);
     this._library = library;
   }
 
@@ -151,16 +137,19 @@ export class BaseClient {
     const verb = fn.readOnly ? "FCALL_RO" : "FCALL";
     const command = [verb, `${this._library.server}_${fn.name}`, ...a.words(fn.omissible)];
     let loaded = false;
+    let redirect: Redirect | undefined;
     for (let attempt = 1; ; attempt++) {
       let sent: unknown;
+      let server: Server | string = "";
       try {
-        sent = await this._send(command);
+        sent = await send(() => (server = this._redis.find(a.keys[0] ?? "", redirect)), command, this._timeoutMs, redirect?.asking);
       } catch (cause) {
-        const [error, again] = classify(fn, failureOf(cause));
-        if (error instanceof NotLoadedError && this._autoLoad && !loaded) {
+        const failure = failureOf(cause);
+        const [error, again] = classify(fn, failure);
+        if (error instanceof NotLoadedError && this._autoLoad && !loaded && typeof server !== "string") {
           loaded = true;
           attempt--;
-          await this._load(fn);
+          await this._load(fn, server);
           continue;
         }
         if (error instanceof NotLoadedError && loaded) {
@@ -172,6 +161,7 @@ export class BaseClient {
             error.cause,
           );
         }
+        if (again || failure.kind === "lost") redirect = this._redis.failed(failure, server);
         if (!again || attempt >= this._maxAttempts) throw error;
         await sleep(10 * 2 ** Math.min(attempt - 1, 4) * (0.5 + Math.random() / 2));
         continue;
@@ -180,22 +170,24 @@ export class BaseClient {
     }
   }
 
-  /** Loads the library, at most once a second. Calls that find it missing meanwhile wait for the same load. */
-  private async _load(fn: Fn): Promise<void> {
-    if (this._loading === undefined) {
-      if (Date.now() - this._loadedAt < LOAD_INTERVAL_MS) return;
-      this._loading = this._loadOnce(fn).finally(() => {
-        this._loadedAt = Date.now();
-        this._loading = undefined;
+  /** Loads the library, at most once a second for each server. Calls that find it missing meanwhile wait for the same load. */
+  private async _load(fn: Fn, server: Server): Promise<void> {
+    const load = this._loads.get(server.name) ?? { endedAt: -Infinity };
+    this._loads.set(server.name, load);
+    if (load.running === undefined) {
+      if (performance.now() - load.endedAt < LOAD_INTERVAL_MS) return;
+      load.running = this._loadOnce(fn, server).finally(() => {
+        load.endedAt = performance.now();
+        load.running = undefined;
       });
     }
-    return this._loading;
+    return load.running;
   }
 
-  private async _loadOnce(fn: Fn): Promise<void> {
+  private async _loadOnce(fn: Fn, server: Server): Promise<void> {
     const code = readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`));
     try {
-      await this._send(["FUNCTION", "LOAD", code]);
+      await send(() => whenReady(server), ["FUNCTION", "LOAD", code], this._timeoutMs);
     } catch (cause) {
       // After ERR the library may be there, and after a lost reply it may have been loaded: the next call finds out.
       const f = failureOf(cause);
@@ -203,37 +195,5 @@ export class BaseClient {
         throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this._library.server}: ${f.message}`, "", cause);
       }
     }
-  }
-
-  /** Sends a command once. It is not queued while there is no connection: a queued command could run after its caller gave up. */
-  private async _send(command: (string | Uint8Array)[]): Promise<unknown> {
-    const deadline = Date.now() + this._timeoutMs;
-    while (!this._ready()) {
-      if (Date.now() >= deadline) throw new Failure(`no connection in ${this._timeoutMs} ms`, "not sent");
-      await sleep(POLL_MS);
-    }
-    const words = command.map((w) => (typeof w === "string" ? w : Buffer.from(w)));
-    const redis = this._redis;
-    const answer = "callBuffer" in redis ? redis.callBuffer(words[0] as string, ...words.slice(1)) : redis.sendCommand(words, { returnBuffers: true });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Failure(`no reply in ${this._timeoutMs} ms`, "lost")), Math.max(1, deadline - Date.now()));
-    });
-    try {
-      return await Promise.race([answer, late]);
-    } finally {
-      clearTimeout(timer);
-      answer.catch(() => undefined); // the race may be over
-    }
-  }
-
-  private _ready(): boolean {
-    const redis = this._redis;
-    if ("callBuffer" in redis) {
-      if (redis.status === "end") throw new Failure("the ioredis client is closed", "not sent");
-      return redis.status === "ready";
-    }
-    if (!redis.isOpen) throw new Failure("the node-redis client is closed; call connect()", "not sent");
-    return redis.isReady ?? true;
   }
 }

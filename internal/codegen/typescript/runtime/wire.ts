@@ -83,6 +83,16 @@ export const key = (namespace: string, subject: Uint8Array, suffix: string): str
 export const keyOf = (namespace: string, subject: Uint8Array, suffix: string, name: Uint8Array): string =>
   `${key(namespace, subject, suffix)}:${tag(name)}`;
 
+/** Returns the hash slot of a key: the CRC-16/XMODEM of its tag, modulo 16384. */
+export function slotOf(key: string): number {
+  let crc = 0;
+  for (const byte of encoder.encode(key.slice(key.indexOf("{") + 1, key.indexOf("}")))) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc % 16384;
+}
+
 /** Throws a RangeError if a namespace cannot begin a key. */
 export function checkNamespace(namespace: string): void {
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {

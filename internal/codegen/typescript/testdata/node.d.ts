@@ -21,4 +21,4 @@ declare class Buffer extends Uint8Array {
   static from(data: string | Uint8Array, encoding?: string): Buffer;
   toString(encoding?: string): string;
 }
-declare const process: { env: Record<string, string | undefined>; stdin: { once(event: string, listener: (data: unknown) => void): void }; exit(code: number): void };
+declare const process: { env: Record<string, string | undefined>; stdin: { once(event: string, listener: (data: unknown) => void): void }; exit(code: number): void; kill(pid: number, signal: string): void };
