@@ -20,6 +20,8 @@ type Hooks struct {
 	Prefetched func(added Prefetch)
 	// Settled runs after a reservation was settled or cancelled.
 	Settled func(ctx context.Context, s Settlement, err error)
+	// Leased runs after RenewLease or ReleaseLease. If err is not nil, the call may have run.
+	Leased func(ctx context.Context, outcome LeaseOutcome, err error)
 	// Shadowed runs after the shadow policy decided a request. live is the decision of the live policy.
 	Shadowed func(ctx context.Context, live, shadow Event)
 	// Processes returns the number of processes that share the policy, or 0 if it is unknown. Failure mode local uses it to compute this
@@ -99,6 +101,14 @@ func (hs hooks) settled(ctx context.Context, s Settlement, err error) {
 	for i := range hs {
 		if hs[i].Settled != nil {
 			hs[i].Settled(ctx, s, err)
+		}
+	}
+}
+
+func (hs hooks) leased(ctx context.Context, outcome LeaseOutcome, err error) {
+	for i := range hs {
+		if hs[i].Leased != nil {
+			hs[i].Leased(ctx, outcome, err)
 		}
 	}
 }

@@ -161,6 +161,7 @@ func (g *Guard) located(p places.Places) places.Places {
 
 func (g *Guard) startPlaces() {
 	g.places.Background, g.places.Do = g.background, g.callPlaces
+	g.localPlaces.Local = true
 	g.localPlaces.Background, g.localPlaces.Do = g.background, func(_ string, calls []places.Call) {
 		for i := range calls {
 			calls[i].Make(context.Background(), g.local.Load())

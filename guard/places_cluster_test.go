@@ -17,7 +17,7 @@ func TestDecide_placesOnACluster(t *testing.T) {
 	cluster := engines.OnPath(t).StartCluster(t, 3, 0)
 	p := chat(policy.Limit{Name: "own", Kind: policy.Concurrency, Limit: 2, Lease: 30 * time.Second})
 	p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.Concurrency, Limit: 3, Lease: 30 * time.Second})
-	g := newGuard(t, cluster.Client(t), p, guard.Options{})
+	g, other := newGuard(t, cluster.Client(t), p, guard.Options{}), newGuard(t, cluster.Client(t), p, guard.Options{})
 	request := func(client int) guard.Request {
 		return guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + strconv.Itoa(client)}}
 	}
@@ -65,7 +65,18 @@ func TestDecide_placesOnACluster(t *testing.T) {
 				t.Errorf("round %d: a place was lost", round)
 			default:
 			}
-			d.Release()
+			if i == 0 {
+				d.Release()
+				continue
+			}
+			// Another process has the others.
+			lease, _ := d.Lease()
+			if left, err := other.RenewLease(t.Context(), lease); err != nil || left == 0 {
+				t.Errorf("round %d: renewed for %v: %v", round, left, err)
+			}
+			if released, err := other.ReleaseLease(t.Context(), lease); err != nil || !released {
+				t.Errorf("round %d: released %v: %v", round, released, err)
+			}
 		}
 		guard.WaitBackground(g)
 		for i := range 10 {

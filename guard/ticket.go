@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -38,11 +36,7 @@ func (d *Decision) Ticket() string {
 	if len(t.Charges) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(t)
-	if err != nil {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(text)
+	return encodeOpaque(t)
 }
 
 // Refund refunds everything that an admitted request was charged: limits, its receipt, its reservation and its challenge. It reports whether
@@ -82,8 +76,7 @@ func parseTicket(text string) (*ticket, error) {
 		return &fcall.ArgumentError{Function: "guard.refund", Name: "ticket", Must: must, Got: fmt.Sprintf("%.16q", text)}
 	}
 	var t ticket
-	decoded, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(decoded, &t) != nil || t.ID == "" || len(t.Charges) == 0 {
+	if !decodeOpaque(text, &t) || t.ID == "" || len(t.Charges) == 0 || len(t.Charges) > maxCalls {
 		return nil, invalid("be a ticket of a decision")
 	}
 	if time.Since(t.Sent) >= MaxTicketAge {

@@ -1,25 +1,33 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// rejectConcurrency returns an error for a policy with a limit of kind concurrency: neither interface reports when a request ends.
-func rejectConcurrency(p *policy.Policy) error {
-	find := func(endpoint string, limits []policy.Limit) error {
-		for i := range limits {
-			if limits[i].Kind == policy.Concurrency {
-				return fmt.Errorf("limit %s is of kind concurrency, and proxies do not report when a request ends: remove it, or guard the service with httpguard or grpcguard", wire.LimitName(endpoint, limits[i].Name))
-			}
+// rejectPlaces returns an error for a limit of kind concurrency of an endpoint that forward-auth can reach: proxies do not report when a
+// request ends. Package policy rejects those of descriptors. Programs renew and release the leases of other endpoints.
+func rejectPlaces(p *policy.Policy) error {
+	for i := range p.Endpoints {
+		e := &p.Endpoints[i]
+		limit := cmp.Or(concurrencyOf("", p.Limits), concurrencyOf(e.Name, e.Limits))
+		if limit != "" && len(e.Match) > 0 {
+			return fmt.Errorf("limit %s of endpoint %s is of kind concurrency, and proxies do not report when a request ends: remove the match of the "+
+				"endpoint, so that only programs use it, or guard the service with httpguard or grpcguard", limit, e.Name)
 		}
-		return nil
 	}
-	err := find("", p.Limits)
-	for i := 0; err == nil && i < len(p.Endpoints); i++ {
-		err = find(p.Endpoints[i].Name, p.Endpoints[i].Limits)
+	return nil
+}
+
+// concurrencyOf returns the name of the first limit of kind concurrency; "" if there is none.
+func concurrencyOf(endpoint string, limits []policy.Limit) string {
+	for i := range limits {
+		if limits[i].Kind == policy.Concurrency {
+			return wire.LimitName(endpoint, limits[i].Name)
+		}
 	}
-	return err
+	return ""
 }

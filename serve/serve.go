@@ -67,7 +67,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := rejectConcurrency(p); err != nil {
+	if err := rejectPlaces(p); err != nil {
 		return fmt.Errorf("%s: %w", o.Policy, err)
 	}
 	metrics, err := prometheus.New()
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer g.Close()
-	g.Require(rejectConcurrency)
+	g.Require(rejectPlaces)
 	ending, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	s, err := newServers(ending, &o, g, metrics)

@@ -164,7 +164,8 @@ func TestRun_saysWhyItIsNotReady(t *testing.T) {
 func TestRun_rejectsAWrongPolicy(t *testing.T) {
 	for text, want := range map[string]string{
 		"descriptors: [{domain: edge}]": "limits.yaml:1:",
-		"endpoints: [{name: a, limits: [{name: b, by: all, kind: concurrency, limit: 5}]}]": "limit a/b is of kind concurrency",
+		"endpoints: [{name: a, match: [/], limits: [{name: b, by: all, kind: concurrency, limit: 5}]}]":                                              "limit a/b of endpoint a is of kind concurrency",
+		"limits: [{name: b, by: all, kind: concurrency, limit: 5}]\nendpoints: [{name: a, unbounded: true}, {name: c, match: [/], unbounded: true}]": "limit b of endpoint c is of kind concurrency",
 	} {
 		file := filepath.Join(t.TempDir(), "limits.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

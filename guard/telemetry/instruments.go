@@ -41,6 +41,7 @@ type instruments struct {
 	refunds, settlements, reloads   metric.Int64Counter
 	prefetchCalls, prefetchTokens   metric.Int64Counter
 	shadowRefusals, shadowDecisions metric.Int64Counter
+	leases                          metric.Int64Counter
 	breakers                        metric.Int64UpDownCounter
 	decisionDuration, redisDuration metric.Float64Histogram
 }
@@ -72,6 +73,7 @@ func (in *instruments) make(m metric.Meter) error {
 	observed(&in.cacheHits, "rlfunc.guard.deny_cache.hits", "Cached refusals, without a Redis call.")
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled and cancelled reservations, by outcome.")
+	counter(&in.leases, "rlfunc.guard.leases", "{call}", "Renewals and releases of leases by their text, by outcome.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policy reloads, with those that failed.")
 	counter(&in.prefetchCalls, "rlfunc.guard.prefetch.calls", "{call}", "Calls for tokens of prefetched limits.")
 	counter(&in.prefetchTokens, "rlfunc.guard.prefetch.tokens", "{token}", "Tokens of prefetched limits; lost ones count until their window ends.")
@@ -102,6 +104,7 @@ func (in *instruments) startAtZero() {
 	zero(in.errors, errorKey, otherKind)
 	zero(in.fallbacks, fallbackKey, string(guard.FallbackOpen), string(guard.FallbackLocal))
 	zero(in.refunds, outcomeKey, "refunded", failed)
+	zero(in.leases, outcomeKey, string(guard.LeaseRenewed), string(guard.LeaseReleased), string(guard.LeaseLost), failed)
 	zero(in.reloads, outcomeKey, "loaded", failed)
 	zero(in.settlements, outcomeKey, failed,
 		string(cost.SettleOutcomeSettled), string(cost.SettleOutcomeRepeated), string(cost.SettleOutcomeLate),

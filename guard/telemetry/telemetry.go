@@ -92,6 +92,7 @@ func (t *Telemetry) Hooks() guard.Hooks {
 		Refunded:   t.refunded,
 		Prefetched: t.prefetched,
 		Settled:    t.settled,
+		Leased:     t.leased,
 		Shadowed:   t.shadowed,
 		Reloaded:   t.reloaded,
 	}
@@ -136,6 +137,10 @@ func (t *Telemetry) prefetched(added guard.Prefetch) {
 func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
 	t.count(ctx, t.instruments.settlements, outcomeKey, choose(err, failed, s.Outcome))
 	t.logSettled(ctx, s, err)
+}
+
+func (t *Telemetry) leased(ctx context.Context, outcome guard.LeaseOutcome, err error) {
+	t.count(ctx, t.instruments.leases, outcomeKey, choose(err, failed, string(outcome)))
 }
 
 func (t *Telemetry) reloaded(err error) {

@@ -148,6 +148,10 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	}
 	watch.Shadow = nil
 
+	for _, outcome := range []guard.LeaseOutcome{guard.LeaseRenewed, guard.LeaseReleased, guard.LeaseLost} {
+		exported.Hooks().Leased(ctx, outcome, nil)
+	}
+	exported.Hooks().Leased(ctx, guard.LeaseRenewed, guard.ErrTimeout)
 	exported.Hooks().Prefetched(guard.Prefetch{Limit: "total", Stats: prefetch.Stats{Calls: 4, Failed: 1, Taken: 9, Refunded: 3, Lost: 2}})
 
 	dead := redis.NewClient(&redis.Options{Addr: unusedAddr(t), MaxRetries: -1, DialerRetries: 1})

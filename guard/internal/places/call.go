@@ -14,7 +14,7 @@ import (
 type Call struct {
 	Lease   *Lease
 	Release bool
-	Lost    bool  // the result of a renewal
+	Lost    bool  // the holder did not have all places any longer
 	Err     error // of the call; its outcome may be unknown
 }
 
@@ -36,7 +36,9 @@ func (p *Places) release() guard.ReleaseParams {
 // Make makes the call by itself.
 func (c *Call) Make(ctx context.Context, client *guard.Client) {
 	if c.Release {
-		_, c.Err = client.Release(ctx, c.Lease.release())
+		var r guard.ReleaseResult
+		r, c.Err = client.Release(ctx, c.Lease.release())
+		c.Lost = r.Released < int64(len(c.Lease.Of))
 		return
 	}
 	var r guard.RenewResult
@@ -59,7 +61,9 @@ func MakeAll(ctx context.Context, client *guard.Client, pipe redis.Pipeliner, ca
 	for i := range calls {
 		c := &calls[i]
 		if c.Release {
-			_, c.Err = releases[i].Result()
+			var r guard.ReleaseResult
+			r, c.Err = releases[i].Result()
+			c.Lost = r.Released < int64(len(c.Lease.Of))
 		} else {
 			var r guard.RenewResult
 			r, c.Err = renewals[i].Result()

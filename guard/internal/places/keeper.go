@@ -21,6 +21,8 @@ const maxBatch = 256
 type Keeper struct {
 	// Do makes the calls of a node, which sets their results.
 	Do func(node string, calls []Call)
+	// Local is set if the places are in an engine of this process.
+	Local bool
 	// Background runs work outside of the request.
 	Background func(func())
 

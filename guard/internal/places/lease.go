@@ -11,12 +11,13 @@ import (
 
 // Places are what one call of admit charged of limits of kind concurrency. They do not depend on the policy, so they outlast a reload.
 type Places struct {
-	Subject fcall.Subject // of the call
-	Limits  guard.LimitPack
-	Of      []fcall.Subject // of the limits; nil if all equal Subject
+	Subject fcall.Subject   // of the call
+	Rows    []guard.Limit   // the limits; read-only
+	Limits  guard.LimitPack `json:"-"` // the pack of Rows
+	Of      []fcall.Subject // of the limits
 	Holder  string
-	Lease   time.Duration // the shortest of the limits
-	Node    string        // that has them; "" if there is one
+	Lease   time.Duration `json:"-"` // the shortest of the limits
+	Node    string        `json:"-"` // that has them; "" if there is one
 }
 
 // A Lease is the lease on the places of one call. Guarded by its keeper.
@@ -35,6 +36,16 @@ type Lease struct {
 
 // ends returns when the places may be lost. Redis starts the lease later than begin.
 func (l *Lease) ends() monotime.Time { return l.begin.Add(l.Places.Lease) }
+
+// Left returns how long the lease lasts from now on.
+func (l *Lease) Left() time.Duration {
+	l.keeper.mu.Lock()
+	defer l.keeper.mu.Unlock()
+	return max(l.ends().Since(monotime.Now()), 0)
+}
+
+// Local reports whether only this process can renew the lease.
+func (l *Lease) Local() bool { return l.keeper.Local }
 
 // Keep renews the lease until Release. Without it, the lease ends by itself.
 func (l *Lease) Keep() {

@@ -24,7 +24,8 @@ func (q *Query) Places(c *Call, rows RowSet, share Share) (p places.Places, ok b
 	if rows == 0 {
 		return p, false
 	}
-	p = places.Places{Subject: c.Params.Subject, Limits: q.Plan.Limits(&q.Resolved, rows, share).Pack, Holder: c.Params.Holder}
+	limits := q.Plan.Limits(&q.Resolved, rows, share)
+	p = places.Places{Subject: c.Params.Subject, Rows: limits.Each, Limits: limits.Pack, Holder: c.Params.Holder}
 	for i := range rows.All() {
 		p.Of = append(p.Of, fcall.Subject(q.RowSubjects[i]))
 		if lease := q.Plan.Rows[i].Limit.Window; p.Lease == 0 || lease < p.Lease {

@@ -130,9 +130,9 @@ func problemOf(err error) *httpguard.Problem {
 		return &httpguard.Problem{Status: http.StatusNotFound, Error: "unknown_endpoint", Message: "The policy has no such endpoint.", Cause: err}
 	case errors.Is(err, fcall.ErrArgument):
 		p.Message = err.Error()
-	case errors.Is(err, fcall.ErrOutcomeUnknown):
+	case errors.Is(err, fcall.ErrOutcomeUnknown), errors.Is(err, guard.ErrTimeout):
 		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "outcome_unknown", "Redis did not answer. The call may have run."
-	case errors.Is(err, fcall.ErrUnavailable), errors.Is(err, fcall.ErrNotLoaded):
+	case errors.Is(err, fcall.ErrUnavailable), errors.Is(err, fcall.ErrNotLoaded), errors.Is(err, guard.ErrBreaker):
 		return httpguard.ProblemOf(guard.ErrUnavailable)
 	}
 	return p

@@ -30,6 +30,7 @@ cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
 endpoints:
   - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
   - {name: code, limits: [{name: hour, limit: 3, window: 1h}], challenge: {required: true}}
+  - {name: export, limits: [{name: exports, kind: concurrency, limit: 10, lease: 30s}]}
 `
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -212,6 +213,20 @@ func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
 			t.Errorf("consume: %v, want %s", got, want)
 		}
 	}
+	export := map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}}
+	held := p.must("/v1/decide", export)
+	lease := map[string]any{"lease": held["lease"]}
+	if a := p.must("/v1/leases/renew", lease); a["renewed"] != true {
+		t.Errorf("renew: %v", a)
+	}
+	for _, want := range []bool{true, false} {
+		if a := p.must("/v1/leases/release", lease); a["released"] != want {
+			t.Errorf("release: %v, want %v", a, want)
+		}
+	}
+	if a := p.must("/v1/leases/renew", lease); a["renewed"] != false {
+		t.Errorf("renew a released lease: %v", a)
+	}
 	for path := range p.document["paths"].(map[string]any) {
 		if !p.asked[path] {
 			t.Errorf("no test asks %s", path)
@@ -234,6 +249,9 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		{"/v1/decide", map[string]any{"limit": 7}, 400, "bad_request"},
 		{"/v1/settle", map[string]any{"subject": "ip=1"}, 400, "bad_request"},
 		{"/v1/refund", map[string]any{"ticket": "x"}, 400, "bad_request"},
+		{"/v1/leases/renew", map[string]any{"lease": "x"}, 400, "bad_request"},
+		{"/v1/leases/release", map[string]any{}, 400, "bad_request"},
+		{"/v1/leases/release", map[string]any{"lease": strings.Repeat("a", 1<<20)}, 413, "too_large"},
 		{"/v1/challenges/issue", map[string]any{"subject": "ip=1", "ttl": 1e300}, 400, "bad_request"},
 		{"/v1/challenges/consume", map[string]any{"subject": "ip=1"}, 400, "bad_request"},
 		{"/v1/status", map[string]any{}, 400, "bad_request"},

@@ -16,7 +16,7 @@ func Document() ([]byte, error) {
 	s := schemas{}
 	paths := map[string]any{}
 	for _, op := range (*API)(nil).operations() {
-		id := strings.NewReplacer("/v1/", "", "challenges/", "challenge_").Replace(op.path)
+		id := strings.NewReplacer("/v1/", "", "challenges/", "challenge_", "leases/", "lease_").Replace(op.path)
 		paths[op.path] = object{"post": object{
 			"operationId": id, "summary": op.summary,
 			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(op.request))}}},

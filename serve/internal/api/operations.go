@@ -18,6 +18,8 @@ func (a *API) operations() []operation {
 		post("/v1/settle", "Replace the estimate of a reservation by what was spent", a.settle),
 		post("/v1/cancel", "Refund a reservation, because nothing was spent", a.cancel),
 		post("/v1/refund", "Refund everything that a decision charged", a.refund),
+		post("/v1/leases/renew", "Keep the places of a decision for another lease", a.renew),
+		post("/v1/leases/release", "Release the places of a decision", a.release),
 		post("/v1/challenges/issue", "Issue a one-time challenge", a.issue),
 		post("/v1/challenges/consume", "Consume a challenge", a.consume),
 		post("/v1/status", "Return the limits, budgets and block of a subject", a.status),
@@ -36,15 +38,16 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 		return nil, err
 	}
 	d.Count() // the response is not known here
+	lease, expiresAfter := d.Lease()
 	left := func(wait time.Duration) seconds { return seconds(max(wait-d.Age, 0)) }
 	out := &decision{
 		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: left(d.RetryAfter),
 		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback), Ticket: d.Ticket(),
-		Account: d.Account(), Reservation: d.Detach(), Limits: []limit{}, Budgets: []budget{},
+		Account: d.Account(), Reservation: d.Detach(), Lease: lease, LeaseExpiresAfter: seconds(expiresAfter), Limits: []limit{}, Budgets: []budget{},
 	}
 	for _, l := range d.Limits {
 		out.Limits = append(out.Limits, limit{
-			Name: l.Name, Endpoint: l.Endpoint, Subject: l.Subject, Kind: string(l.Kind), Limit: l.Limit, Window: seconds(l.Window), Burst: l.Burst,
+			Name: l.Name, Endpoint: l.Endpoint, Subject: l.Subject, Kind: string(l.Kind), Limit: l.Limit, Window: seconds(l.Window), Lease: seconds(l.Lease), Burst: l.Burst,
 			Global: l.Global, Shadow: l.Shadow, Allowed: l.Allowed, Remaining: l.Remaining,
 			RetryAfter: left(l.RetryAfter), ResetAfter: left(l.ResetAfter),
 		})
@@ -71,6 +74,16 @@ func (a *API) cancel(ctx context.Context, r *cancelRequest) (*settlement, error)
 func (a *API) refund(ctx context.Context, r *refundRequest) (*refund, error) {
 	refunded, err := a.guard.Refund(ctx, r.Ticket)
 	return &refund{refunded}, err
+}
+
+func (a *API) renew(ctx context.Context, r *leaseRequest) (*renewal, error) {
+	expiresAfter, err := a.guard.RenewLease(ctx, r.Lease)
+	return &renewal{expiresAfter > 0, seconds(expiresAfter)}, err
+}
+
+func (a *API) release(ctx context.Context, r *leaseRequest) (*release, error) {
+	released, err := a.guard.ReleaseLease(ctx, r.Lease)
+	return &release{released}, err
 }
 
 func (a *API) issue(ctx context.Context, r *issueRequest) (*issued, error) {

@@ -24,19 +24,21 @@ type decideRequest struct {
 }
 
 type decision struct {
-	Allowed     bool     `json:"allowed" doc:"Whether the request may pass."`
-	Reason      string   `json:"reason,omitempty" doc:"Why not: denied, blocked, attempts, limit, global, penalty, budget, too_large or challenge."`
-	Subject     string   `json:"subject,omitempty" doc:"The client by the policy."`
-	Refused     string   `json:"refused,omitempty" doc:"The subject whose limit, budget or block refuses."`
-	RetryAfter  seconds  `json:"retry_after" doc:"How long the request stays refused; 0 if it is allowed or waiting does not help."`
-	Duplicate   bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
-	Challenge   string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
-	Fallback    string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
-	Account     string   `json:"account,omitempty" doc:"The subject whose budgets have the reservation, for /v1/settle and /v1/cancel."`
-	Reservation string   `json:"reservation,omitempty" doc:"Name of the reservation in the budgets, for /v1/settle and /v1/cancel."`
-	Ticket      string   `json:"ticket,omitempty" doc:"For /v1/refund."`
-	Limits      []limit  `json:"limits" doc:"The limits that count the request, global and shadow limits included."`
-	Budgets     []budget `json:"budgets" doc:"The budgets that the request is charged to."`
+	Allowed           bool     `json:"allowed" doc:"Whether the request may pass."`
+	Reason            string   `json:"reason,omitempty" doc:"Why not: denied, blocked, attempts, limit, global, penalty, budget, too_large or challenge."`
+	Subject           string   `json:"subject,omitempty" doc:"The client by the policy."`
+	Refused           string   `json:"refused,omitempty" doc:"The subject whose limit, budget or block refuses."`
+	RetryAfter        seconds  `json:"retry_after" doc:"How long the request stays refused; 0 if it is allowed or waiting does not help."`
+	Duplicate         bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
+	Challenge         string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
+	Fallback          string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
+	Account           string   `json:"account,omitempty" doc:"The subject whose budgets have the reservation, for /v1/settle and /v1/cancel."`
+	Reservation       string   `json:"reservation,omitempty" doc:"Name of the reservation in the budgets, for /v1/settle and /v1/cancel."`
+	Ticket            string   `json:"ticket,omitempty" doc:"For /v1/refund."`
+	Lease             string   `json:"lease,omitempty" doc:"For /v1/leases/renew and /v1/leases/release, if the request has places of a limit of kind concurrency."`
+	LeaseExpiresAfter seconds  `json:"lease_expires_after,omitempty" doc:"How long the places are kept without a renewal."`
+	Limits            []limit  `json:"limits" doc:"The limits that count the request, global and shadow limits included."`
+	Budgets           []budget `json:"budgets" doc:"The budgets that the request is charged to."`
 }
 
 type limit struct {
@@ -45,7 +47,8 @@ type limit struct {
 	Subject    string  `json:"subject"`
 	Kind       string  `json:"kind"`
 	Limit      int64   `json:"limit"`
-	Window     seconds `json:"window"`
+	Window     seconds `json:"window" doc:"0 for kind concurrency."`
+	Lease      seconds `json:"lease,omitempty" doc:"Of kind concurrency: how long a place is kept without a renewal."`
 	Burst      int64   `json:"burst,omitempty"`
 	Global     bool    `json:"global"`
 	Shadow     bool    `json:"shadow"`
@@ -86,6 +89,19 @@ type refundRequest struct {
 
 type refund struct {
 	Refunded bool `json:"refunded" doc:"False if the ticket was refunded before."`
+}
+
+type leaseRequest struct {
+	Lease string `json:"lease" doc:"The lease of a decision."`
+}
+
+type renewal struct {
+	Renewed      bool    `json:"renewed" doc:"False if some places are lost: stop the work, because other requests may have them."`
+	ExpiresAfter seconds `json:"expires_after" doc:"How long the places are kept without another renewal; 0 if some are lost."`
+}
+
+type release struct {
+	Released bool `json:"released" doc:"False if the lease was released before or has ended."`
 }
 
 type issueRequest struct {

@@ -1,0 +1,24 @@
+package guard
+
+import (
+	"encoding/base64"
+	"encoding/json"
+)
+
+// maxCalls is the most calls that a ticket or a lease describes, more than a decision makes. Other text is rejected.
+const maxCalls = 64
+
+// encodeOpaque returns a value as text that programs pass back unread.
+func encodeOpaque(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// decodeOpaque reads the text of encodeOpaque into v. It reports whether text is one; programs may pass any text.
+func decodeOpaque(text string, v any) bool {
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && json.Unmarshal(decoded, v) == nil
+}

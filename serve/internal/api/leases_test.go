@@ -1,0 +1,131 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// post posts a request, and returns the answer to one that runs. It may run at the same time as others.
+func (p *program) post(path, body string) map[string]any {
+	w := p.send(http.MethodPost, path, body)
+	var answer map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK {
+		p.t.Errorf("%s: %d %s", path, w.Code, w.Body)
+	}
+	return answer
+}
+
+// Of 50 requests at once, 10 have places. Another process renews and releases them.
+func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			processes := [2]*program{newProgram(t, rdb), newProgram(t, rdb)}
+			var leases []string
+			for _, want := range []int{10, 0} {
+				var wg sync.WaitGroup
+				answers := make([]map[string]any, 50)
+				for i := range answers {
+					wg.Go(func() {
+						answers[i] = processes[i%2].post("/v1/decide", `{"endpoint": "export", "subjects": ["ip=192.0.2.1"]}`)
+					})
+				}
+				wg.Wait()
+				allowed := 0
+				for _, a := range answers {
+					lease, _ := a["lease"].(string)
+					if (a["allowed"] == true) != (lease != "") {
+						t.Errorf("%v", a)
+					}
+					if a["allowed"] == true {
+						leases = append(leases, lease)
+						allowed++
+					}
+				}
+				if allowed != want {
+					t.Fatalf("%d of 50 have a place, want %d", allowed, want)
+				}
+			}
+			for i, lease := range leases {
+				body := fmt.Sprintf(`{"lease": %q}`, lease)
+				if a := processes[i%2].post("/v1/leases/renew", body); a["renewed"] != true {
+					t.Errorf("renew: %v", a)
+				}
+				if a := processes[1-i%2].post("/v1/leases/release", body); a["released"] != true {
+					t.Errorf("release: %v", a)
+				}
+			}
+			for range 10 {
+				if a := processes[0].post("/v1/decide", `{"endpoint": "export", "subjects": ["ip=192.0.2.1"]}`); a["allowed"] != true {
+					t.Errorf("after the releases: %v", a)
+				}
+			}
+		})
+	}
+}
+
+func TestAPI_leasesWithoutRedis(t *testing.T) {
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	a := p.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=1"}})
+	cut := newProgram(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}))
+	for _, path := range []string{"/v1/leases/renew", "/v1/leases/release"} {
+		for range 10 { // the circuit breaker opens
+			if status, problem := cut.ask(path, map[string]any{"lease": a["lease"]}); status != 503 || problem["error"] != "limiter_unavailable" {
+				t.Errorf("%s: %d %v", path, status, problem)
+			}
+		}
+	}
+	local := cut.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=1"}})
+	if local["fallback"] != "local" || local["lease"] != nil {
+		t.Errorf("%v", local)
+	}
+}
+
+// The answers of docs/serve.md have the fields, and most of the values, of real ones.
+func TestPage_leasesWork(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "### Leases\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	shortened, lease := regexp.MustCompile(`"[^"]*\.\.\."`), ""
+	exchanges := regexp.MustCompile("(?m)^    POST (\\S+) +(.*)\n    (.*)$").FindAllStringSubmatch(section, -1)
+	if len(exchanges) != 4 {
+		t.Fatalf("%d requests", len(exchanges))
+	}
+	for _, x := range exchanges {
+		got := p.post(x[1], shortened.ReplaceAllString(x[2], fmt.Sprintf("%q", lease)))
+		if text, ok := got["lease"].(string); ok {
+			lease = text
+		}
+		var want map[string]any
+		if err := json.Unmarshal([]byte(shortened.ReplaceAllString(x[3], fmt.Sprintf("%q", lease))), &want); err != nil {
+			t.Fatalf("%s: %v", x[3], err)
+		}
+		for name, value := range want {
+			n, ok := got[name].(float64)
+			if seconds, _ := value.(float64); ok && n > seconds-10 && n <= seconds {
+				continue // time passes
+			}
+			if diff := cmp.Diff(value, got[name]); diff != "" {
+				t.Errorf("%s %s (-page +answer):\n%s", x[1], name, diff)
+			}
+		}
+	}
+}
