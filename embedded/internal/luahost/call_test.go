@@ -99,10 +99,12 @@ func TestCall_panicOfTheHostIsNotTheScripts(t *testing.T) {
 
 func TestKill_stopsACall(t *testing.T) {
 	for name, body := range map[string]string{
-		"loop":         "while true do end",
-		"in a pcall":   "while true do pcall(function() while true do end end) end",
-		"in a closure": "local function f() return f() end f()",
-		"coroutine":    "coroutine.wrap(function() while true do end end)()",
+		"loop":                              "while true do end",
+		"in a pcall":                        "while true do pcall(function() while true do end end) end",
+		"in a closure":                      "local function f() return f() end f()",
+		"coroutine":                         "coroutine.wrap(function() while true do end end)()",
+		"pattern":                           "local n = 40 return string.find(('a'):rep(n), ('a?'):rep(n) .. ('a'):rep(n) .. 'b')",
+		"pattern in a pcall in a coroutine": "coroutine.wrap(function() pcall(string.gsub, ('x'):rep(2^20), '.-.-.-y', '') end)() return 1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := mustLoad(t, "redis.register_function('f', function() "+body+" end) redis.register_function('g', function() return 1 end)")

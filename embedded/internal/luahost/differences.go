@@ -23,8 +23,8 @@ type Difference struct {
 //   - Lua calls nest 1000 deep, not 20000, except tail calls;
 //   - a status reply that a script keeps in a library-level local is lent again;
 //   - math.random has its own sequence for each library, not for each server;
-//   - string patterns and the other library functions cannot be stopped by Kill
-//     while they run, only the Lua around them;
+//   - library functions other than those of string patterns cannot be stopped by
+//     Kill while they run, only the Lua around them;
 //   - what crashes real servers does not crash here: error({}) answers
 //     "ERR unknown error", redis.register_function() an error;
 //   - {double=}, {map=} and so on always have their RESP2 forms.

@@ -24,7 +24,22 @@ type matcher struct {
 	pattern  string
 	level    int
 	depth    int
+	steps    int // since the budget was asked
 	captures [maxCaptures]capture
+}
+
+// stepsPerLook is how many steps a pattern takes before it asks the budget, which costs more than they do.
+const stepsPerLook = 1 << 10
+
+// step counts n bytes that were looked at, so that Kill and deadlines end a pattern that takes too long: some take exponential time.
+func (m *matcher) step(n int) {
+	if m.steps += n; m.steps < stepsPerLook {
+		return
+	}
+	m.steps = 0
+	if b, ok := m.call.Context().(*budget); ok && b.look() != nil {
+		m.call.RaiseError("%s", b.stopped)
+	}
 }
 
 // match tries the pattern from p on at s; it gives the end of the match or -1.
@@ -34,6 +49,7 @@ func (m *matcher) match(s, p int) int {
 	}
 	defer func() { m.depth-- }()
 	for {
+		m.step(1)
 		if p == len(m.pattern) {
 			return s
 		}
@@ -238,6 +254,7 @@ func (m *matcher) most(s, p, end int) int {
 	for s+n < len(m.text) && m.single(m.text[s+n], p, end) {
 		n++
 	}
+	m.step(n)
 	for ; n >= 0; n-- {
 		if r := m.match(s+n, end+1); r >= 0 {
 			return r
@@ -267,6 +284,7 @@ func (m *matcher) balance(s, p int) int {
 	}
 	open, shut, nested := m.pattern[p], m.pattern[p+1], 1
 	for s++; s < len(m.text); s++ {
+		m.step(1)
 		switch m.text[s] {
 		case shut:
 			if nested--; nested == 0 {
@@ -314,6 +332,7 @@ func (m *matcher) backReference(s int, digit byte) int {
 		m.call.fail("invalid capture index")
 	}
 	c := m.captures[i]
+	m.step(max(c.size, 0))
 	if c.size < 0 || !strings.HasPrefix(m.text[s:], m.text[c.start:c.start+c.size]) {
 		return -1
 	}
