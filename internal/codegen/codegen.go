@@ -49,7 +49,7 @@ func besides(tree *source.Tree, found diag.List) (code diag.List) {
 		wrong[d.File] = wrong[d.File] || !slices.Contains(besideContract, d.Rule)
 	}
 	for _, d := range vet.Examine(tree).Found {
-		if !wrong[d.File] || headerless[d.Rule] {
+		if d.Rule != annotation.RuleUse && !wrong[d.File] || headerless[d.Rule] { // a file that could not be read may use any lib file
 			code = append(code, d)
 		}
 	}

@@ -77,11 +77,10 @@ func parseEntry(name, function, text string) entry {
 }
 
 func (e entry) files() fstest.MapFS {
-	return fstest.MapFS{
-		"lib/clock.lua":                 {Data: []byte(clockFile)},
+	return withClock(e.text, fstest.MapFS{
 		"corpus/library.lua":            {Data: []byte("--- Examples.\n--- @library corpus 1.0.0\n")},
 		"corpus/" + e.function + ".lua": {Data: []byte(e.text)},
-	}
+	})
 }
 
 // rules returns the rules with findings in an entry, and all findings.

@@ -45,8 +45,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
-- A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that a search in
-  a list finds its element soon (LINSERT, LREM 1), nor that a comparison with the key's time to live has the right direction.
+- A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that LREM 1
+  finds its element soon, nor that a comparison with the key's time to live has the right direction.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that a redis.call fails before the first write

@@ -19,7 +19,7 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	if len(vals) == 1 && first.lenient {
 		return
 	}
-	if first.only(isNil) {
+	if first.only(isNil) && len(vals) > 0 {
 		r.checkRefusal(s, stmt, vals)
 		return
 	}

@@ -35,15 +35,22 @@ func exampleName(text string) string {
 	return ""
 }
 
+// withClock adds the clock to the files around a function that uses it.
+func withClock(text string, files fstest.MapFS) fstest.MapFS {
+	if strings.Contains(text, "@use") {
+		files["lib/clock.lua"] = &fstest.MapFile{Data: []byte(clockFile)}
+	}
+	return files
+}
+
 // check runs one function file through the pipeline.
 func check(t *testing.T, text string) diag.List {
 	t.Helper()
 	name := exampleName(text)
-	fsys := fstest.MapFS{
-		"lib/clock.lua":            {Data: []byte(clockFile)},
+	fsys := withClock(text, fstest.MapFS{
 		"example/library.lua":      {Data: []byte("--- Examples.\n--- @library example 1.0.0\n")},
 		"example/" + name + ".lua": {Data: []byte(text)},
-	}
+	})
 	tree, found := source.Load(fsys, "functions", source.Options{})
 	if len(found) > 0 {
 		t.Fatalf("the example is not annotated well:\n%v\n%s", found, text)

@@ -180,9 +180,17 @@ func (r *run) endOfCall(s *state) {
 			continue
 		}
 		for _, at := range t.pending {
-			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write, or use SET ... PX", key)
+			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write%s", key, orSet(r.declaredType(key)))
 		}
 	}
+}
+
+// orSet returns the other remedy of a key that may be a string.
+func orSet(declared string) string {
+	if declared == "" || declared == "string" {
+		return ", or use SET ... PX"
+	}
+	return ""
 }
 
 func expiryOption(args []value, from int) (at int, want unit) {

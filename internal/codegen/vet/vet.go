@@ -12,6 +12,7 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
+	"github.com/rlfunc/rlfunc/internal/codegen/annotation"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
@@ -94,6 +95,7 @@ func Examine(tree *source.Tree) Report {
 		}
 	}
 	c.unreached()
+	c.orphans()
 	c.ignore.report(&c.found)
 	c.found.Sort()
 	report.Found = c.found
@@ -142,6 +144,15 @@ func (c *checker) unreached() {
 			if !fn.entered {
 				newRun(c, f).alone(fn, c.uses[f])
 			}
+		}
+	}
+}
+
+// orphans reports lib files that no function uses, directly or through others.
+func (c *checker) orphans() {
+	for name, lib := range c.tree.Libs {
+		if !slices.ContainsFunc(c.tree.Libraries, func(by *source.Library) bool { return slices.Contains(by.Libs, lib) }) {
+			c.found.Add(lib.File.Path, 1, 1, annotation.RuleUse, "no function uses %s: add `--- @use %s` where it is needed, or remove the file", name, name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -58,6 +59,10 @@ func wholeContent(name string, args []value) string {
 		if i := wordAt(args, "MAXLEN"); i < 0 || literal(at(i+1)) == "0" {
 			return "LPOS without MAXLEN, or with 0, searches the whole list"
 		}
+	case "LINSERT":
+		if word := strings.ToUpper(literal(at(1))); (word == "BEFORE" || word == "AFTER") && !overlaps(at(2).reply, args[0].keys) {
+			return "LINSERT searches the whole list for an element that may be missing"
+		}
 	case "LREM":
 		if literal(at(1)) == "0" {
 			return "LREM 0 searches the whole list"
@@ -87,6 +92,10 @@ func wholeContent(name string, args []value) string {
 		}
 	}
 	return ""
+}
+
+func overlaps(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
 func literal(v value) string {
