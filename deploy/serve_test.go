@@ -62,6 +62,11 @@ func TestKubernetes_objectsFitTogether(t *testing.T) {
 			t.Errorf("the service's port %+v", p)
 		}
 	}
+	for _, p := range []probe{serve.LivenessProbe, serve.ReadinessProbe} {
+		if p.HTTPGet.Port != "health" {
+			t.Errorf("the probe %s asks the port %s, which clients can fill", p.HTTPGet.Path, p.HTTPGet.Port)
+		}
+	}
 	drain, grace := 0*time.Second, time.Duration(pod.Spec.TerminationGracePeriodSeconds)*time.Second
 	for _, flag := range []string{"--drain-delay", "--drain"} {
 		d, err := time.ParseDuration(flagOf(serve.Args, flag))
@@ -208,19 +213,19 @@ func TestKubernetes_containersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve := c.serve.Spec.Template.Spec.Containers[0]
-	web := engines.FreeAddr(t)
+	health := engines.FreeAddr(t)
 	args := slices.Clone(serve.Args)
 	for i, arg := range args {
 		switch arg {
 		case "/etc/rlfunc/limits.yaml":
 			args[i] = limits
-		case ":8080":
-			args[i] = web
-		case ":8081":
+		case ":8080", ":8081":
 			args[i] = engines.FreeAddr(t)
+		case ":8090":
+			args[i] = health
 		case "5s":
 			args[i] = "10ms" // --drain-delay
 		}
 	}
-	checkProbes(t, exec.CommandContext(t.Context(), program, args...), web, serve)
+	checkProbes(t, exec.CommandContext(t.Context(), program, args...), health, serve)
 }
