@@ -34,7 +34,7 @@ func newWebs(o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []w
 	add := func(port net.Listener, h http.Handler, config *tls.Config) {
 		webs = append(webs, web{&http.Server{
 			Handler: h, TLSConfig: config, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
-			ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+			HTTP2: &http.HTTP2Config{WriteByteTimeout: o.ReadTimeout}, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 		}, port})
 	}
 	config, err := o.newTLS(tls.VerifyClientCertIfGiven, "h2", "http/1.1") // the handlers require it

@@ -39,8 +39,8 @@ type Options struct {
 	Tokens string
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
-	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC to read
-	// what the server writes. Defaults to 5 s.
+	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC and
+	// over HTTP/2 to read what the server writes. Defaults to 5 s.
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
