@@ -4,6 +4,9 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +15,11 @@ import (
 )
 
 func main() {
+	here, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "typecheck:", err)
+		os.Exit(2)
+	}
 	failed := false
 	for _, system := range os.Args[1:] {
 		goos, goarch, _ := strings.Cut(system, "/")
@@ -20,16 +28,42 @@ func main() {
 			Mode:  packages.LoadAllSyntax,
 			Env:   append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch),
 			Tests: true,
+			ParseFile: func(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+				return parse(fset, name, src, strings.HasPrefix(name, here+string(os.PathSeparator)))
+			},
 		}, "./...")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "typecheck:", err)
 			os.Exit(2)
 		}
-		found := packages.PrintErrors(loaded)
+		found := 0
+		for _, p := range loaded { // not what they import, nor the main packages of tests: without bodies their imports are unused
+			if strings.HasSuffix(p.ID, ".test") {
+				continue
+			}
+			for _, err := range p.Errors {
+				fmt.Fprintln(os.Stderr, err)
+				found++
+			}
+		}
 		failed = failed || found > 0
 		fmt.Printf("typecheck: %s: %d packages, %d errors, %d s\n", system, len(loaded), found, int(time.Since(start).Seconds()))
 	}
 	if failed {
 		os.Exit(1)
 	}
+}
+
+// parse leaves out the bodies of functions of other modules, which nothing here depends on. Generic functions need theirs.
+func parse(fset *token.FileSet, name string, src []byte, ours bool) (*ast.File, error) {
+	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+	if ours || file == nil {
+		return file, err
+	}
+	for _, d := range file.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Type.TypeParams == nil && fn.Name.Name != "init" {
+			fn.Body = nil
+		}
+	}
+	return file, err
 }
