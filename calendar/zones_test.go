@@ -85,13 +85,20 @@ func local(at time.Time, zone *time.Location) time.Time {
 }
 
 // started returns the start of the period that was the latest to have started, by all that the clock has shown in the last 26 hours.
-func (p aPeriod) started(at time.Time, zone *time.Location) (latest time.Time) {
-	for back := time.Duration(0); back < 26*time.Hour; back += 5 * time.Minute {
-		if s := p.starts(local(at.Add(-back), zone)); s.After(latest) || back == 0 {
+// Between two transitions of its zone a clock shows the latest start at the end.
+func (p aPeriod) started(at time.Time, zone *time.Location) time.Time {
+	latest := p.starts(local(at, zone))
+	oldest := at.Add(-26 * time.Hour)
+	for {
+		transition, _ := at.In(zone).ZoneBounds()
+		if transition.IsZero() || transition.Before(oldest) {
+			return latest
+		}
+		at = transition.Add(-1)
+		if s := p.starts(local(at, zone)); s.After(latest) {
 			latest = s
 		}
 	}
-	return latest
 }
 
 // samples are times of a zone: some, and some beside its transitions.

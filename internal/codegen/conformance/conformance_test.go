@@ -83,7 +83,7 @@ func TestGenerate_isDeterministic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	for range 5 {
 		again, err := codegen.Generate(load(t))
 		if err != nil {
 			t.Fatal(err)
