@@ -60,7 +60,10 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	}
 	out.in = rounded(name, list)
 	for _, v := range args {
-		out.left = out.left || v.left
+		if out.left == 0 {
+			out.left = v.left
+		}
+		out.product = out.product || v.product
 		out.minusZero = out.minusZero || v.minusZero && name != "math.abs"
 	}
 	switch name {
@@ -73,14 +76,13 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			out.minusZero = true
 		}
 	case "math.max", "math.min":
-		r.compares(args...)
 		for _, v := range args {
 			if out.span == "" && r.here().lib == "" {
 				out.span = v.span
 			}
 		}
-		if out.left {
-			out.span = ""
+		if out.left != 0 && name == "math.max" {
+			out.span = "" // it does not end before the key does
 		}
 	}
 	switch name {

@@ -166,6 +166,10 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
 		}
 		return value{kinds: isStr, taint: fromStore}
+	case "cjson.decode":
+		v := unknown()
+		v.json = decoded
+		return v
 	case "cmsgpack.pack", "struct.pack":
 		return value{kinds: isStr, taint: fromStore}
 	case "bit.tohex":
@@ -218,7 +222,7 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		r.raises(e, args[1], 1)
 	}
 	if failed := s.clone(); valueAt(args, 0).falsy().kinds != 0 {
-		valueAt(args, 0).proof.learn(failed, false)
+		valueAt(args, 0).learn(failed, false)
 		if len(r.frames) == 1 && !r.caught() {
 			r.refused(s, r.at(e), "the error of assert")
 		}
@@ -229,7 +233,7 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		}
 	}
 	if len(e.Args) > 0 {
-		valueAt(args, 0).proof.learn(s, true)
+		valueAt(args, 0).learn(s, true)
 		if ok, _ := r.refine(s, e.Args[0], true); !ok {
 			return nil
 		}

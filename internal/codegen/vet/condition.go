@@ -8,7 +8,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 		r.noteTested(e, got.v)
 		if got.v.truthy().kinds != 0 {
 			st := got.s.clone()
-			got.v.proof.learn(st, true)
+			got.v.learn(st, true)
 			if ok, _ := r.refine(st, e, true); ok {
 				r.narrow(st, e, true)
 				yes = append(yes, st)
@@ -18,7 +18,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 		case got.v.only(isNumber): // judgeTested reports it; the author meant the other branch
 			no = append(no, got.s)
 		case got.v.falsy().kinds != 0:
-			got.v.proof.learn(got.s, false)
+			got.v.learn(got.s, false)
 			if ok, _ := r.refine(got.s, e, false); ok {
 				r.narrow(got.s, e, false)
 				no = append(no, got.s)

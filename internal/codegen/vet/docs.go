@@ -36,7 +36,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   tables, and then any two. A value may then seem to be nil although two conditions exclude it.
 - A run ends after 2,000,000 statements, with a finding of the rule complexity.
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
-  several. It assumes that a call which reads the key's time to live compares it.
+  several. A comparison with the key's time to live counts on the path where the key expires earlier, whatever it was compared with.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
@@ -46,11 +46,14 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
 - A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that LREM 1
-  finds its element soon, nor that a comparison with the key's time to live has the right direction.
+  finds its element soon.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
-- The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call.
-- Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that a redis.call fails before the first write
-  only; error and assert count on every path.
+- The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of decoded JSON
+  counts as a number only behind tonumber or a test of its type. The decoded value itself counts as a table.
+- A product of a stored number and of one that is not constant needs a bound, a sum does not. What DECR, DECRBY and a negative INCRBY or
+  HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
+- Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
+  variants fail behind a write, where their key may hold another text; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined.
 - It does not follow functions called through a table that is built at run time.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.

@@ -24,7 +24,9 @@ func (r *run) ends(s *state, l loop) {
 	case !r.changes(l.condition, l.body) && !leaves(l.body):
 		why = "nothing in this loop changes its condition, so it never ends: count its turns with a for"
 	default:
-		why = r.missesItsEnd(s, l)
+		if why = r.missesItsEnd(s, l); why == "" && r.settles(s, l) {
+			why = "every turn of this loop gives its condition the same values, so it ends after one turn or never: use an if, or count its turns with a for"
+		}
 	}
 	if why != "" && r.reportOnce(r.at(l.stmt), RuleEndlessLoop) {
 		r.report(r.at(l.stmt), RuleEndlessLoop, "%s", why)

@@ -219,7 +219,7 @@ func (r *run) not(s *state, e *ast.UnaryNotOpExpr) []result {
 	out := r.eval(s, e.Expr)
 	for i, o := range out {
 		r.noteTested(e.Expr, o.v)
-		v := value{reply: o.v.reply, proof: o.v.proof.not()}
+		v := value{reply: o.v.reply, proof: o.v.proof.not(), order: o.v.order.not()}
 		if o.v.may(isFalsy) {
 			v.kinds |= isTrue
 		}
@@ -276,7 +276,7 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 		if split {
 			r.narrow(stop, e.Lhs, !goesOn)
 			r.narrow(lhs.s, e.Lhs, goesOn)
-			lhs.v.proof.learn(lhs.s, goesOn)
+			lhs.v.learn(lhs.s, goesOn)
 		}
 		rhs := r.eval(lhs.s, e.Rhs)
 		if lhs.v.proof != nil {
@@ -289,13 +289,14 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 			if lhs.v.proof == nil {
 				proof = proof.joined(goesOn)
 			}
+			order := lhs.v.order.then(goesOn, rhs[0].v.order)
 			rhs[0].v = join(rhs[0].v, short)
-			rhs[0].v.proof = proof
+			rhs[0].v.proof, rhs[0].v.order = proof, order
 			out = append(out, rhs...)
 			continue
 		}
 		if stopOK {
-			lhs.v.proof.learn(stop, !goesOn)
+			lhs.v.learn(stop, !goesOn)
 			out = append(out, result{stop, short})
 		}
 		for i := range rhs {

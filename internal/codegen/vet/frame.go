@@ -62,13 +62,13 @@ func (w *view) see(h print, v value) print {
 // print adds all properties of a value that rules read to a hash.
 func (v *value) print(h print) print {
 	flags := int(v.taint)
-	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.left, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++
 		}
 	}
-	h = h.number(int(v.kinds)).number(flags<<4 | int(v.unit))
+	h = h.number(int(v.kinds)).number(flags<<4 | int(v.unit)).number(int(v.left)<<4 | int(v.json))
 	if v.literal != nil {
 		h = h.word(*v.literal)
 	}
@@ -82,7 +82,7 @@ func (v *value) print(h print) print {
 	if v.in.known {
 		h = h.number(int(v.in.low)).number(int(v.in.high))
 	}
-	h = v.proof.print(h).number(len(v.objects))
+	h = v.order.print(v.proof.print(h)).number(len(v.objects))
 	for _, id := range v.objects {
 		h = h.number(id)
 	}
@@ -208,7 +208,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		if !ok {
 			continue
 		}
-		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
+		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
 		for _, at := range t.pending {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}

@@ -9,6 +9,10 @@ import (
 // needs reports an operation on a value that may be nil or false, because Lua raises an error, perhaps after a write. After the
 // operation the value is neither.
 func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
+	if v.json == decodedField {
+		r.decoded(v, e, doing)
+		return
+	}
 	if v.vague() || !v.may(isFalsy) || v.may(isTrue) {
 		return // Lua rejects a bool at the first call
 	}
@@ -67,7 +71,13 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	}
 	out.in.exact = exactly(e.Operator, a, b)
 	out.unit = calculatedUnit(e.Operator, a, b)
-	out.left = a.left || b.left
+	out.left = a.left
+	if out.left == 0 && e.Operator == "-" {
+		out.left = -b.left
+	} else if out.left == 0 {
+		out.left = b.left
+	}
+	out.product = e.Operator != "%" && (a.product || b.product) || e.Operator == "*" && r.here().lib == "" && (a.unbounded() && b.literal == nil || b.unbounded() && a.literal == nil)
 	if e.Operator == "*" || e.Operator == "/" {
 		x, y := a.interval(), b.interval()
 		out.minusZero = a.minusZero || b.minusZero || r.here().lib == "" && x.known && y.known && (x.has(0) && y.low < 0 || y.has(0) && x.low < 0 && e.Operator == "*")
@@ -150,7 +160,7 @@ func (r *run) remainder(e ast.Expr) string {
 
 func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 	r.needs(s, v, e.Expr, "calculate with")
-	out := value{kinds: v.kinds & isNumber}
+	out := value{kinds: v.kinds & isNumber, left: -v.left}
 	if v.literal != nil && v.only(isNumber) {
 		text := "-" + strings.TrimPrefix(*v.literal, "-")
 		out.literal = &text
@@ -158,7 +168,7 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 	in := v.interval()
 	if in.known {
 		out.in = between(-in.high, -in.low)
-		out.in.nonzero = in.nonzero
+		out.in.nonzero, out.in.exact = in.nonzero, in.exact
 	}
 	out.minusZero = in.has(0) && !v.lenient && v.literal == nil && r.sees(v)
 	if out.kinds == 0 {
@@ -167,24 +177,12 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 	return out
 }
 
-// compares notes that a call compares a key's time to live.
-func (r *run) compares(list ...value) {
-	for _, v := range list {
-		if v.left {
-			for _, key := range v.reply {
-				r.asked[key] = true
-			}
-		}
-	}
-}
-
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
-	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
+	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b), order: ordered(e.Operator, a, b)}
 	r.bounded(s, e.Lhs, e.Rhs)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")
-		r.compares(a, b)
 		r.mixed(e, a, b)
 		return out
 	}

@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // A catcher collects the paths on which an error ends a function.
 type catcher struct {
@@ -62,4 +66,28 @@ func (r *run) refused(s *state, at site, what string) {
 		return
 	}
 	r.report(at, RuleRefusalWrites, "%s follows a write in line %d of %s, which stays: decide before the first write, or say why with `-- rlfunc:ignore %s reason`", what, s.first.at.line, s.first.file.src.Path, RuleRefusalWrites)
+}
+
+// mayFail reports whether a command calculates with a key that may hold anything, while another key waits for its expiry.
+func (r *run) mayFail(s *state, cmd *command, args []value, keys []int) bool {
+	switch cmd.name {
+	case "INCR", "INCRBY", "INCRBYFLOAT", "DECR", "DECRBY", "HINCRBY", "HINCRBYFLOAT":
+	default:
+		return false
+	}
+	if len(keys) == 0 || args[keys[0]].lenient {
+		return false
+	}
+	own := args[keys[0]].keys
+	for _, key := range own {
+		if t := s.ttl[key]; t.settled || len(t.pending) > 0 || r.read[key] {
+			return false
+		}
+	}
+	for key, t := range s.ttl {
+		if len(t.pending) > 0 && !r.lasts(key) && !slices.Contains(own, key) {
+			return true
+		}
+	}
+	return false
 }

@@ -48,9 +48,10 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	for _, i := range keys {
 		r.key(e, cmd, i+1, args[i])
 	}
-	if r.caught() {
+	if r.caught() || r.mayFail(s, cmd, args, keys) {
 		r.thrown(s)
 	}
+	r.reads(cmd, args, keys)
 	if protected && r.failsQuietly(cmd, args, keys, s) {
 		failed := s.clone()
 		defer func() {
@@ -68,6 +69,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	for i, v := range args {
 		r.negativeZero(argument(e, i+1), v)
 		if i != timed {
+			v.product = v.product && !score(cmd.name, i, len(args))
 			r.inRange(argument(e, i+1), v, cmd.name != "SET" && cmd.name != "HSET")
 		}
 	}
@@ -265,5 +267,17 @@ func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
 		}
 		r.report(at, RuleKeyLoop, "%s runs in a loop whose end depends on data, and after 5 seconds every client gets BUSY: count the turns with a for, or say what bounds it with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)
 		return
+	}
+}
+
+// reads notes the keys whose content a command returns.
+func (r *run) reads(cmd *command, args []value, keys []int) {
+	if _, timed := expiryUnits[cmd.name]; cmd.write || timed {
+		return
+	}
+	for _, i := range keys {
+		for _, key := range args[i].keys {
+			r.read[key] = true
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package vet
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -27,11 +29,11 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesInt:
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
-			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: true}
+			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
 		case "EXISTS", "DEL", "UNLINK", "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "SADD", "SREM", "HDEL", "ZREM", "HSET", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE":
 			return value{kinds: isInt, in: nonNegative}
 		}
-		return of(isInt)
+		return value{kinds: isInt, in: r.decreased(c.name, args)}
 	case repliesGrowing:
 		return value{kinds: isInt, content: true, in: nonNegative}
 	case repliesString, repliesNumber:
@@ -108,6 +110,27 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		return some(r.exactly(e, args, 1), place)
 	}
 	return unknown()
+}
+
+// decreased returns the range of the reply of a command that takes from a number: of a missing one, as much as it takes. Code that has
+// read the key may know that it holds more.
+func (r *run) decreased(name string, args []value) interval {
+	at := map[string]int{"INCRBY": 1, "DECRBY": 1, "HINCRBY": 2}[name]
+	by := between(-1, -1)
+	by.exact = true
+	if name != "DECR" {
+		if at == 0 || at >= len(args) {
+			return interval{}
+		}
+		by = args[at].interval()
+	}
+	if name == "DECRBY" {
+		by.low = -by.high
+	}
+	if !by.known || !by.exact || by.low >= 0 || slices.ContainsFunc(args[0].keys, func(key string) bool { return r.read[key] }) {
+		return interval{}
+	}
+	return interval{known: true, exact: true, low: by.low, high: math.Inf(1)}
 }
 
 // An inner is a table inside the reply of a call.

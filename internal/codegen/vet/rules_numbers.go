@@ -40,9 +40,25 @@ func (r *run) negativeZero(e ast.Expr, v value) {
 	r.report(at, RuleNegativeZero, "%s may be -0, which is sent as the text -0 and is not an integer for Redis: write 0 - x, or test that it is not 0", exprText(node))
 }
 
+// unlimited reports whether nothing says how great a number may be.
+func (v value) unlimited() bool {
+	in := v.interval()
+	return !in.known || math.IsInf(in.high, 1)
+}
+
+// unbounded reports whether a value is a stored number that nothing bounds.
+func (v value) unbounded() bool {
+	return v.may(isNum) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
+}
+
 // inRange reports a number that its header's bounds allow to leave the range of whole numbers.
 func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	in := v.interval()
+	if v.product && v.may(isNumber) && !v.lenient && v.unlimited() && r.sees(v) {
+		node, at := r.origin(e)
+		r.report(at, RuleNumberRange, "%s is a product of a stored number, which nothing bounds, and may be beyond 2^53: clamp it with math.min, or compare before", exprText(node))
+		return
+	}
 	if v.lenient || !in.known || v.literal != nil || !v.may(isNumber) || !r.sees(v) || math.IsInf(in.low, 0) || math.IsInf(in.high, 0) {
 		return
 	}

@@ -47,7 +47,7 @@ type run struct {
 	elsewhere map[print][]summary // by view
 	reports   int                 // findings, also those that are silenced
 	rewritten int                 // writes to the library's variables
-	asked     map[string]bool     // keys whose time to live it has read, on any path
+	read      map[string]bool     // keys whose content it has read, on any path
 	codes     map[string]bool     // first words of the errors that it returns
 	hidden    bool                // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
@@ -71,7 +71,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{},
 	}
 }
@@ -205,11 +205,11 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	}
 	raised := r.catching(false, func() {
 		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, nil) {
-			r.endOfCall(o.s)
+			r.endOfCall(o.s, false)
 		}
 	})
 	for _, s := range raised {
-		r.endOfCall(s)
+		r.endOfCall(s, true)
 	}
 	if r.steps > stepLimit {
 		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has too many paths, so it was checked only in part: return early or split it", contract.Name)

@@ -28,6 +28,7 @@ type ttl struct {
 	proven  bool   // a condition has proved that the key has an expiry
 	pending []site // writes that no expiry followed
 	epoch   int    // times that this call may have dropped the expiry; a proof holds within one
+	below   bool   // a comparison has found that it ends before something else
 	group   bool   // of a stream: this call has made its consumer group
 	size    int    // elements, if the first write made the key; 0 is unknown
 }
@@ -245,6 +246,7 @@ func mergeExpiries(out, a, b *state) {
 	for k, bt := range b.ttl {
 		at, ok := a.ttl[k]
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), group: ok && at.group && bt.group, epoch: max(at.epoch, bt.epoch)}
+		t.below = ok && at.below && bt.below
 		if at.size == bt.size {
 			t.size = at.size
 		}

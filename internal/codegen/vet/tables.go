@@ -31,6 +31,9 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 		return r.member(e, table.fns[0].builtin, name)
 	}
 	r.needs(s, table, e.Object, "look into")
+	if table.json != 0 {
+		return decodedValue()
+	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
 	}
@@ -84,6 +87,9 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 		}
 	}
 	r.needs(s, table, e.Object, "look into")
+	if table.json != 0 {
+		return decodedValue()
+	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
 	}
@@ -142,6 +148,9 @@ func elementOf(o *object) value {
 
 // elements joins the possible elements of a table's array part.
 func (r *run) elements(s *state, table value) value {
+	if table.json != 0 {
+		return decodedValue()
+	}
 	if table.lenient {
 		return anything()
 	}

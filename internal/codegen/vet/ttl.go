@@ -67,15 +67,8 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			r.timeToLive(node, args[ttlAt], cmd.name, want)
 		}
 	}
-	switch {
-	case strings.HasSuffix(cmd.name, "TTL") || strings.HasSuffix(cmd.name, "EXPIRETIME"):
-		for _, i := range keys {
-			for _, key := range args[i].keys {
-				r.asked[key] = true
-			}
-		}
-	case ttlAt >= 0 && ttlAt < len(args) && strings.HasSuffix(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT"):
-		r.sharedTTL(e, args[ttlAt], args[0].keys)
+	if ttlAt >= 0 && ttlAt < len(args) && strings.HasSuffix(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT") {
+		r.sharedTTL(s, e, args[ttlAt], args[0].keys)
 	}
 	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
@@ -142,46 +135,59 @@ func written(cmd *command, keys []int) []int {
 
 func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
 	now := s.ttl[key]
-	if now.group && effect != deletes && effect != empties {
-		defer func() {
-			t := s.ttl[key]
-			t.group = true
-			s.own(ttls).ttl[key] = t
-		}()
-	}
+	next := ttl{below: now.below, group: now.group, epoch: now.epoch}
 	switch effect {
+	case keepsTTL:
+		return
 	case setsTTL:
 		if onlyExisting && !now.settled && !now.proven && len(now.pending) == 0 {
 			return // before the first write the key may be missing
 		}
-		s.own(ttls).ttl[key] = ttl{settled: true, epoch: now.epoch}
+		next.settled = true
 	case setsFirst:
-		if len(now.pending) == 0 { // a key that this call wrote is left as it is
-			s.own(ttls).ttl[key] = ttl{settled: true, epoch: now.epoch}
+		if len(now.pending) > 0 {
+			return // a key that this call wrote is left as it is
 		}
+		next.settled = true
 	case growsKey:
 		// An ignore comment at the write counts, because the report at the end of the call no longer has the path to it.
-		if !now.settled && !now.proven && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
-			s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)}), epoch: now.epoch}
+		if now.settled || now.proven || r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
+			return
 		}
+		next.pending = mergeSites(now.pending, []site{r.outer(e)})
 	case dropsTTL, dropsOnly:
-		s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)}), epoch: now.epoch + 1}
+		next.pending = mergeSites(now.pending, []site{r.outer(e)})
+		next.epoch++
 	case empties:
-		s.own(ttls).ttl[key] = ttl{pending: now.pending, epoch: now.epoch + 1}
+		next = ttl{pending: now.pending, epoch: now.epoch + 1}
 	case deletes:
-		s.own(ttls).ttl[key] = ttl{epoch: now.epoch + 1}
+		next = ttl{epoch: now.epoch + 1}
 	}
+	s.own(ttls).ttl[key] = next
 }
 
-// endOfCall reports writes without an expiry.
-func (r *run) endOfCall(s *state) {
+// endOfCall reports writes without an expiry, of a call that returns or is raised by an error.
+func (r *run) endOfCall(s *state, raised bool) {
 	for key, t := range s.ttl {
 		if r.lasts(key) {
 			continue
 		}
 		for _, at := range t.pending {
+			if raised {
+				r.endedEarly(at, key)
+				continue
+			}
+			r.reports++
+			r.c.said[said{at, RuleMissingTTL}] = true
 			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write%s", key, orSet(r.declaredType(key)))
 		}
+	}
+}
+
+// endedEarly reports a write that an error ends without an expiry, unless a return does, too.
+func (r *run) endedEarly(at site, key string) {
+	if r.reportOnce(at, RuleMissingTTL) {
+		r.report(at, RuleMissingTTL, "an error may end this call before %s has an expiry: set it right behind the write", key)
 	}
 }
 
@@ -245,7 +251,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 }
 
 // sharedTTL checks the expiry of a key that may have entries of other callers.
-func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
+func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string) {
 	if ttl.span == "" || ttl.lenient {
 		return
 	}
@@ -255,10 +261,9 @@ func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
 		default:
 			continue
 		}
-		if r.asked[key] {
-			continue
+		if !s.ttl[key].below {
+			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
 		}
-		r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
 	}
 }
 

@@ -57,10 +57,13 @@ type value struct {
 	reads     bool     // a table that is a reply of unknown length
 	name      string   // the number argument that it is
 	minusZero bool     // a number that may be -0
-	left      bool     // calculated from the reply of TTL or PTTL
+	left      int8     // calculated from the reply of TTL or PTTL: 1 grows with it, -1 falls
+	json      json     // decoded
+	product   bool     // of a stored number that nothing bounds
 	unit      unit     // of a span or a time
 	in        interval // the numbers that it may be
 	proof     *proof   // what it is if its key has no expiry
+	order     *order   // what it says of a time to live
 }
 
 // A closure is a function value, the author's or Redis's.
@@ -114,11 +117,17 @@ func join(a, b value) value {
 		digits:    a.digits && b.digits,
 		reads:     a.reads || b.reads,
 		minusZero: a.minusZero || b.minusZero,
-		left:      a.left || b.left,
+		left:      a.left,
+		json:      max(a.json, b.json),
+		product:   a.product || b.product,
 	}
 	if a.literal != nil && b.literal != nil && *a.literal == *b.literal {
 		out.literal = a.literal
 	}
+	if out.left == 0 {
+		out.left = b.left
+	}
+	out.order = a.order.and(b.order)
 	out.param = a.param
 	if out.param == "" {
 		out.param = b.param
@@ -177,7 +186,7 @@ func joined(a, b *value) *value {
 
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
-		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.unit == o.unit && v.in == o.in &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.order.equals(o.order) && v.unit == o.unit && v.in == o.in &&
 		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.param == o.param && v.span == o.span && v.name == o.name &&
 		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) && slices.Equal(v.enum, o.enum) &&
 		slices.Equal(v.fns, o.fns)

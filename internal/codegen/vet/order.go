@@ -1,0 +1,72 @@
+package vet
+
+import "slices"
+
+// An order is what a truth value says of keys: with this truth, they expire before what their time to live was compared with.
+type order struct {
+	keys  []string
+	truth bool
+}
+
+// ordered returns the order of a comparison of a time to live.
+func ordered(operator string, a, b value) *order {
+	if a.left == 0 {
+		a, b, operator = b, a, mirrored[operator]
+	}
+	if a.left == 0 || b.left != 0 {
+		return nil
+	}
+	if a.left < 0 {
+		operator = mirrored[operator]
+	}
+	return &order{keys: a.reply, truth: operator == "<" || operator == "<=" || operator == "=="}
+}
+
+func (o *order) equals(other *order) bool {
+	return o == other || o != nil && other != nil && o.truth == other.truth && slices.Equal(o.keys, other.keys)
+}
+
+func (o *order) and(other *order) *order {
+	if !o.equals(other) {
+		return nil
+	}
+	return o
+}
+
+func (o *order) not() *order {
+	if o == nil {
+		return nil
+	}
+	return &order{keys: o.keys, truth: !o.truth}
+}
+
+// then returns the order of `and` (goesOn is true) or `or`: with that truth, both sides have it.
+func (o *order) then(goesOn bool, right *order) *order {
+	switch {
+	case right != nil && right.truth == goesOn:
+		return right
+	case o != nil && o.truth == goesOn:
+		return o
+	}
+	return o.and(right)
+}
+
+func (o *order) print(h print) print {
+	if o == nil {
+		return h
+	}
+	return h.words(o.keys).flag(o.truth)
+}
+
+// learn records what a value says of expiries where it is true or false.
+func (v value) learn(s *state, truth bool) {
+	v.proof.learn(s, truth)
+	if v.order == nil || v.order.truth != truth {
+		return
+	}
+	for _, key := range v.order.keys {
+		t := s.ttl[key]
+		t.below = true
+		s.own(ttls).ttl[key] = t
+	}
+}
