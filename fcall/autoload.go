@@ -108,7 +108,7 @@ func (h *autoloader) run(ctx context.Context, f *flight, at route) {
 	var err error
 	if h.hook != nil {
 		err = h.hook(ctx)
-	} else {
+	} else if err = refuseOld(ctx, at, h.lib); err == nil {
 		err = at.run(ctx, newLoad(ctx, h.lib))
 	}
 	h.mu.Lock()
@@ -143,6 +143,10 @@ func (f *flight) tooSoon() error {
 // already, and after a lost reply it may have been loaded; sending the call again finds out.
 func permanentError(err error) error {
 	var reply redis.Error
+	var old tooOldError
+	if errors.As(err, &old) {
+		return err
+	}
 	if err == nil || !errors.As(err, &reply) {
 		return nil
 	}

@@ -155,6 +155,8 @@ func blocked(n NodePlan, s Step) *Error {
 			Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrConflict,
 			Text: s.Reason + "; delete that library or rename this one",
 		}
+	case TooOld:
+		return &Error{Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrTooOld, Text: s.Reason}
 	}
 	if n.Problem == nil { // a plan that was edited by hand
 		return &Error{Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrPlan, Text: "the plan gives no reason why the node is unusable"}
@@ -192,7 +194,7 @@ func moved(p, now *Plan, o ApplyOptions) error {
 		}
 		for j, s := range n.Steps {
 			old := was.Steps[j]
-			if s.Action == Keep || s.Action == old.Action && s.FromDigest == old.FromDigest || s.Action == Unusable && o.Partial {
+			if s.Action == Keep || s.Action == old.Action && s.FromDigest == old.FromDigest || (s.Action == Unusable || s.Action == TooOld) && o.Partial {
 				continue
 			}
 			changes = append(changes, s.Library+" on "+n.Addr+" was planned as "+old.String()+" and is now "+s.String())

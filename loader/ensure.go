@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -11,32 +12,38 @@ import (
 //
 // A higher version of the same major version needs no action. A lower version (ErrOlder), other bytes of the same version
 // (ErrDrifted), a name of another library (ErrConflict) and a retired library (ErrRetired) are errors: the first one needs a
-// deploy, the others an operator. The Result lists what each node holds, even beside an error; it is nil if the library or the
+// deploy, the others an operator. A primary, or a replica of it, that is older than the library requires is ErrTooOld. The Result lists what each node holds, even beside an error; it is nil if the library or the
 // client is invalid.
 //
-// The user needs +function|list, +function|load for missing libraries, and +cluster|nodes on a cluster.
+// The user needs +function|list, +function|load for missing libraries, +cluster|nodes on a cluster, and +info for a library that
+// requires a version of the server.
 func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Result, error) {
 	if err := checkLibraries("ensure", []*fcall.Library{lib}); err != nil {
 		return nil, err
 	}
-	s, err := NewTarget(client).open(ctx, false)
+	s, err := NewTarget(client).open(ctx, requiresServer(lib))
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(s.nodes))}
-	onEach(s.nodes, func(i int, n *node) {
-		r.Nodes[i] = NodeResult{Node: n.Node, Steps: []StepResult{n.ensure(ctx, lib)}}
+	tooOld := s.tooOld(ctx, "ensure", lib)
+	primaries := slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() })
+	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(primaries))}
+	onEach(primaries, func(i int, n *node) {
+		r.Nodes[i] = NodeResult{Node: n.Node, Steps: []StepResult{n.ensure(ctx, lib, tooOld[n.Addr])}}
 	})
 	return r, r.Err()
 }
 
-func (n *node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
+func (n *node) ensure(ctx context.Context, lib *fcall.Library, tooOld *Error) StepResult {
 	loaded, problem := n.look(ctx, "ensure")
 	if problem != nil {
 		return StepResult{Library: lib.ServerName, Outcome: Failed, Problem: problem.at("ensure", lib.ServerName)}
 	}
 	found := compare(lib, loaded)
+	if tooOld != nil && found.State != Newer {
+		return StepResult{Library: lib.ServerName, Outcome: Failed, From: found.Found, Found: found.Found, Problem: tooOld}
+	}
 	r := settled(n, lib, found)
 	if found.State == Missing {
 		r = n.load(ctx, nil, lib, found)

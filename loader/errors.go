@@ -15,6 +15,8 @@ const (
 	ErrUnreachable Reason = "unreachable"
 	// ErrNoFunctions: the server has no FUNCTION commands: Redis before 7.0, or another product.
 	ErrNoFunctions Reason = "no_functions"
+	// ErrTooOld: the server is older than the library requires, or another product.
+	ErrTooOld Reason = "too_old"
 	// ErrNoPermission: the user lacks a permission or is unknown.
 	ErrNoPermission Reason = "no_permission"
 	// ErrReadOnly: the node is a replica.

@@ -21,6 +21,7 @@ const (
 	Drift       Action = "drifted"   // the node has the same version with other bytes
 	Conflicting Action = "conflict"  // another library has one of its names
 	Unusable    Action = "unusable"  // the node cannot be read, or refuses loads
+	TooOld      Action = "too_old"   // the node, or a replica of it, is older than the library requires
 	Downgrade   Action = "downgrade" // the node has a higher version, which a rollback replaces
 	Follow      Action = "follow"    // the node is a replica, and receives it from its primary
 )
@@ -29,7 +30,7 @@ const (
 func (a Action) Changes() bool { return a == Load || a == Upgrade || a == Downgrade }
 
 // Blocks reports whether an operator has to act first.
-func (a Action) Blocks() bool { return a == Drift || a == Conflicting || a == Unusable }
+func (a Action) Blocks() bool { return a == Drift || a == Conflicting || a == Unusable || a == TooOld }
 
 // PlanFormat is the version of a Plan's JSON. ReadPlan rejects every other one.
 const PlanFormat = 1
@@ -138,6 +139,7 @@ func (s Summary) String() string {
 		{Follow, "to follow on replicas"},
 		{Drift, "drifted"},
 		{Conflicting, "in conflict"},
+		{TooOld, "on servers that are too old"},
 		{Unusable, "unusable"},
 	} {
 		if n := s[a.action]; n > 0 {
@@ -195,6 +197,7 @@ func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
+	p.refuseOld()
 	return p
 }
 

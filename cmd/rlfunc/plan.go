@@ -30,6 +30,7 @@ func (a *app) planCommand() *cobra.Command {
   newer      the node has a higher version, which a deploy keeps
   drifted    the node has the same version with other bytes
   conflict   another library has one of the function names
+  too_old    the node, or a replica of it, is older than the library's @requires
   follow     the node is a replica and gets the library from its primary
 
 Exit code 0 if there is nothing to do, 2 if there is, 1 if a node cannot be deployed to. With --out the plan is saved;

@@ -12,7 +12,7 @@ import (
 // The words that actions, outcomes and states of libraries begin with. Others are yellow.
 var (
 	greenStates = []string{"same", "follow", "followed", "loaded", "upgraded", "downgraded", "replaced", "deleted"}
-	redStates   = []string{"conflict", "drifted", "failed", "foreign", "missing", "unusable", "problem"}
+	redStates   = []string{"conflict", "drifted", "failed", "foreign", "missing", "too_old", "unusable", "problem"}
 )
 
 // paintState colors a text that begins with a state.

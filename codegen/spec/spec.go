@@ -27,8 +27,9 @@ type Library struct {
 	Version   string     `json:"version"` // semantic version, "1.0.0"
 	Server    string     `json:"server"`  // the name in Redis, "ratelimit_v1"
 	Doc       string     `json:"doc"`
-	File      string     `json:"file"` // where it is declared, "ratelimit/library.lua"
-	Line      int        `json:"line"` // of the version
+	Requires  Servers    `json:"requires,omitempty"` // one of them; absent where Redis 7.0 and every version of Valkey will do
+	File      string     `json:"file"`               // where it is declared, "ratelimit/library.lua"
+	Line      int        `json:"line"`               // of the version
 	Col       int        `json:"col"`
 	Functions []Function `json:"functions"`
 }

@@ -96,6 +96,9 @@ func (d *Diagnosis) node(n loader.NodePlan) {
 		case loader.Drift:
 			finding.ID, finding.Severity = "drifted", Problem
 			finding.Text, finding.Fix = s.Reason, "find out who changed it"
+		case loader.TooOld:
+			finding.ID, finding.Severity = "too_old", Problem
+			finding.Text, finding.Fix = s.Reason, "upgrade the server, or deploy a version of the library for it"
 		case loader.Conflicting:
 			finding.ID, finding.Severity = "conflict", Problem
 			finding.Text, finding.Fix = s.Library+": "+s.Reason, "delete that library or rename this one"

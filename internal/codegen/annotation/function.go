@@ -106,7 +106,7 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		readError(r, rw, fn)
 	case tagState:
 		readState(r, rw, &fn.States)
-	case tagLibrary, tagLib:
+	case tagLibrary, tagRequires, tagLib:
 		r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong in a function's header", rw.tag)
 	default:
 		unknownTag(r, rw)

@@ -14,21 +14,22 @@ import (
 
 // A tag is the word after the @ of a row.
 const (
-	tagLibrary = "library"
-	tagLib     = "lib"
-	tagUse     = "use"
-	tagFlags   = "flags"
-	tagSubject = "subject"
-	tagKey     = "key"
-	tagArg     = "arg"
-	tagResult  = "result"
-	tagRefused = "refused"
-	tagGo      = "go"
-	tagError   = "error"
-	tagState   = "state"
+	tagLibrary  = "library"
+	tagRequires = "requires"
+	tagLib      = "lib"
+	tagUse      = "use"
+	tagFlags    = "flags"
+	tagSubject  = "subject"
+	tagKey      = "key"
+	tagArg      = "arg"
+	tagResult   = "result"
+	tagRefused  = "refused"
+	tagGo       = "go"
+	tagError    = "error"
+	tagState    = "state"
 )
 
-var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagResult, tagRefused, tagGo, tagError, tagState}
+var tags = []string{tagLibrary, tagRequires, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagResult, tagRefused, tagGo, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {

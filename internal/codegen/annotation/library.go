@@ -37,6 +37,10 @@ func Library(f *luasrc.File) (spec.Library, diag.List) {
 	seen := false
 	for _, rw := range h.rows {
 		switch {
+		case rw.tag == tagRequires && lib.Requires == nil:
+			readRequires(r, rw, &lib)
+		case rw.tag == tagRequires:
+			r.add(rw.line, rw.col, RuleDuplicate, "@requires is repeated: write `@requires redis 7.4, valkey 9.0`")
 		case rw.tag != tagLibrary && isTag(rw.tag):
 			r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong in library.lua", rw.tag)
 		case rw.tag != tagLibrary:

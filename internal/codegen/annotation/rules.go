@@ -27,6 +27,7 @@ const (
 	RuleRefused     = "refused"
 	RuleGo          = "go"
 	RuleVersion     = "version"
+	RuleRequires    = "requires"
 	RuleFile        = "file"
 	RuleUse         = "use"
 	RuleState       = "state"
@@ -53,6 +54,7 @@ var Rules = []Rule{
 	{RuleRefused, "Checks that an @refused names one bool or enum result, and of an enum the values that refuse."},
 	{RuleGo, "Checks that an @go names a json argument or result, and an exported Go type with the import path of its package."},
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
+	{RuleRequires, "Checks that an @requires names redis, valkey or both, each once and with the least version of it."},
 	{RuleFile, "Checks that a function file holds one public function named like the file, and that library.lua holds only its header."},
 	{RuleUse, "Checks that every @use names a file of lib/, once, without a cycle, that it is used, and that a function uses every file of lib/."},
 	{RuleState, "Checks that an @state names what is stored, gives the number of its shape and says what that is, and that the files of a library agree on it."},

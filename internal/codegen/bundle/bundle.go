@@ -59,7 +59,11 @@ func Write(lib *source.Library) Bundle {
 	w := &writer{line: 1}
 	w.printf("#!lua name=%s\n", lib.Spec.Server)
 	w.printf("%s%s/%s%s\n", generated, lib.Root, lib.Spec.Name, doNotEdit)
-	w.printf("%s%s%s%s\n", libraryMark, lib.Spec.Name, versionMark, lib.Spec.Version)
+	w.printf("%s%s%s%s", libraryMark, lib.Spec.Name, versionMark, lib.Spec.Version)
+	if len(lib.Spec.Requires) > 0 {
+		w.printf("%s%s", requiresMark, lib.Spec.Requires.Field())
+	}
+	w.printf("\n")
 	w.printf("\n%s", wire)
 	writePacks(w, lib)
 	writeSigned(w, lib)

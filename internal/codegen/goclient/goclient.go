@@ -24,6 +24,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"fieldDoc":     fieldDoc,
 	"subjectDoc":   subjectDoc,
 	"forever":      forever,
+	"requires":     requires,
 	"argFields":    argFields,
 	"goType":       goType,
 	"answerType":   answerType,
@@ -116,6 +117,14 @@ func functionData(fn *spec.Function) (data, error) {
 	var err error
 	d.Imports, err = importsOf(own)
 	return d, err
+}
+
+// requires returns a paragraph of the servers that a library requires, or nothing.
+func requires(lib spec.Library) string {
+	if len(lib.Requires) == 0 {
+		return ""
+	}
+	return "\n\nIt requires " + lib.Requires.String() + " or later."
 }
 
 // forever returns the suffixes of the keys that last, as the elements of a Go literal.

@@ -15,9 +15,15 @@ import (
 //go:embed forms_7_0.txt
 var formTable string
 
+// newerFormTable holds the same for commands that Redis 7.0 lacks, as COMMAND DOCS of Redis 8 gives them, or of Valkey 9 for its
+// own.
+//
+//go:embed forms_newer.txt
+var newerFormTable string
+
 var forms = func() map[string]*form {
 	out := map[string]*form{}
-	for line := range strings.Lines(formTable) {
+	for line := range strings.Lines(formTable + newerFormTable) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		p := &formParser{text: text}
 		out[name] = &form{text: text, parts: p.sequence(0)}
@@ -163,7 +169,11 @@ func (r *run) commandForm(e *ast.FuncCallExpr, name string, args []value) {
 	if r.isOpenList(e) || matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
 		return
 	}
-	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it in Redis 7.0: %s %s", name, countOf(len(args), "argument"), name, f.text)
+	of := " in Redis 7.0"
+	if newerCommands[name] != "" {
+		of = ""
+	}
+	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it%s: %s %s", name, countOf(len(args), "argument"), of, name, f.text)
 }
 
 // isOpenList reports whether the last argument of a call may be any number of them.

@@ -12,13 +12,61 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/internal/codegen/vet"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-const formsFile = "forms_7_0.txt"
+const (
+	formsFile      = "forms_7_0.txt"
+	newerFormsFile = "forms_newer.txt"
+)
 
 // TestForms_areThoseOfTheServer compares the table with COMMAND DOCS of Redis 7.0.
 func TestForms_areThoseOfTheServer(t *testing.T) {
-	client := oldest(t).Connect(t, func(o *redis.Options) { o.Protocol = 2 })
+	compareTable(t, formsFile, formsOf(t, oldest(t)))
+}
+
+// TestNewerForms_areThoseOfTheServers compares the table of commands that Redis 7.0 lacks with the newest servers here.
+func TestNewerForms_areThoseOfTheServers(t *testing.T) {
+	known := map[string]bool{}
+	name := func(line string) string { name, _, _ := strings.Cut(line, " "); return name }
+	for _, line := range formsOf(t, oldest(t)) {
+		known[name(line)] = true
+	}
+	var lines []string
+	for _, e := range newest(t) {
+		for _, line := range formsOf(t, e) {
+			if !known[name(line)] {
+				lines, known[name(line)] = append(lines, line), true
+			}
+		}
+	}
+	compareTable(t, newerFormsFile, lines)
+}
+
+// compareTable compares a table with the lines that servers give, or rewrites it.
+func compareTable(t *testing.T, file string, lines []string) {
+	t.Helper()
+	slices.Sort(lines)
+	got := strings.Join(lines, "\n") + "\n"
+	if *golden.Update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatalf("write: %v", err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s differs from the server; run go test -update (-want +got):\n%s", file, d)
+	}
+}
+
+// formsOf returns the forms of the commands that vet knows and a server has.
+func formsOf(t *testing.T, e engines.Engine) []string {
+	t.Helper()
+	client := e.Connect(t, func(o *redis.Options) { o.Protocol = 2 })
 	args := []any{"COMMAND", "DOCS"}
 	for _, name := range vet.CommandNames() {
 		args = append(args, name)
@@ -31,21 +79,7 @@ func TestForms_areThoseOfTheServer(t *testing.T) {
 	for i := 0; i+1 < len(docs); i += 2 {
 		lines = append(lines, strings.TrimSpace(strings.ToUpper(docs[i].(string))+" "+arguments(docs[i+1])))
 	}
-	slices.Sort(lines)
-	got := strings.Join(lines, "\n") + "\n"
-	if *golden.Update {
-		if err := os.WriteFile(formsFile, []byte(got), 0o644); err != nil {
-			t.Fatalf("write: %v", err)
-		}
-		return
-	}
-	want, err := os.ReadFile(formsFile)
-	if err != nil {
-		t.Fatalf("read: %v", err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s differs from the server; run go test -update (-want +got):\n%s", formsFile, d)
-	}
+	return lines
 }
 
 // arguments returns the form of a command's arguments: of a container, one of its subcommands.

@@ -2,15 +2,12 @@ package vet_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
@@ -35,43 +32,38 @@ func sinceOf(t *testing.T, e engines.Engine) map[string]string {
 	return out
 }
 
+// newest returns the newest servers here: Redis, then Valkey.
+func newest(t *testing.T) []engines.Engine {
+	t.Helper()
+	var found []engines.Engine
+	for _, e := range engines.Real(t) {
+		if e.Name == "redis-8" || e.Name == "valkey-9" {
+			found = append(found, e)
+		}
+	}
+	if len(found) < 2 {
+		t.Skip("no redis-8, or no valkey-9")
+	}
+	slices.SortFunc(found, func(a, b engines.Engine) int { return strings.Compare(a.Name, b.Name) })
+	return found
+}
+
 // TestNewerCommands_areThoseOfTheServers compares the table with the newest servers here.
 func TestNewerCommands_areThoseOfTheServers(t *testing.T) {
 	old := sinceOf(t, oldest(t))
-	newer, found := map[string][]string{}, 0
-	for _, e := range engines.Real(t) {
-		server, ok := map[string]string{"redis-8": "Redis", "valkey-9": "Valkey"}[e.Name]
-		if !ok {
-			continue
-		}
-		found++
+	newer := map[string][]string{}
+	for _, e := range newest(t) {
+		product, _, _ := strings.Cut(e.Version, " ")
 		for name, since := range sinceOf(t, e) {
 			if _, known := old[name]; !known {
-				newer[name] = append(newer[name], server+" "+since)
+				newer[name] = append(newer[name], product+" "+since)
 			}
 		}
-	}
-	if found < 2 {
-		t.Skip("no redis-8, or no valkey-9")
 	}
 	var lines []string
 	for name, since := range newer {
 		slices.Sort(since)
 		lines = append(lines, name+" "+strings.Join(since, " and "))
 	}
-	slices.Sort(lines)
-	got := strings.Join(lines, "\n") + "\n"
-	if *golden.Update {
-		if err := os.WriteFile(newerFile, []byte(got), 0o644); err != nil {
-			t.Fatalf("write: %v", err)
-		}
-		return
-	}
-	want, err := os.ReadFile(newerFile)
-	if err != nil {
-		t.Fatalf("read: %v", err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s differs from the servers; run go test -update (-want +got):\n%s", newerFile, d)
-	}
+	compareTable(t, newerFile, lines)
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/requires"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -28,8 +30,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	name := strings.ToUpper(*args[0].literal)
 	r.c.ran[name] = true
 	cmd := commands[name]
-	if cmd == nil {
-		r.unknownCommand(e, name)
+	if !r.available(e, name) {
 		return gives(s, unknown())
 	}
 	args = args[1:]
@@ -100,17 +101,47 @@ func (r *run) failsQuietly(cmd *command, args []value, keys []int, s *state) boo
 	return false
 }
 
-func (r *run) unknownCommand(e *ast.FuncCallExpr, name string) {
+// available reports whether vet knows a command and every server on which the library runs has it. If not, it adds a finding.
+func (r *run) available(e *ast.FuncCallExpr, name string) bool {
 	at := r.at(argument(e, 0))
 	if why, ok := refusedCommands[name]; ok {
 		r.report(at, RuleRefusedCommand, "a function cannot run %s: %s", name, why)
-		return
+		return false
 	}
-	if since, ok := newerCommands[name]; ok {
-		r.report(at, RuleUnknownCommand, "%s is in %s but not in Redis 7.0, which libraries support", name, since)
-		return
+	since, newer := newerCommands[name]
+	known := commands[name] != nil
+	var required spec.Servers
+	if r.lib != nil {
+		required = r.lib.Spec.Requires
 	}
-	r.report(at, RuleUnknownCommand, "unknown Redis command %s%s", name, spelling.DidYouMean(name, commandNames))
+	switch lacking := lacks(required, since); {
+	case newer && required == nil:
+		r.report(at, RuleUnknownCommand, "%s is in %s but not in Redis 7.0, which libraries support unless they say @requires", name, since)
+	case newer && lacking != "":
+		r.report(at, RuleUnknownCommand, "%s is in %s but not in %s, which the library's @requires allows", name, since, lacking)
+	case newer && !known:
+		r.report(at, RuleUnknownCommand, "%s is in %s, but vet does not know what it does to its keys: use other commands", name, since)
+	case !known:
+		r.report(at, RuleUnknownCommand, "unknown Redis command %s%s", name, spelling.DidYouMean(name, commandNames))
+	default:
+		return true
+	}
+	return false
+}
+
+// lacks returns the first of the required servers that lacks a command, which is in since, "Redis 7.4 and Valkey 9.0".
+func lacks(required spec.Servers, since string) string {
+	for _, server := range required {
+		has := false
+		for first := range strings.SplitSeq(since, " and ") {
+			product, version, _ := strings.Cut(first, " ")
+			has = has || (spec.Servers{server}).Met(product, server.Version) && requires.AtLeast(server.Version, version)
+		}
+		if !has {
+			return server.String()
+		}
+	}
+	return ""
 }
 
 // callArguments checks that each argument is a string or a number.

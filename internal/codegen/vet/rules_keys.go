@@ -23,7 +23,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleUnknownCommand,
-		Checks: "Checks that every command exists in Redis 7.0, the oldest server that a library runs on.",
+		Checks: "Checks that every command exists in Redis 7.0, the oldest server that a library runs on, or in those of its @requires.",
 		Why:    "An unknown command is an error at run time, perhaps after a write; HEXPIRE came with Redis 7.4, HGETEX with 8.0, INCREX with 8.8.",
 		Bad:    look("return tonumber(redis.call('GETT', counter) or 0) or 0"),
 		Good:   look("return tonumber(redis.call('GET', counter) or 0) or 0"),

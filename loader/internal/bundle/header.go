@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // HeaderPrefix begins the line that names the library and its version.
@@ -16,6 +18,7 @@ const HeaderPrefix = "-- rlfunc: "
 type Header struct {
 	Name, Version string
 	Retired       time.Time // of a tombstone
+	Requires      requires.Servers
 }
 
 // ReadHeader reads the comments at the beginning of a bundle. It ignores fields that it does not know.
@@ -35,6 +38,8 @@ func ReadHeader(code string) (h Header) {
 				h.Name = value
 			case "version":
 				h.Version = value
+			case "requires":
+				h.Requires = requires.Parse(value)
 			case "retired":
 				h.Retired, _ = time.Parse(time.RFC3339, value) // a later version may write another form
 			}

@@ -3,6 +3,8 @@
 // Package everything calls the functions of the Redis library everything_v2, version 2.3.4.
 //
 // One function of each shape that the dialect can express: what is sent comes back.
+//
+// It requires Redis 7.0 or Valkey 7.2 or later.
 package everything
 
 import (
