@@ -20,6 +20,7 @@ type Waiter struct {
 	Deadline int64            // server time in microseconds; 0: none
 
 	blocking
+	cmd     *Command
 	session *Session
 	db      int
 	since   int64
@@ -31,7 +32,7 @@ func (c *Call) block(b blocking) reply.Value {
 	if c.NoBlock {
 		return b.expired
 	}
-	w := &Waiter{Done: make(chan reply.Value, 1), blocking: b, session: c.Session, db: c.Session.DB, since: c.Micros}
+	w := &Waiter{Done: make(chan reply.Value, 1), blocking: b, cmd: Lookup(c.Args[0]), session: c.Session, db: c.Session.DB, since: c.Micros}
 	if b.timeout > 0 {
 		w.Deadline = c.Micros + b.timeout*1000
 	}
@@ -56,6 +57,9 @@ func (s *State) end(w *Waiter, v reply.Value) {
 		return
 	}
 	w.ended = true
+	if v.Kind == reply.Error {
+		s.failed(w.cmd, v, "")
+	}
 	w.Done <- v
 	for _, key := range w.keys {
 		s.DBs[w.db].Unawait(key)

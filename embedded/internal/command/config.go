@@ -49,6 +49,8 @@ var settings = map[string]setting{
 	"zset-max-listpack-entries": {"128", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.ZSetEntries })},
 	"zset-max-listpack-value":   {"64", memorySize(0), encodingLimit(func(l *store.Limits) *int64 { return &l.ZSetValue })},
 
+	"stream-node-max-entries": {"100", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.StreamEntries })},
+
 	"list-max-listpack-size": {"-2", wholeNumber(math.MinInt32, math.MaxInt32), nil},
 	"list-compress-depth":    {"0", wholeNumber(0, math.MaxInt32), nil},
 }
@@ -241,8 +243,7 @@ func parseMemory(s string) (int64, bool) {
 }
 
 func configResetStat(c *Call) reply.Value {
-	clear(c.State.calls)
-	c.State.processed = 0
+	c.State.resetStats()
 	for _, n := range []*atomic.Int64{&c.State.Rejected, &c.State.Limits.QueryClosed, &c.State.Limits.OutputClosed} {
 		n.Store(0)
 	}

@@ -91,5 +91,6 @@ func (s *State) finish() {
 		s.idle.Broadcast()
 	}
 	s.running.Store(nil)
+	s.inScript = s.script.failure
 	s.script = script{}
 }

@@ -56,6 +56,7 @@ var infoSections = []infoSection{
 		line(b, "rejected_connections", c.State.Rejected.Load())
 		line(b, "expired_keys", expired)
 		line(b, "evicted_keys", evicted)
+		line(b, "total_error_replies", c.State.errors.total)
 		line(b, "client_query_buffer_limit_disconnections", c.State.Limits.QueryClosed.Load())
 		line(b, "client_output_buffer_limit_disconnections", c.State.Limits.OutputClosed.Load())
 	}},
@@ -64,13 +65,8 @@ var infoSections = []infoSection{
 		line(b, "connected_slaves", 0)
 		line(b, "master_repl_offset", 0)
 	}},
-	{"Commandstats", func(c *Call, b *strings.Builder) {
-		for _, cmd := range rows {
-			if n := c.State.calls[cmd.index]; n > 0 {
-				line(b, "cmdstat_"+cmd.Name, fmt.Sprintf("calls=%d", n))
-			}
-		}
-	}},
+	{"Commandstats", infoCommandstats},
+	{"Errorstats", infoErrorstats},
 	{"Cluster", func(_ *Call, b *strings.Builder) { line(b, "cluster_enabled", 0) }},
 	{"Keyspace", func(c *Call, b *strings.Builder) {
 		for i := range c.State.DBs {

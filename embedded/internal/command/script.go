@@ -16,6 +16,7 @@ type script struct {
 	readOnly bool
 	denyOOM  bool
 	wrote    bool
+	failure  string    // the text of the last error of a command
 	since    time.Time // its beginning, once busy
 	busy     bool      // it has run for so long that other clients get BUSY; the lock is held only while a command runs
 }
@@ -26,45 +27,62 @@ func (h *script) Call(args []string) reply.Value {
 		h.call.State.lock.Lock()
 		defer h.call.State.lock.Unlock()
 	}
+	cmd, v := h.admit(args)
+	if v.Kind == reply.Error {
+		h.failure = v.Str
+		h.call.State.reject(cmd, v)
+		return v
+	}
+	h.call.State.used[cmd.index].calls++
+	h.call.Args = args
+	if cmd.Flags&Stateful != 0 {
+		v = h.stateful(cmd)
+	} else {
+		v = cmd.Run(&h.call)
+	}
+	if v.Kind == reply.Error {
+		h.failure = v.Str
+		h.call.State.failed(cmd, v, "")
+	}
+	return v
+}
+
+// admit finds the command, and the error if the function may not run it.
+func (h *script) admit(args []string) (*Command, reply.Value) {
 	cmd := Lookup(args[0])
 	if cmd != nil && cmd.Sub != nil {
 		sub := (*Command)(nil)
 		if len(args) > 1 {
 			if sub = cmd.Sub[lower(args[1])]; sub == nil {
-				return failure("ERR Unknown Redis command called from script")
+				return nil, failure("ERR Unknown Redis command called from script")
 			}
 			cmd = sub
 		}
 	}
 	switch {
 	case cmd == nil && slices.Contains(neverInScripts, lower(args[0])):
-		return failure("ERR This Redis command is not allowed from script")
+		return cmd, failure("ERR This Redis command is not allowed from script")
 	case cmd == nil:
-		return failure("ERR Unknown Redis command called from script")
+		return cmd, failure("ERR Unknown Redis command called from script")
 	case !cmd.accepts(len(args)):
-		return failure("ERR Wrong number of args calling Redis command from script")
+		return cmd, failure("ERR Wrong number of args calling Redis command from script")
 	case cmd.Flags&NoScript != 0:
-		return failure("ERR This Redis command is not allowed from script")
+		return cmd, failure("ERR This Redis command is not allowed from script")
 	case h.readOnly && cmd.Flags&Write != 0:
-		return failure("ERR Write commands are not allowed from read-only scripts.")
+		return cmd, failure("ERR Write commands are not allowed from read-only scripts.")
 	case h.denyOOM && !h.wrote && cmd.Flags&DenyOOM != 0:
-		return errOOM
+		return cmd, errOOM
 	}
 	if key, found := h.undeclared(cmd, args); found && !h.call.State.AnyKey {
-		return failure("RLUNDECLARED key '" + clip(key) + "' is not among the KEYS of this call")
+		return cmd, failure("RLUNDECLARED key '" + clip(key) + "' is not among the KEYS of this call")
 	}
 	if cmd.Flags&Write != 0 && !h.wrote {
 		if !h.call.State.phase.CompareAndSwap(onlyRead, written) {
-			return failure("ERR Script killed by user with SCRIPT KILL...")
+			return cmd, failure("ERR Script killed by user with SCRIPT KILL...")
 		}
 		h.wrote = true
 	}
-	h.call.State.calls[cmd.index]++
-	h.call.Args = args
-	if cmd.Flags&Stateful != 0 {
-		return h.stateful(cmd)
-	}
-	return cmd.Run(&h.call)
+	return cmd, okay
 }
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.

@@ -50,12 +50,14 @@ type State struct {
 	started   time.Time
 	runID     string // tells this server from any other
 	log       func(level int, text string)
-	calls     []int64 // by the command's index
+	used      []usage // by the command's index
+	errors    errorCounts
 	processed int64
 	waiters   []*Waiter
 	blocked   *Waiter // by the command that has just run
 	call      Call    // the command being run, kept to spare an allocation for each
 	script    script  // likewise
+	inScript  string  // the last error of a command of the script that has just ended
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -66,7 +68,7 @@ type State struct {
 func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)
-	s := &State{runID: hex.EncodeToString(id), now: now, sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+	s := &State{runID: hex.EncodeToString(id), now: now, sessions: make(map[int64]*Session), started: now(), log: log, used: make([]usage, len(rows))}
 	for i := range s.DBs {
 		s.DBs[i].Limits = &s.encodings
 	}
@@ -93,7 +95,7 @@ func (s *State) evict() {
 	}
 }
 
-// resolve finds the row for args, or says why there is none.
+// resolve finds the row for args, or says why they cannot run.
 func resolve(args []string) (*Command, reply.Value) {
 	cmd := Lookup(args[0])
 	if cmd == nil {
@@ -107,7 +109,7 @@ func resolve(args []string) (*Command, reply.Value) {
 		cmd = sub
 	}
 	if !cmd.accepts(len(args)) {
-		return nil, wrongArity(cmd.Name)
+		return cmd, wrongArity(cmd.Name)
 	}
 	return cmd, okay
 }
@@ -116,6 +118,7 @@ func resolve(args []string) (*Command, reply.Value) {
 func (s *State) Do(session *Session, args []string) reply.Value {
 	cmd, problem := resolve(args)
 	if problem.Kind == reply.Error {
+		s.reject(cmd, problem)
 		if is(args[0], "exec") {
 			session.discard(s)
 			return failure("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(problem.Str, "ERR "))
@@ -124,7 +127,6 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 		return problem
 	}
 	s.processed++
-	s.calls[cmd.index]++
 	if s.script.busy {
 		return s.duringScript(session, cmd, args)
 	}
@@ -152,6 +154,7 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 }
 
 func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Value {
+	s.reject(cmd, why)
 	if cmd.Name == "exec" {
 		session.discard(s)
 		return failure("EXECABORT Transaction discarded because of: " + why.Str)
@@ -163,7 +166,13 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 // run runs a command, which may be one of an EXEC, at the given time.
 func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
 	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000, NoBlock: session.executing}
-	return cmd.Run(&s.call)
+	s.used[cmd.index].calls++
+	s.inScript = ""
+	v := cmd.Run(&s.call)
+	if v.Kind == reply.Error {
+		s.failed(cmd, v, s.inScript)
+	}
+	return v
 }
 
 // Every sweepEvery writes, sweepKeys keys are looked at: more than can have been made meanwhile by writes of one key each.

@@ -23,6 +23,7 @@ var streamCommands = []Command{
 	{Name: "xgroup|destroy", Arity: 4, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDestroy},
 	{Name: "xgroup|createconsumer", Arity: 5, Flags: Write | DenyOOM, First: 2, Last: 2, Step: 1, Run: xgroupCreateConsumer},
 	{Name: "xgroup|delconsumer", Arity: 5, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDeleteConsumer},
+	{Name: "xgroup|help", Arity: 2, Run: xgroupHelp},
 	{Name: "xack", Arity: -4, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xack},
 	{Name: "xpending", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: xpending},
 	{Name: "xclaim", Arity: -6, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xclaim},
@@ -31,6 +32,7 @@ var streamCommands = []Command{
 	{Name: "xinfo|stream", Arity: -3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoStream},
 	{Name: "xinfo|groups", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoGroups},
 	{Name: "xinfo|consumers", Arity: 4, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoConsumers},
+	{Name: "xinfo|help", Arity: 2, Run: xinfoHelp},
 }
 
 // addOptions are the words of XADD before the fields, and those of XTRIM.
@@ -44,10 +46,7 @@ type addOptions struct {
 	fields   []string
 }
 
-// defaultTrimLimit is 100 chunks.
-const defaultTrimLimit = 100 * 100
-
-func parseAddOptions(words []string, add bool) (o addOptions, problem reply.Value) {
+func (c *Call) addOptions(words []string, add bool) (o addOptions, problem reply.Value) {
 	o.trim.MaxLen = -1
 	limited := false
 options:
@@ -97,7 +96,7 @@ options:
 	case limited && !o.trim.Whole:
 		return o, failure("ERR syntax error, LIMIT cannot be used without the special ~ option")
 	case !limited && o.trim.Whole:
-		o.trim.Limit = defaultTrimLimit
+		o.trim.Limit = 100 * int64(c.DB.Limits.StreamNode())
 	}
 	if len(words) > 0 {
 		o.fields = words[1:]
@@ -150,7 +149,7 @@ func (o *addOptions) place(last store.StreamID, now int64) (store.StreamID, bool
 }
 
 func xadd(c *Call) reply.Value {
-	o, problem := parseAddOptions(c.Args[2:], true)
+	o, problem := c.addOptions(c.Args[2:], true)
 	switch {
 	case problem.Kind == reply.Error:
 		return problem
@@ -180,7 +179,7 @@ func xadd(c *Call) reply.Value {
 	if e == nil {
 		e = c.DB.Create(key, store.StreamKind)
 	}
-	e.Stream.Add(id, o.fields)
+	e.Stream.Add(id, o.fields, c.DB.Limits.StreamNode())
 	if o.trims {
 		e.Stream.Trim(o.trim)
 	}
@@ -189,7 +188,7 @@ func xadd(c *Call) reply.Value {
 }
 
 func xtrim(c *Call) reply.Value {
-	o, problem := parseAddOptions(c.Args[2:], false)
+	o, problem := c.addOptions(c.Args[2:], false)
 	if problem.Kind == reply.Error {
 		return problem
 	}

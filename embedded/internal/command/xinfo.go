@@ -58,7 +58,7 @@ func xinfoConsumers(c *Call) reply.Value {
 	return array(values)
 }
 
-// xinfoStream leaves out the sizes of Redis's radix tree, which is not what holds a stream here.
+// xinfoStream estimates the sizes of Redis's radix tree, which is not what holds a stream here.
 func xinfoStream(c *Call) reply.Value {
 	count, full := int64(10), len(c.Args) > 3
 	if full {
@@ -80,7 +80,8 @@ func xinfoStream(c *Call) reply.Value {
 		return problem
 	}
 	about := []reply.Value{
-		bulk("length"), number(s.Entries.Len()), bulk("last-generated-id"), streamID(s.Last),
+		bulk("length"), number(s.Entries.Len()), bulk("radix-tree-keys"), number(s.Entries.Nodes()), bulk("radix-tree-nodes"), number(s.Entries.Nodes() + 1),
+		bulk("last-generated-id"), streamID(s.Last),
 		bulk("max-deleted-entry-id"), streamID(s.MaxDeleted), bulk("entries-added"), integer(int64(s.Added)),
 		bulk("recorded-first-entry-id"), streamID(s.First()),
 	}

@@ -1,15 +1,30 @@
 package store
 
 // Limits are the settings above which Redis gives a collection up its compact encoding, which it never gets back. They have no effect here but
-// on what OBJECT ENCODING reports and on the order of sets.
+// on what OBJECT ENCODING reports, on the order of sets and on the nodes of streams.
 type Limits struct {
 	HashEntries, HashValue int64
 	SetInts                int64
 	ZSetEntries, ZSetValue int64
+	StreamEntries          int64 // of a node, on which trimming with ~ depends
 }
 
 // DefaultLimits are those of Redis.
-var DefaultLimits = Limits{HashEntries: 512, HashValue: 64, SetInts: 512, ZSetEntries: 128, ZSetValue: 64}
+var DefaultLimits = Limits{HashEntries: 512, HashValue: 64, SetInts: 512, ZSetEntries: 128, ZSetValue: 64, StreamEntries: chunkSize}
+
+// maxStreamNode bounds a node: removing one of its entries moves the others.
+const maxStreamNode = 10_000
+
+// StreamNode is how many entries a node of a stream holds.
+func (l *Limits) StreamNode() int {
+	switch {
+	case l == nil:
+		return chunkSize
+	case l.StreamEntries == 0:
+		return maxStreamNode
+	}
+	return int(min(l.StreamEntries, maxStreamNode))
+}
 
 // outgrow gives up the compact encoding of a collection that has just been written to, if it is above the limits.
 func (e *Entry) outgrow(limits *Limits) {

@@ -19,9 +19,9 @@ func (s *Stream) First() StreamID {
 	return id
 }
 
-// Add appends an entry, whose id is higher than Last.
-func (s *Stream) Add(id StreamID, fields []string) {
-	s.Entries.Put(id, slices.Clone(fields))
+// Add appends an entry, whose id is higher than Last. node is how many a chunk holds.
+func (s *Stream) Add(id StreamID, fields []string, node int) {
+	s.Entries.Append(id, slices.Clone(fields), node)
 	s.Last = id
 	s.Added++
 	s.bytes += fieldBytes(fields)

@@ -45,7 +45,7 @@ func (id StreamID) Prev() (StreamID, bool) {
 	return StreamID{}, false
 }
 
-// chunkSize is stream-node-max-entries of Redis, which approximate trimming depends on.
+// chunkSize is how many IDs a chunk holds, except for those of Append.
 const chunkSize = 100
 
 // ByID is a map from IDs, in their order. It is a list of small sorted chunks: entries arrive at its end and leave anywhere.
@@ -90,16 +90,11 @@ func (m *ByID[V]) Put(id StreamID, v V) {
 		m.chunks[at].vals[i] = v
 		return
 	}
-	m.n++
-	if at == len(m.chunks) { // behind all others
-		if at == 0 || len(m.chunks[at-1].ids) >= chunkSize {
-			m.chunks = append(m.chunks, &chunk[V]{})
-			at++
-		}
-		c := m.chunks[at-1]
-		c.ids, c.vals = append(c.ids, id), append(c.vals, v)
+	if at == len(m.chunks) {
+		m.Append(id, v, chunkSize)
 		return
 	}
+	m.n++
 	c := m.chunks[at]
 	if len(c.ids) >= chunkSize {
 		half := len(c.ids) / 2
@@ -113,6 +108,21 @@ func (m *ByID[V]) Put(id StreamID, v V) {
 	}
 	c.ids, c.vals = slices.Insert(c.ids, i, id), slices.Insert(c.vals, i, v)
 }
+
+// Append stores the value of an id that is higher than all others, in a chunk that holds up to size.
+func (m *ByID[V]) Append(id StreamID, v V, size int) {
+	m.n++
+	at := len(m.chunks)
+	if at == 0 || len(m.chunks[at-1].ids) >= size {
+		m.chunks = append(m.chunks, &chunk[V]{})
+		at++
+	}
+	c := m.chunks[at-1]
+	c.ids, c.vals = append(c.ids, id), append(c.vals, v)
+}
+
+// Nodes is the number of chunks.
+func (m *ByID[V]) Nodes() int { return len(m.chunks) }
 
 // Delete removes id and reports whether it was there.
 func (m *ByID[V]) Delete(id StreamID) bool {

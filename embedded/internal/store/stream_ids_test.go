@@ -61,7 +61,7 @@ func TestStream_usedFollowsTheEntries(t *testing.T) {
 	e := db.Create("s", StreamKind)
 	empty := db.Used()
 	for i := range 250 {
-		e.Stream.Add(StreamID{MS: uint64(i + 1)}, []string{"field", "value"})
+		e.Stream.Add(StreamID{MS: uint64(i + 1)}, []string{"field", "value"}, 100)
 	}
 	db.Changed("s", e)
 	if db.Used() < empty+250*10 {
