@@ -1,10 +1,12 @@
 package templates_test
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +44,22 @@ func TestBloom_knowsWhatWasAdded(t *testing.T) {
 		},
 		bloomStep{Name: "ended", Advance: time.Hour, Call: luatest.Call((*bloom.Client).Contains, contains("a")), Want: bloom.ContainsResult{}},
 		bloomStep{Name: "no item", Call: luatest.Call((*bloom.Client).Add, add("", time.Hour)), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestBloom_boundsAndWrongClocks(t *testing.T) {
+	const years, longest, key = 10 * 365 * 24 * time.Hour, 366 * 24 * time.Hour, "bloom:{seen}:bits"
+	add := func(item string, keep time.Duration) func(context.Context, *bloom.Client) (any, error) {
+		return luatest.Call((*bloom.Client).Add, bloom.AddParams{Subject: "seen", Item: item, Keep: keep})
+	}
+	lasts := func(d time.Duration) map[string]time.Duration { return map[string]time.Duration{key: d} }
+	bloomSuite.Run(
+		t,
+		bloomStep{Name: "largest legal arguments", Call: add(strings.Repeat("\x00", 1024), longest), Writes: true, Want: bloom.AddResult{New: true}, TTLs: lasts(longest)},
+		bloomStep{Name: "set back by a day", Advance: -24 * time.Hour, Call: add("a", time.Hour), Writes: true, Want: bloom.AddResult{New: true}, TTLs: lasts(longest + 24*time.Hour)},
+		bloomStep{Name: "a clock years ahead", Advance: years, Call: add("a", time.Hour), Writes: true, Want: bloom.AddResult{New: true}, TTLs: lasts(time.Hour)},
+		bloomStep{Name: "and right again: the filter ends in time", Advance: -years, Call: add("a", time.Hour), Writes: true, Want: bloom.AddResult{}, TTLs: lasts(time.Hour)},
+		bloomStep{Name: "a clock years back", Advance: -years, Call: add("b", time.Minute), Writes: true, Want: bloom.AddResult{New: true}, TTLs: lasts(time.Minute)},
 	)
 }
 

@@ -48,3 +48,32 @@ func TestCounter_countsInAWindowAndForEver(t *testing.T) {
 		},
 	)
 }
+
+func TestCounter_boundsAndWrongClocks(t *testing.T) {
+	const years, longest = 10 * 365 * 24 * time.Hour, 366 * 24 * time.Hour
+	const windowKey, totalKey = "counter:{page7}:window", "counter:{page7}:total"
+	hit := luatest.Call((*counter.Client).Hit, counter.HitParams{Subject: "page7", Length: time.Minute})
+	most := luatest.Call((*counter.Client).Hit, counter.HitParams{Subject: "page7", Length: longest, By: 1_000_000})
+	add := func(by int64) counter.AddParams { return counter.AddParams{Subject: "page7", By: by} }
+	peek := luatest.Call((*counter.Client).Peek, counter.PeekParams{Subject: "page7"})
+	first := counter.HitResult{Count: 1, ResetAfter: time.Minute}
+	counterSuite.Run(
+		t,
+		counterStep{Name: "largest legal arguments", Call: most, Writes: true, Want: counter.HitResult{Count: 1_000_000, ResetAfter: longest}, TTLs: map[string]time.Duration{windowKey: longest}},
+		counterStep{Name: "the largest sum", Call: luatest.Call((*counter.Client).Add, add(1_000_000_000)), Writes: true, Want: counter.AddResult{Total: 1_000_000_000}},
+		counterStep{Name: "the smallest", Call: luatest.Call((*counter.Client).Add, add(-1_000_000_000)), Writes: true, Want: counter.AddResult{}},
+		counterStep{Name: "a clock years ahead", Advance: years, Call: hit, Writes: true, Want: first},
+		counterStep{Name: "and right again: the window is over", Advance: -years, Call: peek, Want: counter.PeekResult{}},
+		counterStep{
+			Name: "a new window", Call: hit, Writes: true, Want: first,
+			TTLs: map[string]time.Duration{windowKey: time.Minute, totalKey: luatest.Immortal},
+		},
+		counterStep{Name: "set back within the window", Advance: -30 * time.Second, Call: hit, Writes: true, Want: counter.HitResult{Count: 2, ResetAfter: 90 * time.Second}},
+		counterStep{Name: "a clock years back", Advance: -years, Call: hit, Writes: true, Want: first},
+		counterStep{
+			Name: "another program's key", Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "SET", windowKey, "7", "KEEPTTL") },
+			Call: hit, WantErr: fcall.ErrState,
+		},
+		counterStep{Name: "another program's key to look at", Call: peek, WantErr: fcall.ErrState},
+	)
+}

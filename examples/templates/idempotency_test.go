@@ -2,6 +2,7 @@ package templates_test
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,6 +55,43 @@ func TestIdempotency_workIsDoneOnce(t *testing.T) {
 		idempotencyStep{Name: "finished work is not given up", Call: luatest.Call(abandon, idempotency.AbandonParams{Subject: "client7/3f2a", Token: "t3"}), Want: idempotency.AbandonResult{}},
 		idempotencyStep{Name: "a day later", Advance: 24*time.Hour + 2*time.Millisecond, Call: luatest.Call(begin, beginWork("t5")), Writes: true, Want: started},
 		idempotencyStep{Name: "no token", Call: luatest.Call(begin, beginWork("")), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestIdempotency_boundsAndWrongClocks(t *testing.T) {
+	const years, key = 10 * 365 * 24 * time.Hour, "idempotency:{client7/3f2a}:record"
+	begin, finish := (*idempotency.Client).Begin, (*idempotency.Client).Finish
+	started := idempotency.BeginResult{Outcome: idempotency.BeginOutcomeStarted}
+	longest, reply := strings.Repeat("t", 64), strings.Repeat("\x00", 65536)
+	most := idempotency.BeginParams{Subject: "client7/3f2a", Token: longest, Fingerprint: longest, Lease: 24 * time.Hour}
+	done := func(token string) idempotency.FinishParams {
+		return idempotency.FinishParams{Subject: "client7/3f2a", Token: token, Reply: "done"}
+	}
+	idempotencySuite.Run(
+		t,
+		idempotencyStep{Name: "largest legal arguments", Call: luatest.Call(begin, most), Writes: true, Want: started, TTLs: map[string]time.Duration{key: 24 * time.Hour}},
+		idempotencyStep{
+			Name: "the longest reply", Call: luatest.Call(finish, idempotency.FinishParams{Subject: "client7/3f2a", Token: longest, Reply: reply, Keep: 30 * 24 * time.Hour}),
+			Writes: true, Want: idempotency.FinishResult{Finished: true}, TTLs: map[string]time.Duration{key: 30 * 24 * time.Hour},
+		},
+		idempotencyStep{Name: "comes back", Call: luatest.Call(begin, most), Want: idempotency.BeginResult{Outcome: idempotency.BeginOutcomeFinished, Reply: reply}},
+		idempotencyStep{Name: "a clock years ahead", Advance: years, Call: luatest.Call(begin, beginWork("t1")), Writes: true, Want: started},
+		idempotencyStep{
+			Name: "and right again: the lease is over", Advance: -years, Call: luatest.Call(begin, beginWork("t2")), Writes: true, Want: started,
+			TTLs: map[string]time.Duration{key: time.Minute},
+		},
+		idempotencyStep{Name: "its work is not finished", Call: luatest.Call(finish, done("t1")), Want: idempotency.FinishResult{}},
+		idempotencyStep{Name: "begun years ahead", Advance: years, Call: luatest.Call(begin, beginWork("t3")), Writes: true, Want: started},
+		idempotencyStep{
+			Name: "and finished by the right clock", Advance: -years, Call: luatest.Call(finish, done("t3")), Writes: true, Want: idempotency.FinishResult{Finished: true},
+			TTLs: map[string]time.Duration{key: 24 * time.Hour},
+		},
+		idempotencyStep{Name: "the reply", Call: luatest.Call(begin, beginWork("t4")), Want: idempotency.BeginResult{Outcome: idempotency.BeginOutcomeFinished, Reply: "done"}},
+		idempotencyStep{Name: "a clock years back", Advance: -years, Call: luatest.Call(begin, beginWork("t5")), Writes: true, Want: started},
+		idempotencyStep{
+			Name: "set back within the lease", Advance: -30 * time.Second, Call: luatest.Call(begin, beginWork("t6")),
+			Want: idempotency.BeginResult{Outcome: idempotency.BeginOutcomeInProgress, RetryAfter: 90 * time.Second},
+		},
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,6 +98,33 @@ func TestInventory_reservationsEnd(t *testing.T) {
 		inventoryStep{
 			Name: "another program's key", Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "HSET", stockKey, "on_hand", "many") },
 			Call: reserve("o3", 1), WantErr: fcall.ErrState,
+		},
+	)
+}
+
+func TestInventory_boundsAndWrongClocks(t *testing.T) {
+	const years, day = 10 * 365 * 24 * time.Hour, 24 * time.Hour
+	most := luatest.Call((*inventory.Client).Reserve, inventory.ReserveParams{Subject: "item7", ID: strings.Repeat("o", 64), Units: 1_000_000, Hold: 30 * day})
+	inventorySuite.Run(
+		t,
+		inventoryStep{Name: "the largest delivery", Call: restock(1_000_000), Writes: true, Want: inventory.RestockResult{Allowed: true, OnHand: 1_000_000, Available: 1_000_000}},
+		inventoryStep{Name: "largest legal arguments", Call: most, Writes: true, Want: inventory.ReserveResult{Outcome: reserved, ExpiresAfter: 30 * day}},
+		inventoryStep{Name: "a clock years ahead", Advance: years, Call: reserve("o1", 999_999), Writes: true, Want: inventory.ReserveResult{Outcome: reserved, Available: 1, ExpiresAfter: hold}},
+		inventoryStep{Name: "sold years ahead", Call: confirm("o1"), Writes: true, Want: inventory.ConfirmResult{Outcome: inventory.ConfirmOutcomeConfirmed, OnHand: 1}},
+		inventoryStep{Name: "reserved years ahead", Call: reserve("o2", 1), Writes: true, Want: inventory.ReserveResult{Outcome: reserved, ExpiresAfter: hold}},
+		inventoryStep{Name: "and right again: its reservation holds no unit", Advance: -years, Call: stock, Want: inventory.PeekResult{OnHand: 1, Available: 1}},
+		inventoryStep{Name: "it cannot be sold", Call: confirm("o2"), Want: inventory.ConfirmResult{Outcome: notReserved, OnHand: 1}},
+		inventoryStep{Name: "another can", Call: reserve("o3", 1), Writes: true, Want: inventory.ReserveResult{Outcome: reserved, ExpiresAfter: hold}},
+		inventoryStep{
+			Name: "sold ids are kept for a day", Call: confirm("o3"), Writes: true, Want: inventory.ConfirmResult{Outcome: inventory.ConfirmOutcomeConfirmed},
+			TTLs: map[string]time.Duration{stockKey: luatest.Immortal, soldKey: day},
+		},
+		inventoryStep{Name: "a delivery", Call: restock(1), Writes: true, Want: inventory.RestockResult{Allowed: true, OnHand: 1, Available: 1}},
+		inventoryStep{Name: "reserved", Call: reserve("o4", 1), Writes: true, Want: inventory.ReserveResult{Outcome: reserved, ExpiresAfter: hold}},
+		inventoryStep{Name: "a clock years back", Advance: -years, Call: reserve("o5", 1), Writes: true, Want: inventory.ReserveResult{Outcome: reserved, ExpiresAfter: hold}},
+		inventoryStep{
+			Name: "full", Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "HSET", stockKey, "on_hand", "1000000000") },
+			Call: restock(1), WantErr: fcall.ErrArgument,
 		},
 	)
 }

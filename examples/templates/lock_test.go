@@ -2,6 +2,7 @@ package templates_test
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,6 +75,27 @@ func TestLock_hasOneOwner(t *testing.T) {
 			},
 			Call: luatest.Call(acquire, acquireLock("ann", minute)), WantErr: fcall.ErrState,
 		},
+	)
+}
+
+func TestLock_boundsAndWrongClocks(t *testing.T) {
+	const years, day = 10 * 365 * 24 * time.Hour, 24 * time.Hour
+	acquire, longest := (*lock.Client).Acquire, strings.Repeat("o", 64)
+	peek := luatest.Call((*lock.Client).Peek, lock.PeekParams{Subject: "report7"})
+	first := luatest.Start.UnixMicro()
+	ahead := luatest.Start.Add(years).UnixMicro()
+	lockSuite.Run(
+		t,
+		lockStep{
+			Name: "largest legal arguments", Call: luatest.Call(acquire, acquireLock(longest, day)), Writes: true, Want: lock.AcquireResult{Allowed: true, Fence: first},
+			TTLs: map[string]time.Duration{"lock:{report7}:lock": day + time.Hour},
+		},
+		lockStep{Name: "set back by an hour", Advance: -time.Hour, Call: luatest.Call(acquire, acquireLock("ann", day)), Want: lock.AcquireResult{RetryAfter: day + time.Hour}},
+		lockStep{Name: "a clock years ahead", Advance: time.Hour + years, Call: luatest.Call(acquire, acquireLock("ann", day)), Writes: true, Want: lock.AcquireResult{Allowed: true, Fence: ahead}},
+		lockStep{Name: "and right again: the lease is over", Advance: -years, Call: peek, Want: lock.PeekResult{Fence: ahead}},
+		lockStep{Name: "too late to extend", Call: luatest.Call((*lock.Client).Extend, lock.ExtendParams{Subject: "report7", Owner: "ann", Lease: day}), Want: lock.ExtendResult{}},
+		lockStep{Name: "fences still grow", Call: luatest.Call(acquire, acquireLock("ben", day)), Writes: true, Want: lock.AcquireResult{Allowed: true, Fence: ahead + 1}},
+		lockStep{Name: "a clock years back", Advance: -years, Call: luatest.Call(acquire, acquireLock("eve", day)), Writes: true, Want: lock.AcquireResult{Allowed: true, Fence: ahead + 2}},
 	)
 }
 

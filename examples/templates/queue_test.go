@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +70,32 @@ func TestQueue_handsOutEachJobUntilItIsDone(t *testing.T) {
 			Name: "another program's keys", Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "LPUSH", "queue:{mail}:ready", "lost") },
 			Call: next, WantErr: fcall.ErrState,
 		},
+	)
+}
+
+func TestQueue_boundsAndWrongClocks(t *testing.T) {
+	const years = 10 * 365 * 24 * time.Hour
+	id, payload := strings.Repeat("a", 64), strings.Repeat("\x00", 16384)
+	next := luatest.Call((*queue.Client).Reserve, queue.ReserveParams{Subject: "mail", Hidden: time.Minute})
+	longest := luatest.Call((*queue.Client).Reserve, queue.ReserveParams{Subject: "mail", Hidden: 24 * time.Hour})
+	job := func(attempt int64) queue.ReserveResult {
+		return queue.ReserveResult{Found: true, Attempt: attempt, ID: id, Payload: payload}
+	}
+	queueSuite.Run(
+		t,
+		queueStep{Name: "largest legal arguments", Call: enqueue(id, payload, 1_000_000), Writes: true, Want: queue.EnqueueResult{Outcome: queue.EnqueueOutcomeQueued, Length: 1}},
+		queueStep{Name: "the longest time for the work", Call: longest, Writes: true, Want: job(1)},
+		queueStep{Name: "is kept", Call: next, Want: queue.ReserveResult{RetryAfter: 24 * time.Hour}},
+		queueStep{Name: "a clock years ahead", Advance: years, Call: next, Writes: true, Want: job(2)},
+		queueStep{Name: "and right again: the job comes back", Advance: -years, Call: next, Writes: true, Want: job(3)},
+		queueStep{Name: "its time is by the right clock", Call: next, Want: queue.ReserveResult{RetryAfter: time.Minute}},
+		queueStep{Name: "set back by an hour", Advance: -time.Hour, Call: next, Want: queue.ReserveResult{RetryAfter: time.Hour + time.Minute}},
+		queueStep{Name: "a clock years back", Advance: -years, Call: next, Writes: true, Want: job(4)},
+		queueStep{
+			Name: "the last attempt that is counted", Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "HSET", "queue:{mail}:jobs", "a:"+id, "1000000") },
+			Advance: time.Minute, Call: next, Writes: true, Want: job(1_000_000),
+		},
+		queueStep{Name: "done", Call: ack(id, 1_000_000), Writes: true, Want: queue.AckResult{Removed: true}},
 	)
 }
 

@@ -42,3 +42,28 @@ func TestTake(t *testing.T) {
 		step{Name: "more than the limit", Call: luatest.Call(take, call(11)), WantErr: fcall.ErrArgument},
 	)
 }
+
+func TestTake_boundsAndWrongClocks(t *testing.T) {
+	const years, longest, key = 10 * 365 * 24 * time.Hour, 366 * 24 * time.Hour, "quota:{user42}:used"
+	most := quota.TakeParams{Subject: "user42", Limit: 1_000_000, Period: longest, Cost: new(int64(1_000_000))}
+	all := luatest.Call((*quota.Client).Take, quota.TakeParams{Subject: "user42", Limit: 1, Period: time.Minute})
+	suite.Run(
+		t,
+		step{
+			Name: "largest legal arguments", Call: luatest.Call((*quota.Client).Take, most), Writes: true, Want: quota.TakeResult{Allowed: true},
+			TTLs: map[string]time.Duration{key: longest},
+		},
+		step{Name: "one more", Call: luatest.Call((*quota.Client).Take, most), Want: quota.TakeResult{RetryAfter: longest}},
+		step{Name: "a clock years ahead", Advance: years, Call: all, Writes: true, Want: quota.TakeResult{Allowed: true}},
+		step{
+			Name: "and right again: the period is over", Advance: -years, Call: all, Writes: true, Want: quota.TakeResult{Allowed: true},
+			TTLs: map[string]time.Duration{key: time.Minute},
+		},
+		step{Name: "set back within the period", Advance: -30 * time.Second, Call: all, Want: quota.TakeResult{RetryAfter: 90 * time.Second}},
+		step{Name: "a clock years back", Advance: -years, Call: all, Writes: true, Want: quota.TakeResult{Allowed: true}},
+		step{
+			Name: "another program's key", Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "SET", key, "7", "KEEPTTL") },
+			Call: all, WantErr: fcall.ErrState,
+		},
+	)
+}

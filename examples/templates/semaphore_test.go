@@ -2,6 +2,7 @@ package templates_test
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,6 +53,32 @@ func TestSemaphore_hasPlacesForItsLimit(t *testing.T) {
 		semaphoreStep{Name: "a clock that was set back", Advance: -time.Hour, Call: luatest.Call(acquire, place("ben", time.Minute)), Writes: true, Want: semaphore.AcquireResult{Allowed: true, Taken: 2}},
 		semaphoreStep{Name: "no lease", Call: luatest.Call(acquire, place("ann", 0)), WantErr: fcall.ErrArgument},
 		semaphoreStep{Name: "no holder", Call: luatest.Call(acquire, place("", time.Minute)), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestSemaphore_boundsAndWrongClocks(t *testing.T) {
+	const years, day = 10 * 365 * 24 * time.Hour, 24 * time.Hour
+	acquire, longest := (*semaphore.Client).Acquire, strings.Repeat("h", 64)
+	most := semaphore.AcquireParams{Subject: "room7", Holder: longest, Limit: 1000, Lease: day}
+	one := func(holder string) semaphore.AcquireParams {
+		return semaphore.AcquireParams{Subject: "room7", Holder: holder, Limit: 1, Lease: time.Minute}
+	}
+	renewal := semaphore.RenewParams{Subject: "room7", Holder: "ann", Lease: day}
+	first := semaphore.AcquireResult{Allowed: true, Taken: 1}
+	semaphoreSuite.Run(
+		t,
+		semaphoreStep{
+			Name: "largest legal arguments", Call: luatest.Call(acquire, most), Writes: true, Want: first,
+			TTLs: map[string]time.Duration{"semaphore:{room7}:leases": day},
+		},
+		semaphoreStep{Name: "set back by an hour", Advance: -time.Hour, Call: luatest.Call(acquire, one("ann")), Want: semaphore.AcquireResult{Taken: 1, RetryAfter: day + time.Hour}},
+		semaphoreStep{Name: "a clock years ahead", Advance: time.Hour + years, Call: luatest.Call(acquire, one("ann")), Writes: true, Want: first},
+		semaphoreStep{Name: "and right again: the lease is over", Advance: -years, Call: luatest.Call((*semaphore.Client).Renew, renewal), Want: semaphore.RenewResult{}},
+		semaphoreStep{Name: "nothing to release", Call: luatest.Call((*semaphore.Client).Release, semaphore.ReleaseParams{Subject: "room7", Holder: "ann"}), Want: semaphore.ReleaseResult{}},
+		semaphoreStep{Name: "the place is free", Call: luatest.Call(acquire, one("ben")), Writes: true, Want: first},
+		semaphoreStep{Name: "and taken by the right clock", Call: luatest.Call(acquire, one("ann")), Want: semaphore.AcquireResult{Taken: 1, RetryAfter: time.Minute}},
+		semaphoreStep{Name: "a clock years back", Advance: -years, Call: luatest.Call(acquire, one("ben")), Writes: true, Want: first},
+		semaphoreStep{Name: "the same holder's end is by that clock", Call: luatest.Call(acquire, one("ann")), Want: semaphore.AcquireResult{Taken: 1, RetryAfter: time.Minute}},
 	)
 }
 

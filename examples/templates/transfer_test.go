@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +66,24 @@ func TestTransfer_movesUnitsOnce(t *testing.T) {
 		transferStep{Name: "a payout", Call: deposit("bob", "d2", -100), Writes: true, Want: transfer.DepositResult{Allowed: true}},
 		transferStep{Name: "a payout of nothing", Call: deposit("bob", "d3", -1), Want: transfer.DepositResult{}},
 		transferStep{Name: "no units to move", Call: move("ann", "bob", "t3", 0), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestTransfer_boundsAndWrongClocks(t *testing.T) {
+	const years, most, day = 10 * 365 * 24 * time.Hour, 1_000_000_000, 24 * time.Hour
+	ann, bob, id := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("i", 64)
+	transferSuite.Run(
+		t,
+		transferStep{Name: "largest legal arguments", Call: deposit(ann, id, most), Writes: true, Want: transfer.DepositResult{Allowed: true, Left: most}},
+		transferStep{Name: "the largest transfer", Call: move(ann, bob, "t1", most), Writes: true, Want: transfer.MoveResult{Outcome: moved}},
+		transferStep{Name: "the largest payout", Call: deposit(bob, "d1", -most), Writes: true, Want: transfer.DepositResult{Allowed: true}},
+		transferStep{Name: "one more unit", Call: deposit(ann, "d2", most+1), WantErr: fcall.ErrArgument},
+		transferStep{Name: "a clock years ahead", Advance: years, Call: deposit("ann", "d3", 5), Writes: true, Want: transfer.DepositResult{Allowed: true, Left: 5}},
+		transferStep{Name: "and right again: the id is known, and for longer", Advance: -years, Call: deposit("ann", "d3", 5), Want: transfer.DepositResult{Allowed: true, Left: 5}},
+		transferStep{Name: "other ids have their day", Call: move("ann", "bob", "t2", 2), Writes: true, Want: transfer.MoveResult{Outcome: moved, Left: 3}},
+		transferStep{Name: "a clock years back", Advance: -years, Call: move("ann", "bob", "t2", 2), Want: transfer.MoveResult{Outcome: moved, Left: 3}},
+		transferStep{Name: "balances do not depend on it", Call: balance("bob"), Want: transfer.PeekResult{Left: 2}},
+		transferStep{Name: "days after", Advance: years + 2*day, Call: deposit("ann", "d3", 5), Want: transfer.DepositResult{Allowed: true, Left: 3}},
 	)
 }
 

@@ -11,7 +11,8 @@ local function add(bits, item, keep_us)
     before = before + redis.call('SETBIT', bits, at, 1)
     at = (at + step) % bloom_bits.size
   end
-  if clock.left_ms(bits) < 0 then
+  local left_ms = clock.left_ms(bits)
+  if left_ms < 0 or left_ms > 63244800000 then -- 732 days, twice the longest keep: a wrong clock set the end
     clock.expire(bits, keep_us)
   end
   return before < bloom_bits.hashes

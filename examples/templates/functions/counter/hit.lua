@@ -1,5 +1,7 @@
 --- Counts in a window, which begins with the first call after the last one ended.
---- @use clock refusal
+---
+--- If the clock is set back, the window lasts that much longer; if it then has more than twice its length left, a new one begins.
+--- @use window_count
 --- @key    window      string[window]        the count; it expires with the window
 --- @arg    length      duration[1ms..366d]   how long the window is, if this call begins one
 --- @arg    by          count[1..1000000]=1   what to add
@@ -7,16 +9,14 @@
 --- @result reset_after duration              until the window ends, to the millisecond
 --- @error  RLSTATE                           the key holds no count
 local function hit(window, length_us, by)
-  local stored = redis.call('GET', window)
-  local count, ttl_ms = by, math.ceil(length_us / 1000)
-  if stored then
-    local before = tonumber(stored)
-    if not before or before < 0 or before > 9000000000000000 then
-      return nil, refusal.state(window, 'holds no count')
-    end
-    count = before + by
-    ttl_ms = math.max(clock.left_ms(window), 1)
+  local count, left_ms, length_ms = window_count.read(window)
+  if not count then
+    return nil, left_ms
   end
-  clock.store(window, count, ttl_ms)
-  return count, ttl_ms * 1000
+  if left_ms == 0 then
+    length_ms = math.ceil(length_us / 1000)
+    left_ms = length_ms
+  end
+  window_count.store(window, count + by, left_ms, length_ms)
+  return count + by, left_ms * 1000
 end

@@ -28,7 +28,7 @@ local function confirm(stock, ends, sold, id)
     redis.call('ZREM', sold, old[i])
   end
   redis.call('ZADD', sold, clock.text(now_us), id)
-  clock.extend(sold, day_us)
+  clock.expire(sold, day_us)
   book.on_hand = math.max(book.on_hand - book.units, 0)
   stock_book.remove(book, id, book.units)
   stock_book.store(stock, ends, book)

@@ -42,7 +42,7 @@ local function reserve(stock, ends, sold, id, units, hold_us)
     end
     local first = redis.call('ZRANGE', ends, '0', '0', 'WITHSCORES')
     local first_us = clock.parse_us(first[2] or '0') or 0
-    return 'busy', available, 0, math.max(first_us - now_us, 1000)
+    return 'busy', available, 0, math.max(math.min(first_us - now_us, 2592000000000), 1000)
   end
   book.reserved = book.reserved + units
   stock_book.store(stock, ends, book)

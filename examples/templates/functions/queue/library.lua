@@ -4,6 +4,9 @@
 --- first delivered in order. So make the work safe to repeat; attempts says how often a job was handed out, to give up on one
 --- that fails each time. Workers ask again when there is no job; no call waits.
 ---
+--- Jobs that workers have are in a sorted set, and not pending in a stream: each has its own time to come back, which extend
+--- changes, and the ack of a worker that was too slow is refused. XACK would remove the job from the worker that has it now.
+---
 --- Jobs last: use an append-only file, and no eviction of keys without an expiry. A failover may lose the newest jobs, and bring
 --- back acknowledged ones.
 --- @library queue 1.0.0

@@ -1,4 +1,5 @@
---- Hands a job to a worker: the oldest whose time is over, or the oldest that no worker has had.
+--- Hands a job to a worker: the oldest whose time is over, or the oldest that no worker has had. A job that comes back more than
+--- two days ahead, twice the longest time for the work, was taken by a wrong clock: its time is over.
 --- @use clock refusal
 --- @key    jobs        hash[jobs] forever        'p:<id>' the payload of each job, 'a:<id>' how often it was handed out
 --- @key    ready       list[ready] forever       ids of jobs that no worker has had, oldest first
@@ -15,6 +16,11 @@ local function reserve(jobs, ready, taken, hidden_us)
   local now_us = clock.now_us()
   local first = redis.call('ZRANGE', taken, '0', '0', 'WITHSCORES')
   local id, due_us = first[1], tonumber(first[2]) or 0
+  local last = redis.call('ZRANGE', taken, '-1', '-1', 'WITHSCORES')
+  if last[1] and (tonumber(last[2]) or 0) - now_us > 172800000000 then
+    id = last[1]
+    due_us = 0
+  end
   if not id or due_us > now_us then
     id = redis.call('LINDEX', ready, '0')
   end
@@ -26,7 +32,7 @@ local function reserve(jobs, ready, taken, hidden_us)
   if not payload or not attempt then
     return nil, refusal.state(jobs, 'lacks a job of the queue')
   end
-  if id ~= first[1] then
+  if id ~= first[1] and id ~= last[1] then
     redis.call('LPOP', ready)
   end
   attempt = math.min(attempt + 1, 1000000)

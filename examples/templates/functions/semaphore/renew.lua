@@ -1,5 +1,5 @@
 --- Extends a holder's lease, if it has not ended. A shorter lease than it has left changes nothing.
---- @use clock
+--- @use clock lease_set
 --- @key    leases        zset[leases]       the holders, with the end of each lease
 --- @arg    holder        text[64]           the holder
 --- @arg    lease         duration[1ms..1d]  how long the place is kept from now on
@@ -8,8 +8,8 @@
 --- @refused renewed
 local function renew(leases, holder, lease_us)
   local now_us = clock.now_us()
-  local ends_us = tonumber(redis.call('ZSCORE', leases, holder)) or 0
-  if ends_us <= now_us then
+  local ends_us = lease_set.ends_us(leases, holder, now_us)
+  if ends_us == 0 then
     return false, 0
   end
   if now_us + lease_us > ends_us then

@@ -260,7 +260,7 @@ end
 return bloom_bits
 end)()
 
-do -- rlfunc: lines=18 file=functions/bloom/add.lua
+do -- rlfunc: lines=19 file=functions/bloom/add.lua
 --- Adds an item, and returns whether it is new for certain.
 --- @use clock bloom_bits
 --- @key    bits        string[bits]         the bits
@@ -274,7 +274,8 @@ local function add(bits, item, keep_us)
     before = before + redis.call('SETBIT', bits, at, 1)
     at = (at + step) % bloom_bits.size
   end
-  if clock.left_ms(bits) < 0 then
+  local left_ms = clock.left_ms(bits)
+  if left_ms < 0 or left_ms > 63244800000 then -- 732 days, twice the longest keep: a wrong clock set the end
     clock.expire(bits, keep_us)
   end
   return before < bloom_bits.hashes

@@ -259,6 +259,40 @@ end
 return clock
 end)()
 
+local window_count = (function() -- rlfunc: lines=31 file=functions/lib/counter/window_count.lua
+--- The count of a window in one string: '60000 7' after 7 in a window of a minute. The key expires with the window.
+--- @use clock refusal
+--- @lib window_count
+--- @state window_count 1 the window's length in milliseconds, and its count
+local window_count = {}
+
+-- Returns the count, the milliseconds until the window ends, and its length; 0, 0 and 0 without a window. Or nil and a refusal. A
+-- window with more than twice its length left is from a wrong clock, and is over.
+function window_count.read(window)
+  local stored = redis.call('GET', window)
+  if not stored then
+    return 0, 0, 0
+  end
+  local length_ms = tonumber(string.match(stored, '^(%d+) %d+$') or '')
+  local count = tonumber(string.match(stored, ' (%d+)$') or '')
+  if not length_ms or not count or count > 9000000000000000 then
+    return nil, refusal.state(window, 'holds no count')
+  end
+  local left_ms = math.max(clock.left_ms(window), 1)
+  if left_ms > 2 * length_ms then
+    return 0, 0, 0
+  end
+  return count, left_ms, length_ms
+end
+
+-- Stores the count of a window.
+function window_count.store(window, count, left_ms, length_ms)
+  clock.store(window, string.format('%.0f %.0f', length_ms, count), left_ms)
+end
+
+return window_count
+end)()
+
 do -- rlfunc: lines=19 file=functions/counter/add.lua
 --- Adds to a total that lasts, or subtracts.
 --- @use refusal
@@ -325,7 +359,9 @@ end
 
 do -- rlfunc: lines=22 file=functions/counter/hit.lua
 --- Counts in a window, which begins with the first call after the last one ended.
---- @use clock refusal
+---
+--- If the clock is set back, the window lasts that much longer; if it then has more than twice its length left, a new one begins.
+--- @use window_count
 --- @key    window      string[window]        the count; it expires with the window
 --- @arg    length      duration[1ms..366d]   how long the window is, if this call begins one
 --- @arg    by          count[1..1000000]=1   what to add
@@ -333,18 +369,16 @@ do -- rlfunc: lines=22 file=functions/counter/hit.lua
 --- @result reset_after duration              until the window ends, to the millisecond
 --- @error  RLSTATE                           the key holds no count
 local function hit(window, length_us, by)
-  local stored = redis.call('GET', window)
-  local count, ttl_ms = by, math.ceil(length_us / 1000)
-  if stored then
-    local before = tonumber(stored)
-    if not before or before < 0 or before > 9000000000000000 then
-      return nil, refusal.state(window, 'holds no count')
-    end
-    count = before + by
-    ttl_ms = math.max(clock.left_ms(window), 1)
+  local count, left_ms, length_ms = window_count.read(window)
+  if not count then
+    return nil, left_ms
   end
-  clock.store(window, count, ttl_ms)
-  return count, ttl_ms * 1000
+  if left_ms == 0 then
+    length_ms = math.ceil(length_us / 1000)
+    left_ms = length_ms
+  end
+  window_count.store(window, count + by, left_ms, length_ms)
+  return count + by, left_ms * 1000
 end
 
 -- Joins hit to Redis.
@@ -408,18 +442,22 @@ end
 redis.register_function{function_name = 'counter_v1_hit', callback = counter_v1_hit, description = 'Counts in a window, which begins with the first call after the last one ended.'}
 end
 
-do -- rlfunc: lines=12 file=functions/counter/peek.lua
+do -- rlfunc: lines=16 file=functions/counter/peek.lua
 --- Returns the count and the total; writes nothing.
---- @use clock
+--- @use window_count
 --- @flags  no-writes
 --- @key    window      string[window]          the count; it expires with the window
 --- @key    total       string[total] forever   the total
 --- @result count       count                   the window's count: 7; 0 without one
 --- @result reset_after duration                until the window ends, to the millisecond; 0 without one
 --- @result total       int                     the total: -3
+--- @error  RLSTATE                                 the window's key holds no count
 local function peek(window, total)
-  local count, all = tonumber(redis.call('GET', window) or '0'), tonumber(redis.call('GET', total) or '0')
-  return count or 0, math.max(clock.left_ms(window), 0) * 1000, all or 0
+  local count, left_ms = window_count.read(window)
+  if not count then
+    return nil, left_ms
+  end
+  return count, left_ms * 1000, tonumber(redis.call('GET', total) or '0') or 0
 end
 
 -- Joins peek to Redis.

@@ -41,6 +41,9 @@ type HitResult struct {
 
 // Hit counts in a window, which begins with the first call after the last one ended.
 //
+// If the clock is set back, the window lasts that much longer; if it then has more than twice its length
+// left, a new one begins.
+//
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the key holds no count
 func (c *Client) Hit(ctx context.Context, p HitParams) (HitResult, error) {

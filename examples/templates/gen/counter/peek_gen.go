@@ -16,6 +16,7 @@ var peekFunction = &fcall.Function{
 	Name:       "peek",
 	ServerName: "counter_v1_peek",
 	ReadOnly:   true,
+	Codes:      []string{"RLSTATE"},
 	Results:    []fcall.Result{{}, {}, {Text: true}},
 }
 
@@ -37,6 +38,9 @@ type PeekResult struct {
 }
 
 // Peek returns the count and the total; writes nothing.
+//
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the window's key holds no count
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	reply, err := c.peekArgs(p).Call(ctx)
 	if err != nil {

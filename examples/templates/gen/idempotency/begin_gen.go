@@ -56,7 +56,8 @@ const (
 
 // Begin begins the work of a request, unless it is under way or finished.
 //
-// The same token again begins again, so repeat a call whose reply was lost. A refused call writes nothing.
+// The same token again begins again, so repeat a call whose reply was lost. A refused call writes nothing. A
+// record that has more than twice its time left is from a wrong clock, and does not count.
 func (c *Client) Begin(ctx context.Context, p BeginParams) (BeginResult, error) {
 	reply, err := c.beginArgs(p).Call(ctx)
 	if err != nil {

@@ -241,12 +241,13 @@ end
 redis.register_function{function_name = 'idempotency_v1_abandon', callback = idempotency_v1_abandon, description = 'Gives up an attempt whose work failed, so that a repeat may begin at once.'}
 end
 
-do -- rlfunc: lines=28 file=functions/idempotency/begin.lua
+do -- rlfunc: lines=32 file=functions/idempotency/begin.lua
 --- Begins the work of a request, unless it is under way or finished.
 ---
---- The same token again begins again, so repeat a call whose reply was lost. A refused call writes nothing.
+--- The same token again begins again, so repeat a call whose reply was lost. A refused call writes nothing. A record that has
+--- more than twice its time left is from a wrong clock, and does not count.
 --- @use clock
---- @key    record      hash[record]         token, fingerprint and reply of the request; it expires with the lease, or with the kept reply
+--- @key    record      hash[record]         token, fingerprint and reply of the request, and how long it is kept; it expires with the lease, or with the kept reply
 --- @arg    token       text[64]             the attempt, unique: fcall.NewToken in Go
 --- @arg    fingerprint text[64]             hash of the request, to find keys that are used for two requests
 --- @arg    lease       duration[1ms..1d]    how long the work may take before another caller may begin it
@@ -256,18 +257,21 @@ do -- rlfunc: lines=28 file=functions/idempotency/begin.lua
 --- @result retry_after duration             what the lease of the other attempt has left; 0 unless in_progress
 --- @refused outcome in_progress mismatch
 local function begin(record, token, fingerprint, lease_us)
-  local found = redis.call('HMGET', record, 'token', 'fingerprint', 'reply')
-  if found[2] and found[2] ~= fingerprint then
+  local found = redis.call('HMGET', record, 'token', 'fingerprint', 'reply', 'kept_us')
+  local left_us, kept_us = clock.left_ms(record) * 1000, clock.parse_us(found[4] or '0') or 0
+  if left_us > 2 * kept_us then
+    redis.call('DEL', record)
+    kept_us = 0
+  elseif found[2] and found[2] ~= fingerprint then
     return 'mismatch', '', 0
-  end
-  if found[3] then
+  elseif found[3] then
     return 'finished', found[3], 0
+  elseif found[1] and found[1] ~= token then
+    return 'in_progress', '', math.max(left_us, 1000)
   end
-  if found[1] and found[1] ~= token then
-    return 'in_progress', '', math.max(clock.left_ms(record), 1) * 1000
-  end
-  redis.call('HSET', record, 'token', token, 'fingerprint', fingerprint)
-  clock.extend(record, lease_us)
+  kept_us = math.max(kept_us, lease_us)
+  redis.call('HSET', record, 'token', token, 'fingerprint', fingerprint, 'kept_us', clock.text(kept_us))
+  clock.expire(record, kept_us) -- rlfunc:ignore shared-ttl kept_us is at least what the record was kept for
   return 'started', '', 0
 end
 local rlfunc_places_outcome = {['started'] = 0, ['finished'] = 1, ['in_progress'] = 2, ['mismatch'] = 3}
@@ -335,23 +339,24 @@ end
 redis.register_function{function_name = 'idempotency_v1_begin', callback = idempotency_v1_begin, description = 'Begins the work of a request, unless it is under way or finished.'}
 end
 
-do -- rlfunc: lines=19 file=functions/idempotency/finish.lua
+do -- rlfunc: lines=20 file=functions/idempotency/finish.lua
 --- Stores the reply of the request's work. It is kept at least as long as the lease.
 --- @use clock
---- @key    record      hash[record]         token, fingerprint and reply of the request
+--- @key    record      hash[record]         token, fingerprint and reply of the request, and how long it is kept
 --- @arg    token       text[64]             the attempt that began
 --- @arg    reply       text[0..65536]       what repeats get
 --- @arg    keep        duration[1s..30d]=1d how long repeats get it
 --- @result finished    bool                 false: the lease has ended, and another attempt may have begun; its reply counts
 --- @refused finished
 local function finish(record, token, reply, keep_us)
-  local found = redis.call('HMGET', record, 'token', 'reply')
+  local found = redis.call('HMGET', record, 'token', 'reply', 'kept_us')
   if found[1] ~= token then
     return false
   end
   if not found[2] then
-    redis.call('HSET', record, 'reply', reply)
-    clock.extend(record, keep_us)
+    local kept_us = math.max(clock.parse_us(found[3] or '0') or 0, keep_us)
+    redis.call('HSET', record, 'reply', reply, 'kept_us', clock.text(kept_us))
+    clock.expire(record, kept_us) -- rlfunc:ignore shared-ttl kept_us is at least the lease
   end
   return true
 end

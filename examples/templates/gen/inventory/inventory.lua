@@ -259,16 +259,18 @@ end
 return refusal
 end)()
 
-local stock_book = (function() -- rlfunc: lines=70 file=functions/lib/inventory/stock_book.lua
+local stock_book = (function() -- rlfunc: lines=75 file=functions/lib/inventory/stock_book.lua
 --- The stock of one item: units on hand, and reservations that end.
 ---
---- A reservation that has ended no longer counts. A call removes at most 500 of them, so its work is bounded.
+--- A reservation that has ended no longer counts. One that ends more than 60 days ahead, twice the longest hold, is from a wrong
+--- clock and does not count either. A call removes at most 500 of them, so its work is bounded.
 --- @use clock refusal
 --- @lib stock_book
 --- @state stock_book 1 fields on_hand and reserved, in units, and 'r:<id>', the units of each reservation
 local stock_book = {most_units = 1000000000}
 
 local most_removed = 500
+local most_ahead_us = 5184000000000
 
 -- Parses stored units; nil if they are invalid.
 local function parse_units(text)
@@ -290,6 +292,9 @@ end
 -- refusal. It writes nothing.
 function stock_book.read(stock, ends, now_us, id)
   local ended = redis.call('ZRANGEBYSCORE', ends, '-inf', clock.text(now_us), 'LIMIT', '0', most_removed)
+  if #ended == 0 then
+    ended = redis.call('ZRANGEBYSCORE', ends, '(' .. clock.text(now_us + most_ahead_us), '+inf', 'LIMIT', '0', most_removed)
+  end
   local fields = {'on_hand', 'reserved', 'r:' .. id}
   for i = 1, #ended do
     fields[i + 3] = 'r:' .. ended[i]
@@ -302,7 +307,7 @@ function stock_book.read(stock, ends, now_us, id)
   local book = {on_hand = on_hand, reserved = reserved, units = units, ends_us = 0, removed = {}, fields = {}}
   if units > 0 then
     book.ends_us = clock.parse_us(redis.call('ZSCORE', ends, id) or '0') or 0
-    if book.ends_us <= now_us then
+    if book.ends_us <= now_us or book.ends_us - now_us > most_ahead_us then
       book.units = 0
       stock_book.remove(book, id, units)
     end
@@ -363,7 +368,7 @@ local function confirm(stock, ends, sold, id)
     redis.call('ZREM', sold, old[i])
   end
   redis.call('ZADD', sold, clock.text(now_us), id)
-  clock.extend(sold, day_us)
+  clock.expire(sold, day_us)
   book.on_hand = math.max(book.on_hand - book.units, 0)
   stock_book.remove(book, id, book.units)
   stock_book.store(stock, ends, book)
@@ -608,7 +613,7 @@ local function reserve(stock, ends, sold, id, units, hold_us)
     end
     local first = redis.call('ZRANGE', ends, '0', '0', 'WITHSCORES')
     local first_us = clock.parse_us(first[2] or '0') or 0
-    return 'busy', available, 0, math.max(first_us - now_us, 1000)
+    return 'busy', available, 0, math.max(math.min(first_us - now_us, 2592000000000), 1000)
   end
   book.reserved = book.reserved + units
   stock_book.store(stock, ends, book)

@@ -209,17 +209,19 @@ end
 return refusal
 end)()
 
-local lock_lease = (function() -- rlfunc: lines=31 file=functions/lib/lock/lock_lease.lua
+local lock_lease = (function() -- rlfunc: lines=33 file=functions/lib/lock/lock_lease.lua
 --- A lock in one hash: its owner, when the lease ends, and the fence of the last acquisition.
 ---
 --- A fence is the clock in microseconds, or the last fence + 1 if that is greater. The last fence is kept for an hour after a
---- lease, so fences also grow if the clock is set back by less.
+--- lease, so fences also grow if the clock is set back by less. A lease that ends more than two days ahead, twice the longest one,
+--- is from a wrong clock, and is over.
 --- @use clock refusal
 --- @lib lock_lease
 --- @state lock_lease 1 fields owner, ends_us and fence
 local lock_lease = {}
 
 local keep_us = 3600000000
+local most_ahead_us = 172800000000
 
 -- Returns the lease on a lock, with owner '' if none has it. Or nil and a refusal.
 function lock_lease.read(lock, now_us)
@@ -228,7 +230,7 @@ function lock_lease.read(lock, now_us)
   if not ends_us or not fence then
     return nil, refusal.state(lock, 'holds no lock')
   end
-  if not owner or ends_us <= now_us then
+  if not owner or ends_us <= now_us or ends_us - now_us > most_ahead_us then
     return {owner = '', ends_us = 0, fence = fence}
   end
   return {owner = owner, ends_us = ends_us, fence = fence}

@@ -9,6 +9,10 @@
 // job was handed out, to give up on one that fails each time. Workers ask again when there is no job; no call
 // waits.
 //
+// Jobs that workers have are in a sorted set, and not pending in a stream: each has its own time to come
+// back, which extend changes, and the ack of a worker that was too slow is refused. XACK would remove the job
+// from the worker that has it now.
+//
 // Jobs last: use an append-only file, and no eviction of keys without an expiry. A failover may lose the
 // newest jobs, and bring back acknowledged ones.
 package queue
@@ -50,9 +54,9 @@ var Library = &fcall.Library{
 		{Line: 465, File: "functions/queue/peek.lua", FileLine: 7},
 		{Line: 466},
 		{Line: 471, File: "functions/queue/reserve.lua", FileLine: 1},
-		{Line: 507},
-		{Line: 566, File: "functions/queue/reserve.lua", FileLine: 14},
-		{Line: 567},
+		{Line: 513},
+		{Line: 572, File: "functions/queue/reserve.lua", FileLine: 15},
+		{Line: 573},
 	},
 	Forever: []string{"jobs", "ready", "taken"},
 }

@@ -43,7 +43,9 @@ type ReserveResult struct {
 	RetryAfter time.Duration
 }
 
-// Reserve hands a job to a worker: the oldest whose time is over, or the oldest that no worker has had.
+// Reserve hands a job to a worker: the oldest whose time is over, or the oldest that no worker has had. A job
+// that comes back more than two days ahead, twice the longest time for the work, was taken by a wrong clock:
+// its time is over.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: a job has no payload

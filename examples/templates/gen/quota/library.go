@@ -26,9 +26,9 @@ var Library = &fcall.Library{
 		{Line: 194, File: "functions/lib/refusal.lua", FileLine: 1},
 		{Line: 210},
 		{Line: 213, File: "functions/quota/take.lua", FileLine: 1},
-		{Line: 250},
-		{Line: 314, File: "functions/quota/take.lua", FileLine: 15},
-		{Line: 315},
+		{Line: 256},
+		{Line: 320, File: "functions/quota/take.lua", FileLine: 16},
+		{Line: 321},
 	},
 }
 

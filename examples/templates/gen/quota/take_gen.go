@@ -46,7 +46,8 @@ type TakeResult struct {
 
 // Take charges a quota that is full again when its period ends.
 //
-// The period begins with the first charge. A refused call writes nothing.
+// The period begins with the first charge. A refused call writes nothing. If the clock is set back, the
+// period lasts that much longer; if it then has more than twice its length left, it is over.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit: it could never be allowed

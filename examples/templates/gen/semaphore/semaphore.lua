@@ -190,11 +190,45 @@ end
 return clock
 end)()
 
-do -- rlfunc: lines=28 file=functions/semaphore/acquire.lua
+local lease_set = (function() -- rlfunc: lines=31 file=functions/lib/semaphore/lease_set.lua
+--- Leases in a sorted set: the holders, with the end of each lease.
+---
+--- A lease that ends more than two days ahead, twice the longest one, is from a wrong clock, and is over.
+--- @use clock
+--- @lib lease_set
+--- @state lease_set 1 holders by the end of their lease in microseconds
+local lease_set = {}
+
+local most_ahead_us = 172800000000
+
+-- Returns the bounds of the ends of leases that are not over, for a command.
+function lease_set.open(now_us)
+  return '(' .. clock.text(now_us), clock.text(now_us + most_ahead_us)
+end
+
+-- Returns when a holder's lease ends, 0 if it has none or it is over.
+function lease_set.ends_us(leases, holder, now_us)
+  local ends_us = tonumber(redis.call('ZSCORE', leases, holder)) or 0
+  if ends_us <= now_us or ends_us - now_us > most_ahead_us then
+    return 0
+  end
+  return ends_us
+end
+
+-- Removes the leases that are over.
+function lease_set.clean(leases, now_us)
+  redis.call('ZREMRANGEBYSCORE', leases, '-inf', clock.text(now_us))
+  redis.call('ZREMRANGEBYSCORE', leases, '(' .. clock.text(now_us + most_ahead_us), '+inf')
+end
+
+return lease_set
+end)()
+
+do -- rlfunc: lines=27 file=functions/semaphore/acquire.lua
 --- Takes a place for a holder, if fewer than limit are taken.
 ---
 --- The same holder again keeps its place, and its lease ends no sooner than before. A refused call writes nothing.
---- @use clock
+--- @use clock lease_set
 --- @key    leases      zset[leases]        the holders, with the end of each lease
 --- @arg    holder      text[64]            the holder, unique to one acquisition: fcall.NewToken in Go
 --- @arg    limit       count[1..1000]      most places
@@ -204,19 +238,18 @@ do -- rlfunc: lines=28 file=functions/semaphore/acquire.lua
 --- @result retry_after duration            wait until the first lease ends; 0 when allowed
 local function acquire(leases, holder, limit, lease_us)
   local now_us = clock.now_us()
-  local open = '(' .. clock.text(now_us)
-  local taken = redis.call('ZCOUNT', leases, open, '+inf')
-  local mine_us = tonumber(redis.call('ZSCORE', leases, holder)) or 0
-  if mine_us <= now_us then
+  local first, last = lease_set.open(now_us)
+  local taken = redis.call('ZCOUNT', leases, first, last)
+  if lease_set.ends_us(leases, holder, now_us) == 0 then
     if taken >= limit then
-      local first = redis.call('ZRANGEBYSCORE', leases, open, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
-      return false, taken, math.max((tonumber(first[2]) or now_us) - now_us, 1)
+      local next = redis.call('ZRANGEBYSCORE', leases, first, last, 'WITHSCORES', 'LIMIT', '0', '1')
+      return false, taken, math.max((tonumber(next[2]) or now_us) - now_us, 1)
     end
     taken = taken + 1
   end
+  lease_set.clean(leases, now_us)
   redis.call('ZADD', leases, 'GT', clock.text(now_us + lease_us), holder)
   clock.extend(leases, lease_us)
-  redis.call('ZREMRANGEBYSCORE', leases, '-inf', clock.text(now_us))
   return true, taken, 0
 end
 
@@ -284,16 +317,15 @@ end
 redis.register_function{function_name = 'semaphore_v1_acquire', callback = semaphore_v1_acquire, description = 'Takes a place for a holder, if fewer than limit are taken.'}
 end
 
-do -- rlfunc: lines=14 file=functions/semaphore/release.lua
+do -- rlfunc: lines=13 file=functions/semaphore/release.lua
 --- Releases a holder's place.
---- @use clock
+--- @use clock lease_set
 --- @key    leases      zset[leases]  the holders, with the end of each lease
 --- @arg    holder      text[64]      the holder
 --- @result released    bool          false: released before, or the lease has ended
 --- @refused released
 local function release(leases, holder)
-  local ends_us = tonumber(redis.call('ZSCORE', leases, holder)) or 0
-  if ends_us <= clock.now_us() then
+  if lease_set.ends_us(leases, holder, clock.now_us()) == 0 then
     return false
   end
   redis.call('ZREM', leases, holder)
@@ -338,7 +370,7 @@ end
 
 do -- rlfunc: lines=21 file=functions/semaphore/renew.lua
 --- Extends a holder's lease, if it has not ended. A shorter lease than it has left changes nothing.
---- @use clock
+--- @use clock lease_set
 --- @key    leases        zset[leases]       the holders, with the end of each lease
 --- @arg    holder        text[64]           the holder
 --- @arg    lease         duration[1ms..1d]  how long the place is kept from now on
@@ -347,8 +379,8 @@ do -- rlfunc: lines=21 file=functions/semaphore/renew.lua
 --- @refused renewed
 local function renew(leases, holder, lease_us)
   local now_us = clock.now_us()
-  local ends_us = tonumber(redis.call('ZSCORE', leases, holder)) or 0
-  if ends_us <= now_us then
+  local ends_us = lease_set.ends_us(leases, holder, now_us)
+  if ends_us == 0 then
     return false, 0
   end
   if now_us + lease_us > ends_us then
