@@ -17,9 +17,13 @@ const (
 
 // columns writes the reply of a function with groups.
 func (w *replyWriter) columns(above int64, groups, behind []spec.Field) {
-	w.one(above, groups, behind)
-	if foldable(groups[0]) {
-		w.several(groups, behind)
+	if !slices.ContainsFunc(groups[1:], func(g spec.Field) bool { return g.Min > 0 }) {
+		if groups[0].Min <= 1 {
+			w.one(above, groups, behind)
+		}
+		if foldable(groups[0]) {
+			w.several(groups, behind)
+		}
 	}
 	w.printf("local reply, rlfunc_at = {rlfunc_head + %s%s}, 1", times("#"+result(groups[0]), above), strings.Repeat(", nil", spareRows*len(groups[0].Fields)))
 	for i, g := range groups {
@@ -44,7 +48,7 @@ func (w *replyWriter) columns(above int64, groups, behind []spec.Field) {
 	w.printf("end")
 }
 
-// one writes the possible replies if the first group has one row and the others none, as in most calls. The longest comes first, so that
+// one writes the possible replies if the first group has one row and the others, which may have none, have none, as in most calls. The longest comes first, so that
 // trailing zeros are not sent.
 func (w *replyWriter) one(above int64, groups, behind []spec.Field) {
 	w.printf("if #%s == 1%s then", result(groups[0]), none(groups[1:]))
@@ -106,7 +110,11 @@ func (w *replyWriter) several(groups, behind []spec.Field) {
 		zero += " and " + sent(f, "out_") + strings.Replace(strings.TrimPrefix(present(f), sent(f, "out_")), "~=", "==", 1)
 	}
 	g := groups[0]
-	w.printf("if rlfunc_head == 1 and #%s > 1%s%s then", result(g), none(groups[1:]), zero)
+	bounded := fmt.Sprintf("#%s > %d", result(g), max(g.Min-1, 1))
+	if g.Max > 0 {
+		bounded += fmt.Sprintf(" and #%s <= %d", result(g), mostRows(g))
+	}
+	w.printf("if rlfunc_head == 1 and %s%s%s then", bounded, none(groups[1:]), zero)
 	w.indent += "  "
 	w.printf("local rlfunc_rows = {-1%s}", strings.Repeat(", nil", spareRows))
 	w.printf("for i = 1, #%s do", result(g))
@@ -164,12 +172,12 @@ func (w *replyWriter) put(value string) {
 func (w *replyWriter) rows(g spec.Field) {
 	rows := "rlfunc_" + g.Lua
 	w.printf("local %s = #%s", rows, result(g))
-	most := int64(maxRows)
-	if g.Max > 0 {
-		most = min(most, g.Max)
+	outside, must := fmt.Sprintf("%s > %d", rows, mostRows(g)), fmt.Sprintf("at most %d", mostRows(g))
+	if g.Min > 0 {
+		outside, must = fmt.Sprintf("%s < %d or %s", rows, g.Min, outside), fmt.Sprintf("%d to %d", g.Min, mostRows(g))
 	}
-	w.printf("if %s > %d then", rows, most)
-	w.printf("  rlfunc_wrong, %s = 'result %s must have at most %d rows', 0", rows, g.Name, most)
+	w.printf("if %s then", outside)
+	w.printf("  rlfunc_wrong, %s = 'result %s must have %s rows', 0", rows, g.Name, must)
 	w.printf("end")
 	w.printf("for i = 1, %s do", rows)
 	w.indent += "  "
@@ -183,6 +191,14 @@ func (w *replyWriter) rows(g spec.Field) {
 	w.indent = w.indent[2:]
 	w.printf("end")
 	w.printf("rlfunc_at = rlfunc_at + %s", times(rows, int64(len(cells))))
+}
+
+// mostRows returns the most rows that a result may have.
+func mostRows(g spec.Field) int64 {
+	if g.Max > 0 {
+		return min(maxRows, g.Max)
+	}
+	return maxRows
 }
 
 // cells writes the locals of a row's fields and their checks. It returns the elements to send, the number of the small fields first, then

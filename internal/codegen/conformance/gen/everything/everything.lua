@@ -1140,6 +1140,110 @@ end
 redis.register_function{function_name = 'everything_v2_fail', callback = everything_v2_fail, description = 'Fails in the requested way.'}
 end
 
+do -- rlfunc: lines=19 file=functions/everything/few.lua
+--- Returns as many rows and items as it is asked for.
+--- @flags  no-writes
+--- @key    bucket          string[state]          the subject's key
+--- @arg    rows            count[0..9]            number of rows
+--- @arg    items           count[0..9]            number of items
+--- @result results         group[2..3]            rows
+--- @result results.allowed bool                   always true
+--- @result results.wait    duration               always 1 ms
+--- @result numbers         list[1..2] of count    items, each 7
+local function few(bucket, rows, items)
+  local results, numbers = {}, {}
+  for i = 1, rows do
+    results[i] = {allowed = redis.call('EXISTS', bucket) == 0, wait_us = 1000}
+  end
+  for i = 1, items do
+    numbers[i] = 7
+  end
+  return results, numbers
+end
+
+-- Joins few to Redis.
+local function everything_v2_few(keys, args)
+  if #keys ~= 1 or #args ~= 2 then
+    return {err = 'RLARG few must be called with 1 key and 2 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rows = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not rows or rows < 0 or rows > 9 then
+    return {err = 'RLARG rows must be a whole number from 0 to 9'}
+  end
+  local items = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not items or items < 0 or items > 9 then
+    return {err = 'RLARG items must be a whole number from 0 to 9'}
+  end
+  local rlfunc_ok, out_results, out_numbers = pcall(few, keys[1], rows, items)
+  if rlfunc_ok then
+    if out_results == nil then
+      return out_numbers
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if not rlfunc_wrong then
+      local reply, rlfunc_at = {rlfunc_head + #out_results, nil, nil, nil, nil}, 1
+      local rlfunc_results = #out_results
+      if rlfunc_results < 2 or rlfunc_results > 3 then
+        rlfunc_wrong, rlfunc_results = 'result results must have 2 to 3 rows', 0
+      end
+      for i = 1, rlfunc_results do
+        local row = out_results[i]
+        local row_allowed = row.allowed
+        local row_wait_us = row.wait_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if row_wait_us ~= 0 then
+          if not (row_wait_us >= 0 and row_wait_us <= 9007199254740992 and row_wait_us % 1 == 0) then
+            rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_results] = row_wait_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_results * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_numbers
+      local rlfunc_numbers = #out_numbers
+      if rlfunc_numbers < 1 or rlfunc_numbers > 2 then
+        rlfunc_wrong, rlfunc_numbers = 'result numbers must have 1 to 2 rows', 0
+      end
+      for i = 1, rlfunc_numbers do
+        local row = out_numbers[i]
+        local row_numbers = row
+        local rlfunc_word = 0
+        if row_numbers ~= 0 then
+          if not (row_numbers >= 0 and row_numbers <= 9007199254740992 and row_numbers % 1 == 0) then
+            rlfunc_wrong = 'result numbers must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = row_numbers
+      end
+      rlfunc_at = rlfunc_at + rlfunc_numbers
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_results = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_results, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_few', callback = everything_v2_few, description = 'Returns as many rows and items as it is asked for.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=25 file=functions/everything/groups.lua
 --- Reads the keys of two groups.
 --- @flags  no-writes
@@ -3603,6 +3707,138 @@ local function everything_v2_rows(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'everything_v2_rows', callback = everything_v2_rows, description = 'Answers with its own rows, of two groups.'}
+end
+
+do -- rlfunc: lines=14 file=functions/everything/short.lua
+--- Returns as many short rows as it is asked for.
+--- @flags  no-writes
+--- @key    bucket          string[state] the subject's key
+--- @arg    rows            count[0..9]   number of rows
+--- @result results         group[1..3]   rows
+--- @result results.allowed bool          always true
+--- @result results.wait    duration      always 1 ms
+local function short(bucket, rows)
+  local results = {}
+  for i = 1, rows do
+    results[i] = {allowed = redis.call('EXISTS', bucket) == 0, wait_us = 1000}
+  end
+  return results
+end
+
+-- Joins short to Redis.
+local function everything_v2_short(keys, args)
+  if #keys ~= 1 or #args ~= 1 then
+    return {err = 'RLARG short must be called with 1 key and 1 argument'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rows = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not rows or rows < 0 or rows > 9 then
+    return {err = 'RLARG rows must be a whole number from 0 to 9'}
+  end
+  local rlfunc_ok, out_results, rlfunc_refusal = pcall(short, keys[1], rows)
+  if rlfunc_ok then
+    if out_results == nil then
+      return rlfunc_refusal
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if not rlfunc_wrong then
+      if #out_results == 1 then
+        local row = out_results[1]
+        local row_allowed = row.allowed
+        local row_wait_us = row.wait_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if row_wait_us ~= 0 then
+          if not (row_wait_us >= 0 and row_wait_us <= 9007199254740992 and row_wait_us % 1 == 0) then
+            rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if not rlfunc_wrong then
+          if row_wait_us ~= 0 then
+            if rlfunc_head == 1 and row_wait_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_wait_us / 1000 * 2
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 1, rlfunc_word, row_wait_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word}
+          end
+          return rlfunc_head + 1
+        end
+      end
+      if rlfunc_head == 1 and #out_results > 1 and #out_results <= 3 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_results do
+          local row = out_results[i]
+          local row_allowed = row.allowed
+          local row_wait_us = row.wait_us
+          local rlfunc_word = 0
+          if row_allowed then
+            rlfunc_word = rlfunc_word + 1
+          end
+          if row_wait_us ~= 0 then
+            if not (row_wait_us >= 0 and row_wait_us <= 9007199254740992 and row_wait_us % 1 == 0) then
+              rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_wait_us / 1000 * 2
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_wait_us % 1000 ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_results, nil, nil, nil, nil}, 1
+      local rlfunc_results = #out_results
+      if rlfunc_results < 1 or rlfunc_results > 3 then
+        rlfunc_wrong, rlfunc_results = 'result results must have 1 to 3 rows', 0
+      end
+      for i = 1, rlfunc_results do
+        local row = out_results[i]
+        local row_allowed = row.allowed
+        local row_wait_us = row.wait_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if row_wait_us ~= 0 then
+          if not (row_wait_us >= 0 and row_wait_us <= 9007199254740992 and row_wait_us % 1 == 0) then
+            rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_results] = row_wait_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_results * 2
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_results = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_results, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_short', callback = everything_v2_short, description = 'Returns as many short rows as it is asked for.', flags = {'no-writes'}}
 end
 
 do -- rlfunc: lines=32 file=functions/everything/signs.lua
