@@ -43,7 +43,7 @@ func readGo(r *fieldReader, rw row, lists ...[]spec.Field) {
 	}
 }
 
-// named returns the fields of a name, which are a group's behind its name and a dot, and the items of lists.
+// named returns the fields of a name, which are a group's behind its name and a dot, and the items of lists and the values of maps.
 func named(fields []spec.Field, name string) (out []*spec.Field) {
 	group, inner, inGroup := strings.Cut(name, ".")
 	for i := range fields {
@@ -52,8 +52,8 @@ func named(fields []spec.Field, name string) (out []*spec.Field) {
 		case f.Name != group:
 		case inGroup && f.Rows == "":
 			out = append(out, named(f.Fields, inner)...)
-		case !inGroup && f.Kind == spec.KindList:
-			out = append(out, &f.Fields[0])
+		case !inGroup && (f.Kind == spec.KindList || f.Kind == spec.KindMap):
+			out = append(out, &f.Fields[len(f.Fields)-1])
 		case !inGroup:
 			out = append(out, f)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "bytes", "json", "enum", "list", "group", "packed"}
+var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "bytes", "json", "enum", "list", "map", "group", "packed"}
 
 var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 
@@ -21,7 +21,7 @@ var foreign = map[string]string{
 	"integer": "count or int", "signed": "int", "number": "count, int, float, micros, duration or time", "num": "count", "long": "count or int",
 	"double": "float", "real": "float", "score": "float", "money": "micros", "decimal": "float or micros",
 	"string": "text or bytes", "str": "text", "binary": "bytes", "blob": "bytes", "object": "json", "boolean": "bool", "flag": "bool",
-	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "list or group",
+	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "list or group", "dict": "map", "hash": "map",
 }
 
 // A typeError is an error in a type, with its offset in the text and its rule.
@@ -59,8 +59,11 @@ func readType(text string, result bool, f *spec.Field) *typeError {
 		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, spelling.DidYouMean(base, kinds), strings.Join(kinds, ", "))
 	}
 	f.Kind = spec.Kind(base)
-	if f.Kind == spec.KindList {
+	switch f.Kind {
+	case spec.KindList:
 		return readList(text, result, f)
+	case spec.KindMap:
+		return readMap(text, result, f)
 	}
 	at := end
 	var err *typeError
@@ -165,43 +168,7 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 }
 
 // sized reports whether the bounds of a kind are those of a size, which must have an upper one.
-func sized(k spec.Kind) bool { return k.Sized() || k == spec.KindList || k.Group() }
-
-// readList reads `list[0..16] of text[64]`. Results need bounds, too.
-func readList(text string, result bool, f *spec.Field) *typeError {
-	size, item := text, ""
-	if end := strings.IndexAny(text, " \t"); end >= 0 {
-		size, item = text[:end], strings.TrimLeft(text[end:], " \t")
-	}
-	at, err := readBracket(size, len(spec.KindList), false, f)
-	switch {
-	case err != nil:
-		return err
-	case at < len(size) && size[at] == '?':
-		return badType(at, RuleOptional, "a list is optional when its lower bound is 0")
-	case at < len(size):
-		return badType(at, RuleUnknownType, "unexpected %q in type %s", size[at:], size)
-	case item == "":
-		return badType(0, RuleMissingType, "%s does not say what it holds: write %s of text[64]", f.Name, size)
-	}
-	item = strings.TrimLeft(strings.TrimPrefix(item, "of"), " \t")
-	offset := len(text) - len(item)
-	one := spec.Field{Name: f.Name}
-	if strings.HasPrefix(item, string(spec.KindList)) {
-		return badType(offset, RuleGroup, "a list holds values, not lists")
-	}
-	switch err := readType(item, result, &one); {
-	case err != nil:
-		err.offset += offset
-		return err
-	case one.Kind.Group():
-		return badType(offset, RuleGroup, "a list holds values: for rows, write group")
-	case one.Optional:
-		return badType(offset, RuleOptional, "an item of a list is always there")
-	}
-	f.Fields = []spec.Field{one}
-	return nil
-}
+func sized(k spec.Kind) bool { return k.Sized() || k.Repeated() || k.Group() }
 
 // readRowsOf reads the lib file in parentheses that declares a group's rows, if one is named.
 func readRowsOf(text string, at int, result bool, f *spec.Field) (int, *typeError) {

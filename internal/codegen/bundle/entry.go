@@ -88,7 +88,7 @@ func (e *entryWriter) arity() {
 		case spec.KindPacked:
 			args++
 			keyed = keyed || len(p.Keys()) > 0
-		case spec.KindGroup, spec.KindList:
+		case spec.KindGroup, spec.KindList, spec.KindMap:
 			args++
 			groups++
 		default:

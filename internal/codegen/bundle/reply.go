@@ -221,7 +221,7 @@ func places(name string) string { return "rlfunc_places_" + strings.ReplaceAll(n
 func (e *entryWriter) enums(fields []spec.Field, group string) {
 	for _, f := range fields {
 		switch f.Kind {
-		case spec.KindGroup:
+		case spec.KindGroup, spec.KindMap:
 			e.enums(f.Fields, f.Name+".")
 		case spec.KindList:
 			e.enums(f.Fields, group)

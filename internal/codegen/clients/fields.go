@@ -35,7 +35,7 @@ func HasOwn(fields []spec.Field, name string) bool {
 
 // Optional reports whether a call may leave out a field's parameter.
 func Optional(f spec.Field) bool {
-	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Kind == spec.KindList || f.Several)
+	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Kind.Repeated() || f.Several)
 }
 
 // Sentence returns a field's doc as a sentence.
@@ -82,6 +82,12 @@ func Bounds(f spec.Field) string {
 		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
 	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
+	case spec.KindMap:
+		text := fmt.Sprintf("%d to %d pairs, each key %s", f.Min, f.Max, Bounds(f.Fields[0]))
+		if each := Bounds(f.Fields[1]); each != "" {
+			text += ", each value " + each
+		}
+		return text
 	case spec.KindList:
 		text := fmt.Sprintf("%d to %d items", f.Min, f.Max)
 		if each := Bounds(f.Fields[0]); each != "" {

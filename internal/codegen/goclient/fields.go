@@ -68,8 +68,8 @@ func goType(owner string, f spec.Field) string {
 	if f.Kind == spec.KindKey {
 		return "fcall.Subject"
 	}
-	if f.Kind == spec.KindList {
-		return "[]" + resultType(owner, f.Fields[0])
+	if f.Kind == spec.KindList || f.Kind == spec.KindMap {
+		return resultType(owner, f)
 	}
 	if f.Kind == spec.KindGroup {
 		return "[]" + rowName(owner, f)
@@ -121,6 +121,8 @@ func resultType(owner string, f spec.Field) string {
 		return jsonType(f)
 	case spec.KindList:
 		return "[]" + resultType(owner, f.Fields[0])
+	case spec.KindMap:
+		return "map[string]" + resultType(owner+goName(f.Name), f.Fields[1])
 	case spec.KindGroup:
 		return "[]" + rowName(owner, f) + "Result"
 	}
@@ -185,6 +187,12 @@ func bounds(f spec.Field) string {
 		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
 	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("%d to %d of them", f.Min, f.Max)
+	case spec.KindMap:
+		text := fmt.Sprintf("%d to %d of them, each key %s", f.Min, f.Max, bounds(f.Fields[0]))
+		if each := bounds(f.Fields[1]); each != "" {
+			text += ", each value " + each
+		}
+		return text
 	case spec.KindList:
 		text := fmt.Sprintf("%d to %d of them", f.Min, f.Max)
 		if each := bounds(f.Fields[0]); each != "" {
@@ -238,7 +246,13 @@ func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enu
 			name = owner // an item has the list's name
 		}
 		if f.Rows == "" {
-			out = append(out, enumsOf(name, f.Fields, seen)...)
+			inner := enumsOf(name, f.Fields, seen)
+			for i := range inner {
+				if f.Kind == spec.KindMap {
+					inner[i].Of = f.Name
+				}
+			}
+			out = append(out, inner...)
 		}
 	}
 	return out

@@ -90,7 +90,7 @@ func rowsOf(lib *source.Library) (*sharedRows, error) {
 func packCells(g spec.Field) string {
 	var b strings.Builder
 	for _, f := range rowFields(g) {
-		b.WriteString(encode("row", f) + "\n")
+		b.WriteString(encode("", "row", f) + "\n")
 	}
 	for _, k := range g.Keys() {
 		suffix := fmt.Sprintf("%q", k.Suffix)

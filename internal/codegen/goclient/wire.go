@@ -32,7 +32,7 @@ func countArgs(fields []spec.Field) string {
 	for _, f := range fields {
 		switch f.Kind {
 		case spec.KindKey:
-		case spec.KindGroup, spec.KindList:
+		case spec.KindGroup, spec.KindList, spec.KindMap:
 			n++
 			rows += fmt.Sprintf(" + %d*len(p.%s)", len(rowFields(f)), goName(f.Name))
 		default:
@@ -119,10 +119,12 @@ func given(fields []spec.Field, name string) string {
 	return fmt.Sprintf(`p.%s != ""`, goName(name))
 }
 
-// encode returns the statement that adds one argument, read from the struct `from`.
-func encode(from string, f spec.Field) string { return encodeValue(from+"."+goName(f.Name), f) }
+// encode returns the statement that adds one argument, read from the struct `from`; owner is the function's Go name.
+func encode(owner, from string, f spec.Field) string {
+	return encodeValue(owner, from+"."+goName(f.Name), f)
+}
 
-func encodeValue(value string, f spec.Field) string {
+func encodeValue(owner, value string, f spec.Field) string {
 	opt := ""
 	if f.Optional {
 		opt = "Opt"
@@ -160,13 +162,16 @@ func encodeValue(value string, f spec.Field) string {
 	case spec.KindList:
 		item := f.Fields[0]
 		item.Name = ""
-		return fmt.Sprintf("a.Rows(%q, len(%s), %d, %d)\nfor i, item := range %s {\na.Row(i)\n%s\n}\na.EndRows()", f.Name, value, f.Min, f.Max, value, encodeValue("item", item))
+		return fmt.Sprintf("a.Rows(%q, len(%s), %d, %d)\nfor i, item := range %s {\na.Row(i)\n%s\n}\na.EndRows()", f.Name, value, f.Min, f.Max, value, encodeValue(owner, "item", item))
+	case spec.KindMap:
+		return fmt.Sprintf("fcall.AddMap(a, %q, %s, %d, %d, func(key string, item %s) {\n%s\n%s\n})",
+			f.Name, value, f.Min, f.Max, resultType(owner+goName(f.Name), f.Fields[1]), encodeValue("", "key", f.Fields[0]), encodeValue("", "item", f.Fields[1]))
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "a.Rows(%q, len(%s), %d, %d)\n", f.Name, value, f.Min, f.Max)
 		fmt.Fprintf(&b, "for i, row := range %s {\na.Row(i)\n", value)
 		for _, inner := range rowFields(f) {
-			b.WriteString(encode("row", inner) + "\n")
+			b.WriteString(encode(owner, "row", inner) + "\n")
 		}
 		b.WriteString("}\na.EndRows()")
 		return b.String()
@@ -203,6 +208,12 @@ func decode(owner, name string, f spec.Field) string {
 func returnValues(owner string, fields []spec.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
+		if f.Kind == spec.KindMap {
+			value, types := f.Fields[1], owner+goName(f.Name)
+			fmt.Fprintf(&b, "r.%s = fcall.ReadMap(reply, %q, func() (v %s) {\n%sreturn v\n})\n",
+				goName(f.Name), f.Name, resultType(types, value), assign("v", types, value.Name, value))
+			continue
+		}
 		if !f.Kind.Repeated() {
 			b.WriteString(assign("r."+goName(f.Name), owner, f.Name, f))
 			continue

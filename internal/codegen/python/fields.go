@@ -14,7 +14,7 @@ var keywords = strings.Fields(`False None True and as assert async await break c
 global if import in is lambda nonlocal not or pass raise return try while with yield self a r`)
 
 // annotations are the names of types in a class. A field with such a name would stand for the type in the annotations after it.
-var annotations = strings.Fields("int float str bytes bool list datetime timedelta")
+var annotations = strings.Fields("int float str bytes bool list dict datetime timedelta")
 
 // identifier returns a method's name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
 func identifier(name string) string {
@@ -77,6 +77,8 @@ func argType(owner string, f spec.Field) string {
 		return "Subject"
 	case f.Kind == spec.KindList:
 		return "Sequence[" + plainType(owner, f.Fields[0], true) + "]" + defaultOf(f, " = ()")
+	case f.Kind == spec.KindMap:
+		return "Mapping[str, " + plainType(clients.RowPrefix(owner, f), f.Fields[1], true) + "]" + defaultOf(f, " = {}")
 	case f.Kind == spec.KindGroup:
 		return "Sequence[" + clients.RowType(owner, f, true) + "]" + defaultOf(f, " = ()")
 	case f.Kind == spec.KindPacked && clients.Optional(f):
@@ -130,6 +132,8 @@ func attribute(owner string, f spec.Field, param bool) string {
 		kind, doc = argType(owner, f), clients.ArgDoc("None", f)
 	case f.Kind == spec.KindList:
 		kind = "list[" + plainType(owner, f.Fields[0], false) + "]"
+	case f.Kind == spec.KindMap:
+		kind = "dict[str, " + plainType(clients.RowPrefix(owner, f), f.Fields[1], false) + "]"
 	case f.Optional && f.Kind != spec.KindTime:
 		kind += " | None"
 	case f.Kind == spec.KindGroup:

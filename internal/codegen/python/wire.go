@@ -96,6 +96,10 @@ func encode(indent, owner, value string, f spec.Field) string {
 		row := rowVariable(f)
 		return fmt.Sprintf("%sfor a.row, %s in enumerate(a.items(%q, %s, %d, %d)):\n%s%sa.group = \"\"\n",
 			indent, row, f.Name, value, f.Min, f.Max, encode(indent+"    ", owner, row, item), indent)
+	case spec.KindMap:
+		row := rowVariable(f)
+		return fmt.Sprintf("%sfor a.row, %s in enumerate(a.pairs(%q, %s, %d, %d)):\n%s%s%sa.group = \"\"\n", indent, row, f.Name, value, f.Min, f.Max,
+			encode(indent+"    ", "", row+"[0]", f.Fields[0]), encode(indent+"    ", clients.RowPrefix(owner, f), row+"[1]", f.Fields[1]), indent)
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "%sa.rows(%q, len(%s), %d, %d)\n%sfor a.row, %s in enumerate(%s):\n", indent, f.Name, value, f.Min, f.Max, indent, rowVariable(f), value)
@@ -150,6 +154,10 @@ func decodeAll(fn clients.Function) string {
 			fmt.Fprintf(&b, "    %s = [%s for _ in range(r.count())]\n", name, decode(fn.Class, f.Fields[0]))
 			continue
 		}
+		if f.Kind == spec.KindMap {
+			fmt.Fprintf(&b, "    %s = r.mapping(%s)\n", name, reader(decode(clients.RowPrefix(fn.Class, f), f.Fields[1])))
+			continue
+		}
 		if f.Kind != spec.KindGroup {
 			fmt.Fprintf(&b, "    %s = %s\n", name, decode(fn.Class, f))
 			continue
@@ -172,11 +180,7 @@ func decode(owner string, f spec.Field) string {
 		if f.Kind.Text() {
 			skip = "raw"
 		}
-		read := decode(owner, f)
-		if method, plain := strings.CutSuffix(read, "()"); plain {
-			return fmt.Sprintf("r.optional(%s, r.%s)", method, skip)
-		}
-		return fmt.Sprintf("r.optional(lambda: %s, r.%s)", read, skip)
+		return fmt.Sprintf("r.optional(%s, r.%s)", reader(decode(owner, f)), skip)
 	}
 	switch f.Kind {
 	case spec.KindEnum:
@@ -195,6 +199,14 @@ func decode(owner string, f spec.Field) string {
 		return "r.decimal()"
 	}
 	return "r.count()"
+}
+
+// reader returns a function that reads a result.
+func reader(read string) string {
+	if method, plain := strings.CutSuffix(read, "()"); plain {
+		return method
+	}
+	return "lambda: " + read
 }
 
 // results returns the tuple that describes the encoding of results.

@@ -70,7 +70,7 @@ func resultNames(fields []spec.Field) string {
 
 var luaKinds = map[spec.Kind]kind{
 	spec.KindCount: isNumber, spec.KindInt: isNumber, spec.KindFloat: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
-	spec.KindBool: isBool, spec.KindText: isStr, spec.KindBytes: isStr, spec.KindJSON: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable, spec.KindList: isTable,
+	spec.KindBool: isBool, spec.KindText: isStr, spec.KindBytes: isStr, spec.KindJSON: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable, spec.KindList: isTable, spec.KindMap: isTable,
 }
 
 // checkResult compares a value with its field in the header.
@@ -107,7 +107,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 		return
 	}
 	switch f.Kind {
-	case spec.KindGroup, spec.KindList:
+	case spec.KindGroup, spec.KindList, spec.KindMap:
 		r.checkRows(s, node, f, name, v)
 	case spec.KindEnum:
 		if v.literal != nil && !slices.Contains(f.Values, *v.literal) {

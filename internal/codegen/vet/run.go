@@ -260,7 +260,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindList:
 		elem := r.argument(s, p.Fields[0], name+"[]")
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindMap:
 		row := &object{}
 		for _, f := range p.Fields {
 			row.fields = row.fields.set(f.Lua, r.argument(s, f, name+"."+f.Lua))

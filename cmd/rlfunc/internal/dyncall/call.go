@@ -72,7 +72,7 @@ func (c *Call) missing() []string {
 			for i := range max(c.rows[p.Name], int(p.Min)) {
 				need(fmt.Sprintf("%s.%d", p.Name, i), p.Fields[0])
 			}
-		case spec.KindGroup, spec.KindPacked:
+		case spec.KindGroup, spec.KindPacked, spec.KindMap:
 			for i := range max(c.rows[p.Name], int(p.Min)) {
 				for _, f := range p.Fields {
 					if f.Kind != spec.KindKey {
@@ -130,7 +130,7 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 	for _, p := range c.spec.Params {
 		switch p.Kind {
 		case spec.KindKey:
-		case spec.KindGroup:
+		case spec.KindGroup, spec.KindMap:
 			a.Rows(p.Name, c.rows[p.Name], p.Min, p.Max)
 			for i := range c.rows[p.Name] {
 				a.Row(i)

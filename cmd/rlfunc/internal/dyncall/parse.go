@@ -84,7 +84,7 @@ func ArgumentNames(fn *spec.Function) []string {
 			subject = true
 		case spec.KindList:
 			out = append(out, p.Name+".N")
-		case spec.KindGroup, spec.KindPacked:
+		case spec.KindGroup, spec.KindPacked, spec.KindMap:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {
 					out = append(out, p.Name+".N."+f.Name)

@@ -1954,6 +1954,387 @@ end
 redis.register_function{function_name = 'everything_v2_lists', callback = everything_v2_lists, description = 'Answers with its own lists.', flags = {'no-writes'}}
 end
 
+do -- rlfunc: lines=32 file=functions/everything/maps.lua
+--- Answers with its own maps.
+--- @flags  no-writes
+--- @key    bucket  string[state]                              the subject's key
+--- @arg    deltas  map[0..3] of text[0..8] to int[-5..5]      numbers with a sign by any bytes
+--- @arg    waits   map[1..2] of text[8] to duration[0..1h]    durations, at least one
+--- @arg    names   map[0..2] of text[8] to text[0..8]         texts
+--- @arg    kinds   map[0..2] of text[8] to enum(log,bucket)   words
+--- @arg    marks   map[0..2] of text[8] to bool               bools
+--- @arg    papers  map[0..2] of text[8] to json[64]           JSON
+--- @arg    again   count[0..9]=0                              how often the first delta comes once more
+--- @result deltas  map[0..4] of text[0..8] to int             deltas
+--- @result waits   map[1..2] of text to duration              waits
+--- @result names   map[0..2] of text to text[0..8]            names
+--- @result kinds   map[0..2] of text to enum(log,bucket)      kinds
+--- @result marks   map[0..2] of text to bool                  marks
+--- @result papers  map[0..2] of text to json                  papers
+--- @result total   count                                      the sum of waits, and the bytes of the key
+local function maps(bucket, deltas, waits, names, kinds, marks, papers, again)
+  local out, total = {}, redis.call('STRLEN', bucket)
+  for i = 1, #deltas do
+    out[i] = deltas[i]
+  end
+  for _ = 1, again do
+    if deltas[1] then
+      out[#out + 1] = deltas[1]
+    end
+  end
+  for i = 1, #waits do
+    total = total + waits[i].value_us
+  end
+  return out, waits, names, kinds, marks, papers, total
+end
+local rlfunc_places_kinds_value = {['log'] = 0, ['bucket'] = 1}
+
+-- Joins maps to Redis.
+local function everything_v2_maps(keys, args)
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 6 then
+    return {err = 'RLARG maps must be called with at least 1 key and 6 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rlfunc_key, rlfunc_arg = 1, 0
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 3 then
+    return {err = 'RLARG deltas must have 0 to 3 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local deltas = {nil, nil}
+  local rlfunc_seen = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_key = args[rlfunc_arg + 1]
+    if #in_key < 0 or #in_key > 8 then
+      return {err = string.format('RLARG deltas.%d.%s', rlfunc_row - 1, 'key must be 0 to 8 bytes')}
+    end
+    local in_value = rlfunc_signed.whole(args[rlfunc_arg + 2])
+    if not in_value or in_value < -5 or in_value > 5 then
+      return {err = string.format('RLARG deltas.%d.%s', rlfunc_row - 1, 'value must be a whole number from -5 to 5')}
+    end
+    if rlfunc_seen[in_key] then
+      return {err = string.format('RLARG deltas.%d.key must not be repeated', rlfunc_row - 1)}
+    end
+    rlfunc_seen[in_key] = true
+    deltas[rlfunc_row] = {key = in_key, value = in_value}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 2 then
+    return {err = 'RLARG waits must have 1 to 2 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local waits = {nil, nil}
+  local rlfunc_seen = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_key = args[rlfunc_arg + 1]
+    if #in_key < 1 or #in_key > 8 then
+      return {err = string.format('RLARG waits.%d.%s', rlfunc_row - 1, 'key must be 1 to 8 bytes')}
+    end
+    local in_value_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
+    if not in_value_us or in_value_us < 0 or in_value_us > 3600000000 then
+      return {err = string.format('RLARG waits.%d.%s', rlfunc_row - 1, 'value must be from 0 to 3600000000 microseconds')}
+    end
+    if rlfunc_seen[in_key] then
+      return {err = string.format('RLARG waits.%d.key must not be repeated', rlfunc_row - 1)}
+    end
+    rlfunc_seen[in_key] = true
+    waits[rlfunc_row] = {key = in_key, value_us = in_value_us}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 2 then
+    return {err = 'RLARG names must have 0 to 2 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local names = {nil, nil}
+  local rlfunc_seen = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_key = args[rlfunc_arg + 1]
+    if #in_key < 1 or #in_key > 8 then
+      return {err = string.format('RLARG names.%d.%s', rlfunc_row - 1, 'key must be 1 to 8 bytes')}
+    end
+    local in_value = args[rlfunc_arg + 2]
+    if #in_value < 0 or #in_value > 8 then
+      return {err = string.format('RLARG names.%d.%s', rlfunc_row - 1, 'value must be 0 to 8 bytes')}
+    end
+    if rlfunc_seen[in_key] then
+      return {err = string.format('RLARG names.%d.key must not be repeated', rlfunc_row - 1)}
+    end
+    rlfunc_seen[in_key] = true
+    names[rlfunc_row] = {key = in_key, value = in_value}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 2 then
+    return {err = 'RLARG kinds must have 0 to 2 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local kinds = {nil, nil}
+  local rlfunc_seen = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_key = args[rlfunc_arg + 1]
+    if #in_key < 1 or #in_key > 8 then
+      return {err = string.format('RLARG kinds.%d.%s', rlfunc_row - 1, 'key must be 1 to 8 bytes')}
+    end
+    local in_value = args[rlfunc_arg + 2]
+    if in_value ~= 'log' and in_value ~= 'bucket' then
+      return {err = string.format('RLARG kinds.%d.%s', rlfunc_row - 1, 'value must be one of log, bucket')}
+    end
+    if rlfunc_seen[in_key] then
+      return {err = string.format('RLARG kinds.%d.key must not be repeated', rlfunc_row - 1)}
+    end
+    rlfunc_seen[in_key] = true
+    kinds[rlfunc_row] = {key = in_key, value = in_value}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 2 then
+    return {err = 'RLARG marks must have 0 to 2 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local marks = {nil, nil}
+  local rlfunc_seen = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_key = args[rlfunc_arg + 1]
+    if #in_key < 1 or #in_key > 8 then
+      return {err = string.format('RLARG marks.%d.%s', rlfunc_row - 1, 'key must be 1 to 8 bytes')}
+    end
+    local in_value = args[rlfunc_arg + 2] == '1'
+    if not in_value and args[rlfunc_arg + 2] ~= '0' then
+      return {err = string.format('RLARG marks.%d.%s', rlfunc_row - 1, 'value must be 1 or 0')}
+    end
+    if rlfunc_seen[in_key] then
+      return {err = string.format('RLARG marks.%d.key must not be repeated', rlfunc_row - 1)}
+    end
+    rlfunc_seen[in_key] = true
+    marks[rlfunc_row] = {key = in_key, value = in_value}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 2 then
+    return {err = 'RLARG papers must have 0 to 2 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local papers = {nil, nil}
+  local rlfunc_seen = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_key = args[rlfunc_arg + 1]
+    if #in_key < 1 or #in_key > 8 then
+      return {err = string.format('RLARG papers.%d.%s', rlfunc_row - 1, 'key must be 1 to 8 bytes')}
+    end
+    local in_value = args[rlfunc_arg + 2]
+    if #in_value < 1 or #in_value > 64 then
+      return {err = string.format('RLARG papers.%d.%s', rlfunc_row - 1, 'value must be 1 to 64 bytes of JSON')}
+    end
+    if rlfunc_seen[in_key] then
+      return {err = string.format('RLARG papers.%d.key must not be repeated', rlfunc_row - 1)}
+    end
+    rlfunc_seen[in_key] = true
+    papers[rlfunc_row] = {key = in_key, value = in_value}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local again = 0
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    again = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+    if not again or again < 0 or again > 9 then
+      return {err = 'RLARG again must be a whole number from 0 to 9'}
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_deltas, out_waits, out_names, out_kinds, out_marks, out_papers, out_total = pcall(maps, keys[1], deltas, waits, names, kinds, marks, papers, again)
+  if rlfunc_ok then
+    if out_deltas == nil then
+      return out_waits
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_total ~= 0 then
+      if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+        rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      local reply, rlfunc_at = {rlfunc_head + #out_deltas, nil, nil, nil, nil}, 1
+      local rlfunc_deltas = #out_deltas
+      if rlfunc_deltas > 4 then
+        rlfunc_wrong, rlfunc_deltas = 'result deltas must have at most 4 rows', 0
+      end
+      for i = 1, rlfunc_deltas do
+        local row = out_deltas[i]
+        local row_key = row.key
+        local row_value = row.value
+        local rlfunc_word = 0
+        if #row_key > 8 then
+          rlfunc_wrong = 'result deltas.key must be at most 8 bytes'
+        end
+        local row_text_value = ''
+        if row_value ~= 0 then
+          if not (row_value >= -9007199254740991 and row_value <= 9007199254740991 and row_value % 1 == 0) then
+            rlfunc_wrong = 'result deltas.value must be a whole number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_value = string.format('%.0f', row_value)
+        end
+        reply[rlfunc_at + i] = row_key
+        reply[rlfunc_at + i + rlfunc_deltas] = row_text_value
+      end
+      rlfunc_at = rlfunc_at + rlfunc_deltas * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_waits
+      local rlfunc_waits = #out_waits
+      if rlfunc_waits < 1 or rlfunc_waits > 2 then
+        rlfunc_wrong, rlfunc_waits = 'result waits must have 1 to 2 rows', 0
+      end
+      for i = 1, rlfunc_waits do
+        local row = out_waits[i]
+        local row_key = row.key
+        local row_value_us = row.value_us
+        local rlfunc_word = 0
+        if row_value_us ~= 0 then
+          if not (row_value_us >= 0 and row_value_us <= 9007199254740992 and row_value_us % 1 == 0) then
+            rlfunc_wrong = 'result waits.value must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = row_value_us
+        reply[rlfunc_at + i + rlfunc_waits] = row_key
+      end
+      rlfunc_at = rlfunc_at + rlfunc_waits * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_names
+      local rlfunc_names = #out_names
+      if rlfunc_names > 2 then
+        rlfunc_wrong, rlfunc_names = 'result names must have at most 2 rows', 0
+      end
+      for i = 1, rlfunc_names do
+        local row = out_names[i]
+        local row_key = row.key
+        local row_value = row.value
+        local rlfunc_word = 0
+        if #row_value > 8 then
+          rlfunc_wrong = 'result names.value must be at most 8 bytes'
+        end
+        reply[rlfunc_at + i] = row_key
+        reply[rlfunc_at + i + rlfunc_names] = row_value
+      end
+      rlfunc_at = rlfunc_at + rlfunc_names * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_kinds
+      local rlfunc_kinds = #out_kinds
+      if rlfunc_kinds > 2 then
+        rlfunc_wrong, rlfunc_kinds = 'result kinds must have at most 2 rows', 0
+      end
+      for i = 1, rlfunc_kinds do
+        local row = out_kinds[i]
+        local row_key = row.key
+        local row_value = row.value
+        local rlfunc_word = 0
+        if row_value ~= 'log' then
+          local row_place_value = rlfunc_places_kinds_value[row_value]
+          if not row_place_value then
+            rlfunc_wrong, row_place_value = 'result kinds.value must be one of log, bucket', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_value
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_kinds] = row_key
+      end
+      rlfunc_at = rlfunc_at + rlfunc_kinds * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_marks
+      local rlfunc_marks = #out_marks
+      if rlfunc_marks > 2 then
+        rlfunc_wrong, rlfunc_marks = 'result marks must have at most 2 rows', 0
+      end
+      for i = 1, rlfunc_marks do
+        local row = out_marks[i]
+        local row_key = row.key
+        local row_value = row.value
+        local rlfunc_word = 0
+        if row_value then
+          rlfunc_word = rlfunc_word + 1
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_marks] = row_key
+      end
+      rlfunc_at = rlfunc_at + rlfunc_marks * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_papers
+      local rlfunc_papers = #out_papers
+      if rlfunc_papers > 2 then
+        rlfunc_wrong, rlfunc_papers = 'result papers must have at most 2 rows', 0
+      end
+      for i = 1, rlfunc_papers do
+        local row = out_papers[i]
+        local row_key = row.key
+        local row_value = row.value
+        local rlfunc_word = 0
+        reply[rlfunc_at + i] = row_key
+        reply[rlfunc_at + i + rlfunc_papers] = row_value
+      end
+      rlfunc_at = rlfunc_at + rlfunc_papers * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_total
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_deltas = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_deltas, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_maps', callback = everything_v2_maps, description = 'Answers with its own maps.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=36 file=functions/everything/maybe.lua
 --- Answers with the optional results that which names.
 --- @flags  no-writes
