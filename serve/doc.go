@@ -12,6 +12,8 @@
 // Another port, off by default, is for programs: a JSON API that decides, settles, refunds, issues challenges and shows subjects. openapi.json
 // describes it. It needs bearer tokens unless it is a loopback address.
 //
+// Metrics are also pushed by OTLP over HTTP if the environment has OTEL_EXPORTER_OTLP_ENDPOINT; see docs/serve.md.
+//
 // A process is ready once Redis has answered. After that the policy's failure modes decide while Redis does not answer, so an outage of
 // Redis does not take the process out of its load balancer. It is not ready while it drains.
 //

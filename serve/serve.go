@@ -14,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+	"github.com/rlfunc/rlfunc/serve/internal/otlp"
 )
 
 // Options configures Run.
@@ -75,6 +76,15 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer metrics.Close(context.WithoutCancel(ctx))
+	pusher, err := otlp.Start(ctx, metrics.Collect, o.Logger)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushFor)
+		defer cancel()
+		pusher.Close(ctx)
+	}()
 	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: o.Logger})
 	if err != nil {
 		return err

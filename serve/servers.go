@@ -30,6 +30,7 @@ const (
 	idleFor      = 5 * time.Minute
 	pingAfter    = time.Minute      // without a byte of a gRPC peer; one that does not answer is disconnected
 	writeFor     = 70 * time.Second // more than a policy's longest timeout
+	flushFor     = 5 * time.Second  // the last push of metrics
 	maxHTTPBytes = 64 << 10         // of a request's header
 )
 

@@ -19,11 +19,13 @@ import (
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // Metrics is a meter provider with a page for Prometheus. It is safe for concurrent use.
 type Metrics struct {
 	provider *sdk.MeterProvider
+	reader   sdk.Reader
 	registry *prometheus.Registry
 	page     http.Handler
 }
@@ -38,6 +40,7 @@ func New() (*Metrics, error) {
 	return &Metrics{
 		// The policy bounds the series. The SDK's own limit of 2000 would merge the endpoints of a large policy.
 		provider: sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(0)),
+		reader:   reader,
 		registry: registry,
 		page:     promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	}, nil
@@ -45,6 +48,11 @@ func New() (*Metrics, error) {
 
 // MeterProvider returns the provider for telemetry.Options.
 func (m *Metrics) MeterProvider() metric.MeterProvider { return m.provider }
+
+// Collect fills in what the page shows, in the form of OpenTelemetry, for an exporter beside the page.
+func (m *Metrics) Collect(ctx context.Context, to *metricdata.ResourceMetrics) error {
+	return m.reader.Collect(ctx, to)
+}
 
 // Gatherer returns the metrics for prometheus.Gatherers, to serve them with others on one page.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }

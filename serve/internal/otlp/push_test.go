@@ -1,0 +1,179 @@
+package otlp
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	collectorv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+func TestConfigure_readsTheEnvironment(t *testing.T) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318"
+	usual := config{time.Minute, 30 * time.Second}
+	for _, c := range []struct {
+		variables string
+		want      config
+		err       string
+	}{
+		{"", config{}, ""},
+		{endpoint, usual, ""},
+		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=https://collector/v1/metrics", usual, ""},
+		{endpoint + " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf OTEL_METRICS_EXPORTER=prometheus,otlp", usual, ""},
+		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=5000 OTEL_METRIC_EXPORT_TIMEOUT=1", config{5 * time.Second, time.Millisecond}, ""},
+		{endpoint + " OTEL_SDK_DISABLED=true", config{}, ""},
+		{endpoint + " OTEL_METRICS_EXPORTER=none", config{}, ""},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", config{}, "OTEL_EXPORTER_OTLP_ENDPOINT must be a URL"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=ftp://collector", config{}, "must be a URL"},
+		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://", config{}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT must be a URL"},
+		{endpoint + " OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=grpc", config{}, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf"},
+		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=0", config{}, "OTEL_METRIC_EXPORT_INTERVAL must be milliseconds"},
+		{endpoint + " OTEL_METRIC_EXPORT_TIMEOUT=10s", config{}, "OTEL_METRIC_EXPORT_TIMEOUT must be milliseconds"},
+	} {
+		environment := map[string]string{}
+		for variable := range strings.FieldsSeq(c.variables) {
+			name, value, _ := strings.Cut(variable, "=")
+			environment[name] = value
+		}
+		got, ok, err := configure(func(name string) string { return environment[name] })
+		switch {
+		case c.err != "":
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: %v, want %s", c.variables, err, c.err)
+			}
+		case err != nil || got != c.want || ok != (c.want != config{}):
+			t.Errorf("%s: %+v %v %v, want %+v", c.variables, got, ok, err, c.want)
+		}
+	}
+}
+
+// collect returns one counter.
+func collect(_ context.Context, to *metricdata.ResourceMetrics) error {
+	to.ScopeMetrics = []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{{
+		Name: "requests", Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{{Value: 7}},
+		},
+	}}}}
+	return nil
+}
+
+func start(t *testing.T, logs io.Writer, variables ...string) *Pusher {
+	t.Helper()
+	for i := 0; i < len(variables); i += 2 {
+		t.Setenv(variables[i], variables[i+1])
+	}
+	p, err := Start(t.Context(), collect, slog.New(slog.NewTextHandler(logs, nil)))
+	if err != nil || p == nil {
+		t.Fatal(p, err)
+	}
+	return p
+}
+
+func TestPusher_sendsWhatTheSpecificationSays(t *testing.T) {
+	requests := make(chan *http.Request, 1)
+	var sent collectorv1.ExportMetricsServiceRequest
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if body, err := gzip.NewReader(r.Body); err != nil {
+			t.Error(err)
+		} else if text, err := io.ReadAll(body); err != nil || proto.Unmarshal(text, &sent) != nil {
+			t.Errorf("%v: %q", err, text)
+		}
+		requests <- r
+	}))
+	defer collector.Close()
+	p := start(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL+"/base", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret%201",
+		"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", "OTEL_METRIC_EXPORT_INTERVAL", "3600000", "OTEL_RESOURCE_ATTRIBUTES", "service.name=edge")
+	p.Close(t.Context())
+	r := <-requests
+	if r.Method != http.MethodPost || r.URL.Path != "/base/v1/metrics" || r.Header.Get("X-Key") != "secret 1" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
+	}
+	metrics := sent.GetResourceMetrics()[0]
+	if m := metrics.GetScopeMetrics()[0].GetMetrics()[0]; m.GetName() != "requests" || m.GetSum().GetDataPoints()[0].GetAsInt() != 7 {
+		t.Errorf("%v", m)
+	}
+	if text := metrics.GetResource().String(); !strings.Contains(text, "edge") || strings.Contains(text, "rlfunc-serve") {
+		t.Errorf("the resource is %s", text)
+	}
+}
+
+// A collector that does not answer gets one push at a time, and holds Close no longer than its context.
+func TestPusher_silentCollector(t *testing.T) {
+	var open, most, seen atomic.Int64
+	release := make(chan struct{})
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the peer has left
+		seen.Add(1)
+		if n := open.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		open.Add(-1)
+	}))
+	defer collector.Close()
+	p := start(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "OTEL_METRIC_EXPORT_INTERVAL", "1", "OTEL_METRIC_EXPORT_TIMEOUT", "50")
+	for deadline := time.Now().Add(20 * time.Second); seen.Load() < 5; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d pushes", seen.Load())
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	p.Close(ctx) // without the context, a push of the exporter lasts for 10 s
+	close(release)
+	if most.Load() > 2 { // one whose end the collector has not seen yet
+		t.Errorf("%d pushes at once", most.Load())
+	}
+}
+
+// A collector that refuses, or is not there, is recorded once, and once when it is back.
+func TestPusher_refusingAndMissingCollector(t *testing.T) {
+	var refuses atomic.Bool
+	var seen atomic.Int64
+	refuses.Store(true)
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refuses.Load() {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		seen.Add(1)
+	}))
+	defer collector.Close()
+	var logs strings.Builder
+	p := start(t, &logs, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "OTEL_METRIC_EXPORT_INTERVAL", "1")
+	after := func(pushes int64) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); seen.Load() < pushes; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d pushes", seen.Load())
+			}
+		}
+	}
+	after(5)
+	refuses.Store(false)
+	after(seen.Load() + 3)
+	p.Close(t.Context())
+	if got := logs.String(); strings.Count(got, "metrics not pushed") != 1 || strings.Count(got, "pushed again") != 1 || !strings.Contains(got, "403") {
+		t.Errorf("records:\n%s", got)
+	}
+
+	logs.Reset()
+	p = start(t, &logs, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+engines.FreeAddr(t), "OTEL_METRIC_EXPORT_INTERVAL", "3600000")
+	p.Close(t.Context())
+	if !strings.Contains(logs.String(), "connection refused") {
+		t.Errorf("records:\n%s", logs.String())
+	}
+}
