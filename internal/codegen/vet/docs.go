@@ -34,7 +34,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - It follows zero, one and two turns of a loop. It does not find errors that begin with the third turn.
 - It joins paths with the same values for every rule and later condition. Above 40 paths, it also joins those that differ only inside
   tables, and then any two. A value may then seem to be nil although two conditions exclude it.
-- A run ends after 2,000,000 statements, with a finding of the rule complexity.
+- It gives up on a function after 3,000,000 steps (a few seconds), with a finding of the rule complexity: split the function. A step is a statement
+  or an expression on one path, and copies of large tables count more. Elements of a constructor with more than 100 are not known one by one.
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
   several. A comparison with the key's time to live counts on the path where the key expires earlier, whatever it was compared with.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for

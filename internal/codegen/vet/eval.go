@@ -156,6 +156,7 @@ func (r *run) plain(s *state, e ast.Expr) value {
 }
 
 func (r *run) evalOne(s *state, e ast.Expr) []result {
+	r.steps++
 	if isPlain(e) {
 		return one(s, r.plain(s, e))
 	}

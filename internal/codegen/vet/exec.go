@@ -25,7 +25,7 @@ func (r *run) block(states []*state, stmts []ast.Stmt) flow {
 	for _, stmt := range stmts {
 		var next []*state
 		for _, s := range out.next {
-			if r.steps++; r.steps > stepLimit {
+			if r.steps += 1 + len(s.env)/8 + len(s.heap)/32; r.steps > stepLimit {
 				return out
 			}
 			f := r.stmt(s, stmt)
@@ -179,6 +179,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 	place, fixed := key.number()
 	for _, id := range table.objects {
 		o := s.object(id)
+		r.steps += len(o.fields) / 8
 		r.written(o, lhs, lhs.Object)
 		if !byName {
 			o.fill(int(place), fixed, val)

@@ -63,7 +63,7 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 2_000_000 // statements of one run; most functions take 2,000 at most, guard.admit 115,000
+	stepLimit    = 3_000_000 // of one run; most functions take 10,000 at most, guard.admit 1,100,000
 	stateLimit   = 40        // paths side by side
 	outcomeLimit = 24        // of one call
 	depthLimit   = 24        // of calls
@@ -212,7 +212,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 		r.endOfCall(s, true)
 	}
 	if r.steps > stepLimit {
-		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has too many paths, so it was checked only in part: return early or split it", contract.Name)
+		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "vet gave up on %s after %d steps, so it is checked only in part: split the function, or return early so that fewer conditions follow each other", contract.Name, stepLimit)
 		return
 	}
 	r.codesReturned(fn)

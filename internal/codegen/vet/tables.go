@@ -101,6 +101,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			return anything()
 		}
 		v := value{}
+		r.steps += len(o.items)
 		switch {
 		case fixed && place >= 1 && int(place) <= len(o.items):
 			v = o.items[int(place)-1]
@@ -117,6 +118,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			}
 		}
 		out = join(out, v)
+		r.steps += len(out.objects)
 	}
 	if out.kinds == 0 {
 		return unknown()
@@ -219,7 +221,16 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 		if len(o.vals) > len(e.Fields) {
 			obj.items = append(obj.items, o.vals[len(e.Fields):]...)
 		}
+		if n := len(obj.items); n > mostItems {
+			for _, v := range obj.items {
+				r.append(obj, v)
+			}
+			obj.atLeast = n
+		}
 		out = append(out, result{o.s, r.newObject(o.s, e, obj)})
 	}
 	return out
 }
+
+// mostItems is the most elements of a constructor that are known one by one.
+const mostItems = 100
