@@ -21,20 +21,15 @@ var knownWordings = []wording{
 var knownDifferences = []difference{
 	{
 		servers: "*",
-		reason:  "gopher-lua words a runtime error in its own way; Lua 5.1 also names the variable. No client sees more than the text.",
+		reason:  "gopher-lua does not know the variable's name, nor the type of what is called or has no length. No client sees more than the text.",
 		steps: []string{
 			`@ redis.register_function('late', function() end)`,
 			`! #!lua name=a local t = nil return t.x`,
-			`@ return {} + 1`,
-			`@ return nil + 1`,
-			`@ return 1 + nil`,
 			`@ return -{}`,
-			`@ return {} < {}`,
 			`@ return struct.pack('I4')`,
 			`@ return #5`,
 			`@ return #nil`,
 			`@ return string.nope('x')`,
-			`@ return (12345):len()`,
 			`@ for k in nil do end`,
 			`@ local t = {} return t.x.y`,
 			`@ local t = nil return t.x`,

@@ -17,7 +17,7 @@ func (l *Library) openBase(globals *lua.LTable) {
 		"assert":         baseAssert,
 		"collectgarbage": baseCollectGarbage,
 		"error":          baseError,
-		"gcinfo":         func(c call) int { return c.oneNumber(0) },
+		"gcinfo":         func(c call) int { return c.oneNumber(heapKiB) },
 		"getmetatable":   l.baseGetMetatable,
 		"ipairs": func(c call) int {
 			c.table(1)
@@ -68,9 +68,18 @@ func baseAssert(c call) int {
 	return c.GetTop()
 }
 
+// heapKiB is what collectgarbage('count') returns: Go collects the garbage, and does not say how much is a script's.
+const heapKiB = 64
+
 func baseCollectGarbage(c call) int {
 	switch option := c.optText(1, "collect"); option {
-	case "collect", "stop", "restart", "count", "step", "setpause", "setstepmul":
+	case "collect", "stop", "restart":
+	case "count":
+		return c.oneNumber(heapKiB)
+	case "step":
+		return c.one(lua.LFalse) // no cycle has ended
+	case "setpause", "setstepmul":
+		return c.oneNumber(200) // the values of Lua
 	default:
 		c.badArgument(1, "invalid option '"+option+"'")
 	}

@@ -102,7 +102,7 @@ func (l *Library) errorText(err error) string {
 		}
 		return "ERR unknown error"
 	}
-	return "ERR " + l.tostring(l.state, fault.Object)
+	return "ERR " + reworded(l.tostring(l.state, fault.Object))
 }
 
 // origin finds the innermost line of Lua in a stack trace of gopher-lua, whose

@@ -129,10 +129,10 @@ func (l *Library) tableReply(t *lua.LTable, depth int) reply.Value {
 // specialReply answers the tables with a named meaning.
 func (l *Library) specialReply(t *lua.LTable, depth int) (reply.Value, bool) {
 	if text, ok := t.RawGetString("err").(lua.LString); ok {
-		return reply.Err(oneLine(string(text))), true
+		return reply.Err(oneLine(cString(string(text)))), true
 	}
 	if text, ok := t.RawGetString("ok").(lua.LString); ok {
-		return reply.Simple(spaced(string(text))), true
+		return reply.Simple(spaced(cString(string(text)))), true
 	}
 	if n, ok := t.RawGetString("double").(lua.LNumber); ok {
 		return reply.Value{Kind: reply.Double, Str: formatDouble(float64(n))}, true

@@ -87,8 +87,10 @@ func (u *unpacker) value() lua.LValue {
 		return lua.LNumber(math.Float32frombits(uint32(u.unsigned(4))))
 	case 0xcb:
 		return lua.LNumber(math.Float64frombits(u.unsigned(8)))
-	case 0xcc, 0xcd, 0xce, 0xcf:
+	case 0xcc, 0xcd, 0xce:
 		return lua.LNumber(u.unsigned(1 << (code - 0xcc)))
+	case 0xcf: // Redis takes it for signed
+		return lua.LNumber(int64(u.unsigned(8)))
 	case 0xd0:
 		return lua.LNumber(int8(u.unsigned(1)))
 	case 0xd1:
@@ -99,8 +101,6 @@ func (u *unpacker) value() lua.LValue {
 		return lua.LNumber(int64(u.unsigned(8)))
 	case 0xd9, 0xda, 0xdb:
 		return lua.LString(u.take(u.size(1 << (code - 0xd9))))
-	case 0xc4, 0xc5, 0xc6:
-		return lua.LString(u.take(u.size(1 << (code - 0xc4))))
 	case 0xdc, 0xdd:
 		return u.array(u.size(2 << (code - 0xdc)))
 	case 0xde, 0xdf:

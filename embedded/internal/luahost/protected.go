@@ -74,10 +74,14 @@ func (l *Library) caught(err error) lua.LValue {
 	if l.inHost {
 		panic(err)
 	}
-	if e, ok := err.(*lua.ApiError); ok {
-		return e.Object
+	e, ok := err.(*lua.ApiError)
+	if !ok {
+		return lua.LString(err.Error())
 	}
-	return lua.LString(err.Error())
+	if text, ok := e.Object.(lua.LString); ok {
+		return lua.LString(reworded(string(text)))
+	}
+	return e.Object
 }
 
 func (l *Library) baseLoadString(c call) int {
