@@ -188,7 +188,7 @@ class SyncClient(_Base):
                     self._load(fn, place)
                     continue
                 redirect = redirect_of(cause)
-                if again and (redirect is None or not redirect.asking):
+                if (again or isinstance(cause, _Lost)) and (redirect is None or not redirect.asking):
                     self._nodes.refresh()
                 if loaded and isinstance(error, NotLoadedError):
                     error = self._still_missing(fn)
@@ -273,7 +273,7 @@ class AsyncioClient(_Base):
                     await self._load(fn, place)
                     continue
                 redirect = redirect_of(cause)
-                if again and (redirect is None or not redirect.asking):
+                if (again or isinstance(cause, _Lost)) and (redirect is None or not redirect.asking):
                     await self._nodes.refresh()
                 if loaded and isinstance(error, NotLoadedError):
                     error = self._still_missing(fn)

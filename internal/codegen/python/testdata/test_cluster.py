@@ -3,6 +3,7 @@ slots; PROXY stands before BEHIND, the only node of another one."""
 
 import asyncio
 import os
+import signal
 import time
 from contextlib import contextmanager
 from datetime import timedelta
@@ -168,9 +169,7 @@ def test_a_lost_reply_is_never_sent_twice(start):
 
 def test_a_failover_is_followed(start):
     client = start()
-    at, replica = address("REDIS"), address("REPLICA")
-    if at not in primaries():
-        at, replica = replica, at
+    at, replica = pair()
     subject = subject_at(at, f"failover{time.time()}")
     assert client.take(subject).remaining == 9
     deadline = time.monotonic() + 20
@@ -182,12 +181,41 @@ def test_a_failover_is_followed(start):
     assert eventually(lambda: client.take(subject), deadline).remaining == 8
 
 
-def eventually(call, deadline):
-    """Repeats a call that did not run: for a moment after a failover, nodes may answer CLUSTERDOWN."""
+def test_a_failover_from_a_silent_primary_is_followed(start):
+    client = start(socket_timeout=0.5)
+    at, replica = pair()
+    subject = subject_at(at, f"silent{time.time()}")
+    assert client.take(subject).remaining == 9
+    assert node(at).wait(1, 10_000) == 1
+    pid = node(at).info("server")["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        node(replica).execute_command("CLUSTER FAILOVER", "TAKEOVER")
+        with pytest.raises(rl.OutcomeUnknownError):
+            client.take(subject)
+        # Calls that are lost at the silent primary count nothing at the new one.
+        lost = (rl.NotRunError, rl.OutcomeUnknownError)
+        assert eventually(lambda: client.take(subject), time.monotonic() + 20, lost).remaining == 8
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    deadline = time.monotonic() + 20
+    while node(at).info("replication")["role"] != "slave":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def pair():
+    """Returns the primary of two nodes, and its replica."""
+    at, replica = address("REDIS"), address("REPLICA")
+    return (at, replica) if node(at).info("replication")["role"] == "master" else (replica, at)
+
+
+def eventually(call, deadline, errors=rl.NotRunError):
+    """Repeats a call that fails: for a moment after a failover, nodes may answer CLUSTERDOWN."""
     while True:
         try:
             return call()
-        except rl.NotRunError:
+        except errors:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
