@@ -12,11 +12,11 @@ import (
 //
 // A higher version of the same major version needs no action. A lower version (ErrOlder), other bytes of the same version
 // (ErrDrifted), a name of another library (ErrConflict) and a retired library (ErrRetired) are errors: the first one needs a
-// deploy, the others an operator. A primary, or a replica of it, that is older than the library requires is ErrTooOld. The Result lists what each node holds, even beside an error; it is nil if the library or the
-// client is invalid.
+// deploy, the others an operator. ErrTooOld is a primary, or a replica of one, that is older than the library requires. The
+// Result lists what each primary holds, even beside an error; it is nil if the library or the client is invalid.
 //
-// The user needs +function|list, +function|load for missing libraries, +cluster|nodes on a cluster, and +info for a library that
-// requires a version of the server.
+// The user needs +function|list, +function|load for missing libraries, and +cluster|nodes on a cluster. For a library that requires
+// a version of the server, +info lets Ensure find replicas.
 func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Result, error) {
 	if err := checkLibraries("ensure", []*fcall.Library{lib}); err != nil {
 		return nil, err

@@ -49,6 +49,26 @@ _REJECTED = {
 _NOT_FOUND = "ERR Function not found"
 _INSIDE = (" script: ", "user_function:")
 _CODE = re.compile(r"[A-Z][A-Z0-9_]*( |$)")
+_REQUIRES = re.compile(rb"^-- rlfunc: .* requires=(\S+)", re.M)
+_SERVER = re.compile(rb"^(redis|valkey)_version:([0-9.]+)", re.M)
+
+
+def _numbers(version: bytes) -> list[int]:
+    return [int(part or 0) for part in (version.split(b".") + [b"0"] * 3)[:3]]
+
+
+def _too_old(code: bytes, info: Any) -> str:
+    """Returns why a server, by its INFO, is not one that the library requires, or an empty text."""
+    required = _REQUIRES.search(code)
+    found = dict(_SERVER.findall(info))
+    if required is None or not found or b"rlfunc_embedded:" in info:
+        return ""
+    product = b"valkey" if b"valkey" in found else b"redis"
+    servers = [one.split(b"-") for one in required[1].split(b",")]
+    if any(name == product and _numbers(found[product]) >= _numbers(least) for name, least in servers):
+        return ""
+    wanted = " or ".join(f"{name.decode().title()} {least.decode()}" for name, least in servers)
+    return f"it requires {wanted} or later, and this is {product.decode().title()} {found[product].decode()}"
 
 
 def _reply_text(error: Exception) -> str | None:
@@ -147,6 +167,11 @@ class _Base:
             "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
         )
 
+    def _refuse_old(self, fn: Function, code: bytes, info: Any) -> None:
+        why = _too_old(code, info)
+        if why:
+            raise NotLoadedError(str(fn), f"cannot load {self._library.server}: {why}; upgrade the server")
+
     def _load_failed(self, fn: Function, error: Exception) -> NotLoadedError | None:
         """Returns None if the library may be there: another client loaded it, or the answer was lost."""
         text = _reply_text(error)
@@ -208,8 +233,15 @@ class SyncClient(_Base):
         with self._loading:
             if not self._may_load(place):
                 return  # another thread loaded it meanwhile
+            place, code = replace(place, asking=False), self._library.code()
             try:
-                self._send(replace(place, asking=False), [b"FUNCTION", b"LOAD", self._library.code()])
+                if _REQUIRES.search(code):
+                    try:
+                        info = self._send(place, [b"INFO", b"server"])
+                    except (_Lost, rx.RedisError):
+                        info = b""  # the user may not run it
+                    self._refuse_old(fn, code, info)
+                self._send(place, [b"FUNCTION", b"LOAD", code])
             except (_Lost, rx.RedisError) as cause:
                 failed = self._load_failed(fn, cause)
                 if failed is not None:
@@ -293,8 +325,15 @@ class AsyncioClient(_Base):
         async with self._loading:
             if not self._may_load(place):
                 return  # another task loaded it meanwhile
+            place, code = replace(place, asking=False), self._library.code()
             try:
-                await self._send(replace(place, asking=False), [b"FUNCTION", b"LOAD", self._library.code()])
+                if _REQUIRES.search(code):
+                    try:
+                        info = await self._send(place, [b"INFO", b"server"])
+                    except (_Lost, rx.RedisError):
+                        info = b""  # the user may not run it
+                    self._refuse_old(fn, code, info)
+                await self._send(place, [b"FUNCTION", b"LOAD", code])
             except (_Lost, rx.RedisError) as cause:
                 failed = self._load_failed(fn, cause)
                 if failed is not None:

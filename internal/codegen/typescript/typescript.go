@@ -93,7 +93,7 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 
 // runtimeTypes are the names that a module imports or declares itself.
 var runtimeTypes = []string{
-	"Args", "BaseClient", "Client", "Count", "Duration", "Fn", "Library", "Micros", "Options", "Pack", "Promise", "Redis", "Reply", "Subject", "Text", "Time",
+	"Args", "BaseClient", "Client", "Count", "Duration", "Fn", "Library", "Micros", "Options", "Pack", "Promise", "ReadonlyMap", "Redis", "Reply", "Subject", "Text", "Time",
 }
 
 func render(out map[string][]byte, name, tmpl string, data any) error {

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import threading
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -13,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 import rlfunc_clients as rl
-from rlfunc_clients import _wire, everything, ratelimit
+from rlfunc_clients import _client, _wire, everything, ratelimit
 from rlfunc_clients._wire import Micros
 
 HOST, PORT = os.environ["REDIS"].split(":")
@@ -126,6 +127,38 @@ def test_lists_come_back():
         assert found.value.problems == [must]
     with pytest.raises(rl.OutcomeUnknownError, match="result names must have at most 8 rows"):
         c.lists("u", counts=[1], names=["x"] * 4, copies=3)
+
+
+def test_library_is_not_loaded_on_a_server_that_is_too_old(tmp_path):
+    code = everything.LIBRARY.code()
+    assert b" requires=redis-7.0,valkey-7.2\n" in code
+    old = tmp_path / "everything.lua"
+    old.write_bytes(code.replace(b"redis-7.0,valkey-7.2", b"redis-99.1,valkey-99.2"))
+    library = replace(everything.LIBRARY, file=str(old), server="tooold_v2")
+    why = "cannot load tooold_v2: it requires Redis 99.1 or Valkey 99.2 or later, and this is Redis [78]"
+    client = everything.Client(server(), namespace="ns")
+    client._library = library
+    with pytest.raises(rl.NotLoadedError, match=why):
+        client.lists("u", counts=[1])
+
+    async def call():
+        async with redis.asyncio.Redis(host=HOST, port=int(PORT)) as connection:
+            client = everything.AsyncClient(connection, namespace="ns")
+            client._library = library
+            await client.lists("u", counts=[1])
+
+    with pytest.raises(rl.NotLoadedError, match=why):
+        asyncio.run(call())
+    assert server().function_list("tooold*") == []
+
+
+@pytest.mark.parametrize("info, old", [
+    (b"redis_version:7.2.0\r\n", True), (b"redis_version:7.4.0\r\n", False), (b"redis_version:7.10.1\r\n", False),
+    (b"redis_version:7.2.4\r\nvalkey_version:8.1.9\r\n", True), (b"redis_version:7.2.4\r\nvalkey_version:9.0.0\r\n", False),
+    (b"redis_version:7.2.0\r\nrlfunc_embedded:1\r\n", False), (b"", False),
+])
+def test_server_is_compared(info, old):
+    assert (_client._too_old(b"#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0 requires=redis-7.4,valkey-9.0\n", info) != "") == old
 
 
 def test_maps_come_back():

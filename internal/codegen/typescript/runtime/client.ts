@@ -7,7 +7,28 @@ import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, Outco
 import { Reply } from "./reply";
 import { Failure, failureOf, send, sleep, whenReady, type IORedis, type NodeRedis, type Server } from "./send";
 import { seconds, toMilliseconds, type Duration } from "./units";
-import { Args, checkNamespace, type Fn } from "./wire";
+import { Args, checkNamespace, toText, type Fn } from "./wire";
+
+const REQUIRES = /^-- rlfunc: .* requires=(\S+)/m;
+const PRODUCTS: Record<string, string> = { redis: "Redis", valkey: "Valkey" };
+
+const order = (version: string): number => {
+  const parts = version.split(".").map(Number);
+  return [0, 1, 2].reduce((n, i) => n * 1e5 + (parts[i] || 0), 0);
+};
+
+/** Returns why a server, by its INFO, is not one that the library requires, or an empty text. */
+export function tooOld(code: string, info: string): string {
+  const required = REQUIRES.exec(code)?.[1] ?? "";
+  const versionOf = (product: string): string | undefined => new RegExp(`^${product}_version:([0-9.]+)`, "m").exec(info)?.[1];
+  const product = versionOf("valkey") === undefined ? "redis" : "valkey";
+  const version = versionOf(product);
+  if (required === "" || version === undefined || /^rlfunc_embedded:/m.test(info)) return "";
+  const servers = required.split(",").map((one) => one.split("-") as [string, string]);
+  if (servers.some(([name, least]) => name === product && order(version) >= order(least))) return "";
+  const wanted = servers.map(([name, least]) => `${PRODUCTS[name]} ${least}`).join(" or ");
+  return `it requires ${wanted} or later, and this is ${PRODUCTS[product]} ${version}`;
+}
 
 /** What a client sends its calls over. */
 export type Redis = NodeRedis | IORedis | Cluster;
@@ -186,6 +207,17 @@ export class BaseClient {
 
   private async _loadOnce(fn: Fn, server: Server): Promise<void> {
     const code = readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`));
+    const head = toText(code);
+    if (REQUIRES.test(head)) {
+      let info: unknown;
+      try {
+        info = await send(() => whenReady(server), ["INFO", "server"], this._timeoutMs);
+      } catch {
+        // The user may not run it.
+      }
+      const why = info instanceof Uint8Array ? tooOld(head, toText(info)) : "";
+      if (why !== "") throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this._library.server}: ${why}; upgrade the server`, "", undefined);
+    }
     try {
       await send(() => whenReady(server), ["FUNCTION", "LOAD", code], this._timeoutMs);
     } catch (cause) {

@@ -6,6 +6,7 @@ import { test as register } from "node:test";
 import { createClient } from "redis";
 import * as rl from "rlfunc-clients";
 import { abuse, challenge, concurrency, cost, everything, guard, hours, micros, microseconds, minutes, ratelimit, seconds } from "rlfunc-clients";
+import { tooOld } from "rlfunc-clients/dist/client";
 import * as wire from "rlfunc-clients/dist/wire";
 
 const { REDIS, PROXY, VECTORS } = process.env;
@@ -129,6 +130,26 @@ test("lists come back", () => using(async (redis) => {
     await rejects(c.lists({ subject: "u", counts: [1], ...wrong }), is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0] === must));
   }
   await rejects(c.lists({ subject: "u", counts: [1], names: ["", "", ""], copies: 3 }), is(rl.OutcomeUnknownError));
+}));
+
+test("servers are compared", async () => {
+  const code = "#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0 requires=redis-7.4,valkey-9.0\n";
+  for (const [info, why] of [
+    ["redis_version:7.2.0\r\n", "it requires Redis 7.4 or Valkey 9.0 or later, and this is Redis 7.2.0"],
+    ["redis_version:7.4.0\r\n", ""], ["redis_version:7.10.1\r\n", ""], ["", ""], ["redis_version:7.2.0\r\nrlfunc_embedded:1\r\n", ""],
+    ["redis_version:7.2.4\r\nvalkey_version:8.1.9\r\n", "it requires Redis 7.4 or Valkey 9.0 or later, and this is Valkey 8.1.9"],
+    ["redis_version:7.2.4\r\nvalkey_version:9.0.0\r\n", ""],
+  ] as const) equal(tooOld(code, info), why);
+  equal(tooOld(code.replace(/ requires=.*/, ""), "redis_version:7.2.0"), "");
+});
+
+test("a library is not loaded on a server that is too old", () => using(async (redis) => {
+  const c = new everything.Client({
+    isOpen: true, isReady: true,
+    sendCommand: (args: any[], options: any) => args[0] === "INFO"
+      ? Promise.resolve(Buffer.from("redis_version:6.9.9\r\n")) : args[0] === "FUNCTION" ? Promise.reject(new Error("loaded")) : redis.sendCommand(["FCALL", "no_such_function", "0"], options),
+  } as any, { namespace: "ns" });
+  await rejects(c.fail({ subject: "u", how: "not" }), is(rl.NotLoadedError, (e) => e.message.includes("requires Redis 7.0 or Valkey 7.2 or later, and this is Redis 6.9.9")));
 }));
 
 test("maps come back", () => using(async (redis) => {
