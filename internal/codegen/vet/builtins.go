@@ -76,13 +76,15 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			out.minusZero = true
 		}
 	case "math.max", "math.min":
+		outlasts := false // the result ends no earlier than the key does
 		for _, v := range args {
 			if out.span == "" && r.here().lib == "" {
 				out.span = v.span
 			}
+			outlasts = outlasts || name == "math.max" && v.left != 0 && v.span == ""
 		}
-		if out.left != 0 && name == "math.max" {
-			out.span = "" // it does not end before the key does
+		if outlasts {
+			out.span = ""
 		}
 	}
 	switch name {

@@ -70,7 +70,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	for i, v := range args {
 		r.negativeZero(argument(e, i+1), v)
 		if i != timed {
-			v.product = v.product && !score(cmd.name, i, len(args))
+			v.product = v.product && !score(cmd.name, i, args)
 			r.inRange(argument(e, i+1), v, cmd.name != "SET" && cmd.name != "HSET")
 		}
 	}
@@ -164,11 +164,16 @@ func (r *run) callArguments(e *ast.FuncCallExpr, args []value) {
 	}
 }
 
-// score reports whether argument i of n is a sorted set's score. Redis reads it as a double, so every text of the number is the same one.
-func score(command string, i, n int) bool {
-	switch command {
+// score reports whether argument i is a sorted set's score, a coordinate or a distance. Redis reads these as doubles, so every text of the
+// number is the same one.
+func score(command string, i int, args []value) bool {
+	switch n := len(args); command {
 	case "ZADD":
 		return i > 0 && (n-i)%2 == 0
+	case "GEOADD":
+		return i > 0 && (n-i)%3 != 1
+	case "GEOSEARCH", "GEOSEARCHSTORE":
+		return i > 1 && (wordFrom(i-1, args[:i], "FROMLONLAT", "BYRADIUS", "BYBOX") >= 0 || wordFrom(i-2, args[:i-1], "FROMLONLAT", "BYBOX") >= 0)
 	case "ZINCRBY":
 		return i == 1
 	case "ZCOUNT", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZREMRANGEBYSCORE":
@@ -180,7 +185,7 @@ func score(command string, i, n int) bool {
 // fractions reports numbers that are not whole, except scores, and argument timed, which another rule checks.
 func (r *run) fractions(e *ast.FuncCallExpr, command string, args []value, timed int) {
 	for i, v := range args {
-		if v.lenient || i == timed || !v.may(isFrac) || score(command, i, len(args)) {
+		if v.lenient || i == timed || !v.may(isFrac) || score(command, i, args) {
 			continue
 		}
 		node, at := r.origin(argument(e, i+1))
