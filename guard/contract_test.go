@@ -104,12 +104,13 @@ func TestDecide_localShareIsEvenIfProcessesAreKnown(t *testing.T) {
 
 // Requests that timed out still count as in flight.
 func TestDecide_appliesFailureModesAboveMaxInFlight(t *testing.T) {
+	t.Parallel()
 	rdb, _ := inProcess(t)
 	load(t, rdb)
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := chat(contracts()["open"])
-	p.Timeout = time.Second // each call is sent within it, also on a busy machine
+	p.Timeout = 5 * time.Second // each call is sent within it, also on a busy machine
 	g := newGuard(t, rdb, p, guard.Options{MaxInFlight: 3, BreakAfter: 1000})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	var all sync.WaitGroup

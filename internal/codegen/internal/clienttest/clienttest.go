@@ -46,7 +46,7 @@ func Write(t testing.TB, file string, text []byte) {
 // Run runs a program in dir, and returns what it prints. The test fails if the program does, and logs the output.
 func Run(t testing.TB, dir string, env []string, program string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second) // a program that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a program that hangs
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), env...), time.Second
