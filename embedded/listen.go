@@ -53,7 +53,7 @@ func (s *Server) accept(l net.Listener) {
 			_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n")) // fits the buffer of a new connection
 			_ = conn.Close()                                                    // the connection ends even after an error
 		default:
-			s.start(conn)
+			s.start(s.idleConn(conn))
 		}
 	}
 }
@@ -96,6 +96,7 @@ func (s *Server) serve(conn net.Conn) {
 		s.state.Disconnect(session)
 	}()
 
+	idle, _ := conn.(*idleConn)
 	r := wire.NewReader(conn, &s.state.Limits)
 	box := wire.NewOutbox(conn, &s.state.Limits)
 	defer box.Close()
@@ -124,7 +125,9 @@ func (s *Server) serve(conn net.Conn) {
 			if !flush() {
 				return
 			}
+			idle.wait(true)
 			v = s.await(waiter, r.Watch())
+			idle.wait(false)
 		}
 		out = wire.Append(out, v, session.Protocol)
 		if r.Waiting() && len(out) < flushAt && !session.Closing {

@@ -39,6 +39,7 @@ type Server struct {
 	closing   chan struct{} // closed by Close
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
+	idle      idleConns
 	serving   sync.WaitGroup
 	client    *redis.Client // of Process, for replies that only go-redis can decode
 }
@@ -59,6 +60,7 @@ func New(o Options) *Server {
 	s := &Server{state: command.NewState(o.Clock.Now, log), conns: make(map[net.Conn]struct{}), closing: make(chan struct{})}
 	s.state.AnyKey = o.UndeclaredKeys
 	s.state.Share(&s.mu)
+	s.state.IdleChanged = s.idleChanged
 	s.own = &command.Session{Addr: "process"}
 	s.clock = o.Clock
 	if clock, ok := o.Clock.(*ManualClock); ok {

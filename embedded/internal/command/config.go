@@ -32,7 +32,12 @@ var settings = map[string]setting{
 	"databases":        {"16", fixed, nil},
 	"save":             {"", anyText, nil},
 	"appendonly":       {"no", oneOf("yes", "no"), nil},
-	"timeout":          {"0", noTimeout, nil},
+	"timeout": {"0", wholeNumber(0, math.MaxInt32), func(s *State, v string) {
+		s.IdleSeconds.Store(mustInt(v))
+		if s.IdleChanged != nil {
+			s.IdleChanged()
+		}
+	}},
 	"busy-reply-threshold": {"5000", wholeNumber(0, math.MaxInt32), func(s *State, v string) {
 		s.busyAfter = time.Duration(mustInt(v)) * time.Millisecond
 	}},
@@ -97,14 +102,6 @@ func mustInt(s string) int64 {
 func anyText(_, text string) (value, problem string) { return text, "" }
 
 func fixed(string, string) (value, problem string) { return "", "can't set immutable config" }
-
-// noTimeout refuses what would have no effect: idle clients stay connected.
-func noTimeout(_, text string) (value, problem string) {
-	if value, problem = wholeNumber(0, math.MaxInt32)("", text); problem == "" && value != "0" {
-		problem = "idle clients stay connected here: use 0"
-	}
-	return value, problem
-}
 
 func wholeNumber(low, high int64) func(string, string) (string, string) {
 	return func(_, text string) (value, problem string) {

@@ -16,6 +16,6 @@ var Differences = []Difference{
 	{"client setinfo", "", "client setinfo lib-name x", `-ERR unknown subcommand 'setinfo'. Try CLIENT HELP.`, `+OK`, "as since 7.2"},
 	{"zrank", "zadd z 5 m", "zrank z m withscore", `-ERR wrong number of arguments for 'zrank' command`, `[0 "5"]`, "as since 7.2"},
 	{"debug", "", "debug set-active-expire 1", `-ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`, `+OK`, "only RELOAD without options, SET-ACTIVE-EXPIRE and QUICKLIST-PACKED-THRESHOLD, always"},
-	{"config set", "", "config set timeout 60", `+OK`, `-ERR CONFIG SET failed (possibly related to argument 'timeout') - idle clients stay connected here: use 0`, "idle clients stay connected"},
+	{"config set", "", "config set maxmemory-clients 1gb", `+OK`, `-ERR Unknown option or number of arguments for CONFIG SET - 'maxmemory-clients'`, "the buffers of each client have a bound, and the number of clients"},
 	{"config get", "", "config get hz", `["hz" "10"]`, `[]`, "only settings that have a meaning here"},
 }

@@ -35,6 +35,9 @@ type State struct {
 	MaxClients atomic.Int64
 	Rejected   atomic.Int64 // connections that were above MaxClients
 
+	IdleSeconds atomic.Int64 // after which a connection ends; 0: never
+	IdleChanged func()       // is called when it has changed
+
 	scripts   functions.Scripts
 	lock      sync.Locker // see Share
 	idle      *sync.Cond
