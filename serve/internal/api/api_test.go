@@ -31,6 +31,7 @@ endpoints:
   - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
   - {name: code, limits: [{name: hour, limit: 3, window: 1h}], challenge: {required: true}}
   - {name: export, limits: [{name: exports, kind: concurrency, limit: 10, lease: 30s}]}
+  - {name: upload, limits: [{name: uploads, kind: concurrency, limit: 10, lease: 1h}]}
 `
 
 var update = flag.Bool("update", false, "write openapi.json")

@@ -41,7 +41,7 @@ func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
 				answers := make([]map[string]any, 50)
 				for i := range answers {
 					wg.Go(func() {
-						answers[i] = processes[i%2].post("/v1/decide", `{"endpoint": "export", "subjects": ["ip=192.0.2.1"]}`)
+						answers[i] = processes[i%2].post("/v1/decide", `{"endpoint": "upload", "subjects": ["ip=192.0.2.1"]}`)
 					})
 				}
 				wg.Wait()
@@ -70,7 +70,7 @@ func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
 				}
 			}
 			for range 10 {
-				if a := processes[0].post("/v1/decide", `{"endpoint": "export", "subjects": ["ip=192.0.2.1"]}`); a["allowed"] != true {
+				if a := processes[0].post("/v1/decide", `{"endpoint": "upload", "subjects": ["ip=192.0.2.1"]}`); a["allowed"] != true {
 					t.Errorf("after the releases: %v", a)
 				}
 			}

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	"google.golang.org/protobuf/proto"
@@ -108,35 +110,56 @@ func TestPusher_sendsWhatTheSpecificationSays(t *testing.T) {
 	}
 }
 
+// A silent exporter returns when the context of its push ends.
+type silent struct {
+	metric.Exporter
+	pushes, open, most int
+}
+
+func (s *silent) Export(ctx context.Context, _ *metricdata.ResourceMetrics) error {
+	s.pushes++
+	s.open++
+	s.most = max(s.most, s.open)
+	<-ctx.Done()
+	s.open--
+	return ctx.Err()
+}
+
+func (s *silent) Shutdown(context.Context) error { return nil }
+
 // A collector that does not answer gets one push at a time, and holds Close no longer than its context.
 func TestPusher_silentCollector(t *testing.T) {
-	var open, most, seen atomic.Int64
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		s := new(silent)
+		p := &Pusher{
+			collect: collect, exporter: s, config: config{time.Second, 3500 * time.Millisecond}, logger: slog.New(slog.DiscardHandler),
+			stop: stop, done: make(chan struct{}),
+		}
+		go p.run(ctx)
+		time.Sleep(time.Minute) // virtual
+		start := time.Now()
+		last, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		p.Close(last)
+		if took := time.Since(start); took != 2*time.Second || s.most != 1 || s.pushes < 15 {
+			t.Errorf("closed after %v; %d pushes, %d at once", took, s.pushes, s.most)
+		}
+	})
+}
+
+// The exporter of Start returns when the context of a push ends, too.
+func TestPusher_silentServer(t *testing.T) {
 	release := make(chan struct{})
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the peer has left
-		seen.Add(1)
-		if n := open.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-		open.Add(-1)
-	}))
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer collector.Close()
-	p := start(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "OTEL_METRIC_EXPORT_INTERVAL", "1", "OTEL_METRIC_EXPORT_TIMEOUT", "50")
-	for deadline := time.Now().Add(20 * time.Second); seen.Load() < 5; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d pushes", seen.Load())
-		}
-	}
+	defer close(release)
+	p := start(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "OTEL_METRIC_EXPORT_INTERVAL", "3600000")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	p.Close(ctx) // without the context, a push of the exporter lasts for 10 s
-	close(release)
-	if most.Load() > 2 { // one whose end the collector has not seen yet
-		t.Errorf("%d pushes at once", most.Load())
+	p.Close(ctx)
+	if ctx.Err() == nil {
+		t.Error("the push ended without an answer")
 	}
 }
 
