@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
@@ -42,13 +43,26 @@ func commandAll(c *Call) reply.Value {
 	return array(values)
 }
 
+// commandList lists commands and subcommands. There are no modules and no categories.
 func commandList(c *Call) reply.Value {
+	pattern := "*"
 	if len(c.Args) > 2 {
-		return errSyntax
+		switch {
+		case len(c.Args) != 5 || !is(c.Args[2], "filterby"):
+			return errSyntax
+		case is(c.Args[3], "pattern"):
+			pattern = lower(c.Args[4])
+		case is(c.Args[3], "module"), is(c.Args[3], "aclcat"):
+			return none
+		default:
+			return errSyntax
+		}
 	}
-	var values []reply.Value
-	for _, cmd := range topLevel() {
-		values = append(values, bulk(cmd.Name))
+	values := []reply.Value{}
+	for _, cmd := range rows {
+		if glob.Match(pattern, cmd.Name) {
+			values = append(values, bulk(cmd.Name))
+		}
 	}
 	return array(values)
 }
@@ -82,7 +96,13 @@ func commandGetKeys(c *Call) reply.Value {
 		values = append(values, bulk(key))
 		return true
 	})
-	if values == nil {
+	switch {
+	case values != nil:
+	case cmd.KeysAt > 0 && cmd.Flags&NoScript != 0: // EVAL and FCALL need none
+		return none
+	case cmd.First > 0 || cmd.KeysAt > 0 || cmd.Locate != nil:
+		return failure("ERR Invalid arguments specified for command")
+	default:
 		return failure("ERR The command has no key arguments")
 	}
 	return array(values)

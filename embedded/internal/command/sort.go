@@ -11,7 +11,7 @@ import (
 
 var sortCommands = []Command{
 	{Name: "sort", Arity: -2, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Locate: sortStoreKey, Run: func(c *Call) reply.Value { return c.sort(true) }},
-	{Name: "sort_ro", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.sort(false) }},
+	{Name: "sort_ro", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Locate: sortStoreKey, Run: func(c *Call) reply.Value { return c.sort(false) }},
 }
 
 // sortOptions are the words of SORT.
