@@ -2,6 +2,7 @@ package vet
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -191,8 +192,10 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	for _, n := range [...]int{fn.file.id, fn.id, r.rewritten, s.times, len(args)} {
 		h = h.number(n)
 	}
-	for _, f := range r.frames {
-		h = h.flag(f.unbounded > 0)
+	if slices.ContainsFunc(r.frames, func(f *frame) bool { return f.unbounded > 0 }) {
+		for _, f := range r.frames { // a finding is at the loop
+			h = h.flag(f.unbounded > 0)
+		}
 	}
 	h = h.flag(r.caught())
 	for _, v := range args {
