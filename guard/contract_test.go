@@ -110,7 +110,7 @@ func TestDecide_appliesFailureModesAboveMaxInFlight(t *testing.T) {
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := chat(contracts()["open"])
-	p.Timeout = 5 * time.Second // each call is sent within it, also on a busy machine
+	p.Timeout = 2 * time.Second // each call is sent within it, also on a busy machine
 	g := newGuard(t, rdb, p, guard.Options{MaxInFlight: 3, BreakAfter: 1000})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	var all sync.WaitGroup

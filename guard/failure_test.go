@@ -184,7 +184,7 @@ func TestDecide_lateAnswerOfARefusedRequestIsRefunded(t *testing.T) {
 		late := slow{make(chan struct{})}
 		rdb.AddHook(late)
 		p := chat(contracts()[contract])
-		p.Timeout = 5 * time.Second // the call must reach Redis within it, also on a busy machine
+		p.Timeout = 2 * time.Second // the call must reach Redis within it, also on a busy machine
 		g := newGuard(t, rdb, p, guard.Options{})
 		_, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if closed := errors.Is(err, guard.ErrUnavailable); closed != (contract == "closed") {

@@ -392,7 +392,7 @@ func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
 					network := new(flakyRedis)
 					rdb.AddHook(network)
 					p := chat(streams(1))
-					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, 5*time.Second // the call is sent within it
+					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, 2*time.Second // the call is sent within it
 					g := newGuard(t, rdb, p, guard.Options{})
 					patient := newGuard(t, rdb, chat(streams(1)), guard.Options{})
 					decide(t, patient, ada).Release() // loads the library

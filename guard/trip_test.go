@@ -141,7 +141,7 @@ func TestDecide_lateAnswerAfterAFallbackKeepsCountsAndCancelsTheReservation(t *t
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := budgeted()
-	p.Timeout = 5 * time.Second // the call must reach Redis within it, also on a busy machine
+	p.Timeout = 2 * time.Second // the call must reach Redis within it, also on a busy machine
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 10, Window: time.Minute}}
 	g := newGuard(t, rdb, p, guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "once"})
