@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -47,12 +46,13 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
 func (r *run) lost(s *state, args []value) []outcome {
-	w := newView(s)
+	w := r.marks.view(s)
 	for _, v := range args {
 		w.see(0, v)
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.seen)) {
-		if s.base[id] == nil {
+	slices.Sort(w.tables)
+	for _, id := range w.tables {
+		if _, ok := s.base.get(id); !ok {
 			r.append(s.object(id), anything())
 		}
 	}

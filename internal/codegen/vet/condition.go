@@ -128,7 +128,7 @@ func (r *run) replace(s *state, e ast.Expr, n value) {
 		if _, narrowed := s.paths[variable.mark]; narrowed {
 			delete(s.own(paths).paths, variable.mark)
 		}
-		s.own(env).env[variable] = &n
+		s.own(env).env.set(variable.id, &n)
 		return
 	}
 	s.own(paths).paths[r.pathOf(e)] = &n

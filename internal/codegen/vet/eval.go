@@ -334,7 +334,7 @@ func (r *run) ident(s *state, e *ast.IdentExpr) value {
 	if val, ok := s.paths[v.mark]; ok {
 		return *val
 	}
-	if val, ok := s.env[v]; ok {
+	if val, ok := s.env.get(v.id); ok {
 		return *val
 	}
 	return anything()

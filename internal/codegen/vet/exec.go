@@ -92,7 +92,7 @@ func (r *run) set(s *state, v *variable, val value) {
 		r.rewritten++
 		return
 	}
-	s.own(env).env[v] = &val
+	s.own(env).env.set(v.id, &val)
 }
 
 func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
@@ -297,7 +297,7 @@ func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, exprs []
 			val = args[i]
 		}
 		s.forget(p)
-		s.own(env).env[p] = &val
+		s.own(env).env.set(p.id, &val)
 	}
 	frame := &frame{fn: fn, call: call, args: exprs, loaded: c.loaded}
 	if fn.expr.ParList != nil && fn.expr.ParList.HasVargs && len(args) > len(fn.params) {
@@ -339,7 +339,7 @@ func (r *run) leave(fn *function, outcomes []outcome) []outcome {
 // keep marks what a function that runs while the library is loaded leaves to the functions inside it.
 func (r *run) keep(s *state, fn *function) {
 	for _, v := range fn.vars {
-		if val, ok := s.env[v]; ok && v.captured {
+		if val, ok := s.env.get(v.id); ok && v.captured {
 			own(s, *val, v.name)
 		}
 	}

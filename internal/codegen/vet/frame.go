@@ -30,24 +30,52 @@ func (r *run) enter(node any, turn int) (leave func()) {
 // A view is the part of the caller's path that a called function can reach: its arguments, the locals that it shares with its
 // caller, and the tables below these.
 type view struct {
-	state *state
-	seen  map[int]bool
-	vars  map[*variable]bool
-	keys  map[string]bool // keys of Redis that a value in it may be, or is a reply of
-	sum   print           // of the hashes of its tables and variables, so their order does not matter
+	state  *state
+	marks  *marks
+	tables []int // sorted once the view is complete
+	vars   []*variable
+	keys   []string // keys of Redis that a value in it may be, or is a reply of
+	sum    print    // of the hashes of its tables and variables, so their order does not matter
 }
 
-func newView(s *state) *view {
-	return &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}, keys: map[string]bool{}}
+// marks hold what the view that is being made has seen, one view at a time: by ID, the number of the last view that saw a table or a
+// variable.
+type marks struct {
+	round             int32
+	tables, variables []int32
+}
+
+func (m *marks) view(s *state) *view {
+	m.round++
+	return &view{state: s, marks: m}
+}
+
+// first marks an ID, and reports whether the view had not seen it.
+func (m *marks) first(seen *[]int32, id int) bool {
+	if id >= len(*seen) {
+		*seen = append(*seen, make([]int32, id+1-len(*seen)+len(*seen)/2)...)
+	}
+	if (*seen)[id] == m.round {
+		return false
+	}
+	(*seen)[id] = m.round
+	return true
+}
+
+// key adds a key to the view.
+func (w *view) key(key string) {
+	if !slices.Contains(w.keys, key) {
+		w.keys = append(w.keys, key)
+	}
 }
 
 // see adds a value to the view, and to a hash of all properties that rules read.
 func (w *view) see(h print, v value) print {
 	for _, key := range v.keys {
-		w.keys[key] = true
+		w.key(key)
 	}
 	if v.proof != nil {
-		w.keys[v.proof.key] = true
+		w.key(v.proof.key)
 	}
 	for _, c := range v.fns {
 		if c.fn != nil {
@@ -93,11 +121,11 @@ func (v *value) print(h print) print {
 // function adds the upvalues of a function to the view.
 func (w *view) function(fn *function) {
 	for _, v := range fn.outside {
-		if w.vars[v] {
+		if !w.marks.first(&w.marks.variables, v.id) {
 			continue
 		}
-		w.vars[v] = true
-		if val, ok := w.state.env[v]; ok {
+		w.vars = append(w.vars, v)
+		if val, ok := w.state.env.get(v.id); ok {
 			w.sum += w.see(printBegin.number(v.id), *val)
 		}
 	}
@@ -105,7 +133,7 @@ func (w *view) function(fn *function) {
 
 // shares reports whether the view has a variable of a path or fact.
 func (w *view) shares(text string) bool {
-	for v := range w.vars {
+	for _, v := range w.vars {
 		if strings.Contains(text, v.mark) {
 			return true
 		}
@@ -125,11 +153,11 @@ type sight struct {
 // table adds a table to the view, once.
 func (w *view) table(id int) {
 	o := w.state.get(id)
-	if o == nil || w.seen[id] {
+	if o == nil || !w.marks.first(&w.marks.tables, id) {
 		return
 	}
-	w.seen[id] = true
-	if w.state.base[id] == o {
+	w.tables = append(w.tables, id)
+	if library, _ := w.state.base.get(id); library == o {
 		return // as the library was loaded
 	}
 	if o.sight == nil {
@@ -142,7 +170,7 @@ func (w *view) table(id int) {
 // behind adds what a sight leads to.
 func (w *view) behind(t *sight) {
 	for _, key := range t.keys {
-		w.keys[key] = true
+		w.key(key)
 	}
 	for _, fn := range t.functions {
 		w.function(fn)
@@ -186,7 +214,7 @@ func sightOf(id int, o *object) *sight {
 
 // viewOf returns the view of fn for a call with args, and its hash.
 func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
-	w := newView(s)
+	w := r.marks.view(s)
 	w.function(fn)
 	h := printBegin
 	for _, n := range [...]int{fn.file.id, fn.id, r.rewritten, s.times, len(args)} {
@@ -201,12 +229,12 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	for _, v := range args {
 		h = w.see(h, v)
 	}
-	for id := range s.heap {
-		if s.base[id] != nil {
-			w.table(id) // the library's, changed
+	for _, e := range s.heap {
+		if _, ok := s.base.get(e.id); ok {
+			w.table(e.id) // the library's, changed
 		}
 	}
-	for key := range w.keys {
+	for _, key := range w.keys {
 		t, ok := s.ttl[key]
 		if !ok {
 			continue
@@ -229,6 +257,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 			}
 		}
 	}
+	slices.Sort(w.tables)
 	return w, h.number(int(w.sum))
 }
 
@@ -236,19 +265,19 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 func (w *view) frame() *state {
 	s, in := w.state, newState()
 	in.base, in.times = s.base, s.times
-	for key := range w.keys {
+	for _, key := range w.keys {
 		if t, ok := s.ttl[key]; ok {
 			in.ttl[key] = t
 		}
 	}
-	for id := range w.seen {
-		if o := s.heap[id]; o != nil {
-			in.heap[id] = o
+	for _, id := range w.tables {
+		if o, ok := s.heap.get(id); ok {
+			in.heap = append(in.heap, entry[*object]{id, o})
 		}
 	}
-	for v := range w.vars {
-		if val, ok := s.env[v]; ok {
-			in.env[v] = val
+	for _, v := range w.vars {
+		if val, ok := s.env.get(v.id); ok {
+			in.env.set(v.id, val)
 		}
 	}
 	if len(w.vars) > 0 {
@@ -268,31 +297,32 @@ func (w *view) frame() *state {
 
 // prune drops the tables that are unreachable after the call.
 func (w *view) prune(o outcome) {
-	held := newView(o.s)
+	held := w.marks.view(o.s)
 	for _, v := range o.vals {
 		held.see(0, v)
 	}
-	for v := range w.vars {
-		if val, ok := o.s.env[v]; ok {
+	for _, v := range w.vars {
+		if val, ok := o.s.env.get(v.id); ok {
 			held.see(0, *val)
 		}
 	}
-	for id := range w.seen {
+	for _, id := range w.tables {
 		held.table(id)
 	}
-	for id := range o.s.heap {
-		if !held.seen[id] && o.s.base[id] == nil {
-			delete(o.s.own(heap).heap, id)
-		}
-	}
+	kept := o.s.own(heap)
+	kept.heap = slices.DeleteFunc(kept.heap, func(e entry[*object]) bool {
+		_, library := kept.base.get(e.id)
+		return !library && w.marks.first(&w.marks.tables, e.id)
+	})
 }
 
 // apply changes a path of the caller as the call did.
 func (w *view) apply(s, end *state) {
 	if len(end.heap) > 0 {
-		maps.Copy(s.own(heap).heap, end.heap)
+		s.heap = s.heap.with(end.heap)
+		s.owned |= heap
 	}
-	for key := range w.keys {
+	for _, key := range w.keys {
 		if t, ok := end.ttl[key]; ok {
 			s.own(ttls).ttl[key] = t
 		}
@@ -308,10 +338,11 @@ func (w *view) apply(s, end *state) {
 		return
 	}
 	s.own(env | paths | facts)
-	for v := range w.vars {
-		delete(s.env, v)
-		if val, ok := end.env[v]; ok {
-			s.env[v] = val
+	for _, v := range w.vars {
+		if val, ok := end.env.get(v.id); ok {
+			s.env.set(v.id, val)
+		} else {
+			s.env.delete(v.id)
 		}
 	}
 	maps.DeleteFunc(s.paths, func(path string, _ *value) bool { return w.shares(path) })

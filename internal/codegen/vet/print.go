@@ -46,8 +46,8 @@ const finest = 1
 // tables. A map's entries are summed, so their order does not matter.
 func (s *state) print(extra []value, depth int) print {
 	var sum print
-	for v, val := range s.env {
-		sum += s.printValue(printBegin.number(v.id), *val, depth)
+	for _, e := range s.env {
+		sum += s.printValue(printBegin.number(e.id), *e.v, depth)
 	}
 	for path, val := range s.paths {
 		sum += s.printValue(printBegin.word(path), *val, max(depth-1, 0))

@@ -84,12 +84,16 @@ func (r *run) bounded(s *state, exprs ...ast.Expr) {
 	for _, e := range exprs {
 		w := &walker{file: r.here(), visit: func(node any, _ *function) {
 			v := r.here().named(node)
-			if v == nil || s.env[v] == nil || !s.env[v].in.exact {
+			if v == nil {
 				return
 			}
-			other := *s.env[v]
+			old, ok := s.env.get(v.id)
+			if !ok || !old.in.exact {
+				return
+			}
+			other := *old
 			other.in.exact = false
-			s.own(env).env[v] = &other
+			s.own(env).env.set(v.id, &other)
 		}}
 		w.exprs(e)
 	}

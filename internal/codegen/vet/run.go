@@ -53,6 +53,7 @@ type run struct {
 	tested    map[ast.Expr]tested
 	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
+	marks     marks
 }
 
 // A tested expression is a condition with its possible values over all paths.
@@ -129,7 +130,7 @@ func (r *run) objectAt(node any) int {
 // newObject returns the table that a node creates.
 func (r *run) newObject(s *state, node any, o *object) value {
 	id := r.objectAt(node)
-	s.own(heap).heap[id] = o
+	s.own(heap).heap.set(id, o)
 	return value{kinds: isTable, objects: []int{id}}
 }
 
@@ -180,7 +181,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	s := newState()
 	r.use(s, contract.Uses)
 	r.load(s, r.file)
-	s.base, s.heap = s.heap, map[int]*object{}
+	s.base, s.heap = s.heap, nil
 	prepared := map[string]value{}
 	for _, p := range contract.Params {
 		if p.Kind == spec.KindPacked {
@@ -225,7 +226,7 @@ func (r *run) alone(fn *function, uses []string) {
 	s := newState()
 	r.use(s, uses)
 	r.load(s, r.file)
-	s.base, s.heap = s.heap, map[int]*object{}
+	s.base, s.heap = s.heap, nil
 	args := make([]value, len(fn.params))
 	for i := range args {
 		args[i] = anything()
@@ -233,7 +234,7 @@ func (r *run) alone(fn *function, uses []string) {
 	for outer := fn.parent; outer != nil && outer.parent != nil; outer = outer.parent {
 		for _, v := range outer.vars {
 			val := anything()
-			s.own(env).env[v] = &val
+			s.own(env).env.set(v.id, &val)
 		}
 	}
 	r.invoke(s, &closure{fn: fn}, args, nil, nil)

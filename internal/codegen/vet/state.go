@@ -37,9 +37,9 @@ type ttl struct {
 // changes them, so all changes begin with own.
 type state struct {
 	owned  part
-	env    map[*variable]*value // the values never change, so clones stay small
-	heap   map[int]*object
-	base   map[int]*object // the library's tables, as they were when it was loaded; never written
+	env    sorted[*value]  // by the variable's ID; the values never change, so clones stay small
+	heap   sorted[*object] // tables
+	base   sorted[*object] // the library's tables, as they were when it was loaded; never written
 	ttl    map[string]ttl
 	paths  map[string]*value // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
 	facts  map[string]bool   // `a % b == 0`
@@ -63,7 +63,7 @@ const (
 )
 
 func newState() *state {
-	return &state{owned: allParts, env: map[*variable]*value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]*value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
+	return &state{owned: allParts, ttl: map[string]ttl{}, paths: map[string]*value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
 }
 
 func (s *state) clone() *state {
@@ -79,8 +79,8 @@ func (s *state) own(p part) *state {
 		return s
 	}
 	s.owned |= p
-	s.env = copied(p&env, s.env)
-	s.heap = copied(p&heap, s.heap)
+	s.env = s.env.copied(p & env)
+	s.heap = s.heap.copied(p & heap)
 	s.ttl = copied(p&ttls, s.ttl)
 	s.paths = copied(p&paths, s.paths)
 	s.facts = copied(p&facts, s.facts)
@@ -98,10 +98,11 @@ func copied[K comparable, V any](in part, m map[K]V) map[K]V {
 
 // get returns a table for reading, or nil.
 func (s *state) get(id int) *object {
-	if o, ok := s.heap[id]; ok {
+	if o, ok := s.heap.get(id); ok {
 		return o
 	}
-	return s.base[id]
+	o, _ := s.base.get(id)
+	return o
 }
 
 // object returns a table for writing.
@@ -112,7 +113,7 @@ func (s *state) object(id int) *object {
 	}
 	o := *old
 	o.sight, o.shape = nil, 0
-	s.own(heap).heap[id] = &o
+	s.own(heap).heap.set(id, &o)
 	return &o
 }
 
@@ -151,8 +152,8 @@ func (s *state) forgetField(name string) {
 
 // drop drops a variable.
 func (s *state) drop(v *variable) {
-	if _, ok := s.env[v]; ok {
-		delete(s.own(env).env, v)
+	if _, ok := s.env.get(v.id); ok {
+		s.own(env).env.delete(v.id)
 	}
 }
 
@@ -173,17 +174,10 @@ func merge(a, b *state, reuse bool) *state {
 	if !reuse {
 		out = a.clone()
 	}
-	if !shared(a.env, b.env) {
-		for v, av := range a.env {
-			bv, ok := b.env[v]
-			if !ok {
-				delete(out.own(env).env, v)
-			} else if both := joined(av, bv); both != av {
-				out.own(env).env[v] = both
-			}
-		}
+	if !a.env.same(b.env) {
+		mergeLocals(out, a.env, b.env)
 	}
-	if !shared(a.heap, b.heap) {
+	if !a.heap.same(b.heap) {
 		mergeHeaps(out, a, b)
 	}
 	if !shared(a.ttl, b.ttl) {
@@ -225,20 +219,58 @@ func shared[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
+// mergeLocals keeps the variables that both paths have.
+func mergeLocals(out *state, a, b sorted[*value]) {
+	merged := make(sorted[*value], 0, len(a))
+	changed := false
+	for _, e := range a {
+		for len(b) > 0 && b[0].id < e.id {
+			b = b[1:]
+		}
+		if len(b) == 0 || b[0].id > e.id {
+			changed = true
+			continue
+		}
+		both := joined(e.v, b[0].v)
+		changed = changed || both != e.v
+		merged = append(merged, entry[*value]{e.id, both})
+	}
+	if changed {
+		out.env = merged
+		out.owned |= env
+	}
+}
+
+// mergeHeaps keeps the tables that one of the paths has. A path without one of the library's tables left it as it was.
 func mergeHeaps(out, a, b *state) {
-	for id, bo := range b.heap {
-		ao := a.get(id)
-		if ao == nil {
-			out.own(heap).heap[id] = bo
-		} else if ao != bo {
-			out.own(heap).heap[id] = mergeObjects(ao, bo)
+	x, y := a.heap, b.heap
+	merged := make(sorted[*object], 0, max(len(x), len(y))+4)
+	for len(x) > 0 || len(y) > 0 {
+		var ao, bo *object
+		var id int
+		switch {
+		case len(y) == 0 || len(x) > 0 && x[0].id < y[0].id:
+			id, ao = x[0].id, x[0].v
+			bo, _ = b.base.get(id)
+			x = x[1:]
+		case len(x) == 0 || y[0].id < x[0].id:
+			id, bo = y[0].id, y[0].v
+			ao, _ = a.base.get(id)
+			y = y[1:]
+		default:
+			id, ao, bo = x[0].id, x[0].v, y[0].v
+			x, y = x[1:], y[1:]
 		}
-	}
-	for id, ao := range a.heap {
-		if _, ok := b.heap[id]; !ok && b.base[id] != nil && b.base[id] != ao { // b left the library's table as it was
-			out.own(heap).heap[id] = mergeObjects(ao, b.base[id])
+		switch {
+		case ao == nil:
+			ao = bo
+		case bo != nil && bo != ao:
+			ao = mergeObjects(ao, bo)
 		}
+		merged = append(merged, entry[*object]{id, ao})
 	}
+	out.heap = merged
+	out.owned |= heap
 }
 
 func mergeExpiries(out, a, b *state) {

@@ -72,9 +72,10 @@ func (r *run) moveHere(w *view, fn *function, known []summary, call ast.Expr) []
 	out := make([]summary, len(known))
 	for i, k := range known {
 		m := mover{ids: map[int]int{}}
-		for id := range k.end.heap {
-			if !w.seen[id] && k.end.base[id] == nil {
-				m.ids[id] = r.objectAt(id)
+		for _, e := range k.end.heap {
+			_, before := slices.BinarySearch(w.tables, e.id)
+			if _, library := k.end.base.get(e.id); !before && !library {
+				m.ids[e.id] = r.objectAt(e.id)
 			}
 		}
 		end := k.end.clone()
@@ -116,17 +117,16 @@ type mover struct{ ids map[int]int }
 
 func (m mover) state(s *state) *state {
 	s.own(heap | env | paths)
-	old := s.heap
-	s.heap = make(map[int]*object, len(old))
-	for id, o := range old {
-		if to, ok := m.ids[id]; ok {
-			id = to
+	for i, e := range s.heap {
+		if to, ok := m.ids[e.id]; ok {
+			s.heap[i].id = to
 		}
-		s.heap[id] = m.object(o)
+		s.heap[i].v = m.object(e.v)
 	}
-	for v, val := range s.env {
-		moved := m.value(*val)
-		s.env[v] = &moved
+	slices.SortFunc(s.heap, func(a, b entry[*object]) int { return a.id - b.id })
+	for i, e := range s.env {
+		moved := m.value(*e.v)
+		s.env[i].v = &moved
 	}
 	for path, v := range s.paths {
 		moved := m.value(*v)
