@@ -78,13 +78,13 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	case "math.max", "math.min":
 		outlasts := false // the result ends no earlier than the key does
 		for _, v := range args {
-			if out.span == "" && r.here().lib == "" {
-				out.span = v.span
+			if out.span() == "" && r.here().lib == "" {
+				out.setSpan(v.span())
 			}
-			outlasts = outlasts || name == "math.max" && v.left != 0 && v.span == ""
+			outlasts = outlasts || name == "math.max" && v.left != 0 && v.span() == ""
 		}
 		if outlasts {
-			out.span = ""
+			out.setSpan("")
 		}
 	}
 	switch name {
@@ -94,7 +94,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
-		out.span = first.span
+		out.setSpan(first.span())
 		out.floored = name == "math.floor" && first.may(isFrac)
 	case "math.max", "math.min", "math.abs", "math.fmod":
 		out.kinds = 0

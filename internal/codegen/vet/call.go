@@ -25,13 +25,13 @@ func (r *run) call(s *state, e *ast.FuncCallExpr) []outcome {
 }
 
 func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) []outcome {
-	if len(callee.fns) == 0 || callee.lenient {
+	if len(callee.fns()) == 0 || callee.lenient {
 		return r.lost(s, args)
 	}
 	var out []outcome
-	for i, c := range callee.fns {
+	for i, c := range callee.fns() {
 		st := s
-		if i < len(callee.fns)-1 {
+		if i < len(callee.fns())-1 {
 			st = s.clone()
 		}
 		if c.builtin != "" {
@@ -249,8 +249,8 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 
 // callerNumber reports a text argument that becomes a number at e.
 func (r *run) callerNumber(e ast.Expr, v value) {
-	if v.param != "" && v.may(isStr) && v.taint&fromCaller != 0 {
-		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and Lua takes 'nan', 'inf', '0x10' and ' 5 ' for numbers: declare it as count, micros, duration or time", v.param)
+	if v.param() != "" && v.may(isStr) && v.taint&fromCaller != 0 {
+		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and Lua takes 'nan', 'inf', '0x10' and ' 5 ' for numbers: declare it as count, micros, duration or time", v.param())
 	}
 }
 

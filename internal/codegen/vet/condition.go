@@ -97,6 +97,10 @@ func (r *run) peek(s *state, e ast.Expr) (value, bool) {
 	before := r.c.quiet
 	r.c.quiet = true
 	defer func() { r.c.quiet = before }()
+	if isPlain(e) {
+		r.steps++
+		return r.plain(s, e), true
+	}
 	got := r.eval(s, e)
 	if len(got) != 1 {
 		return value{}, false
@@ -114,7 +118,7 @@ func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed
 	if n.kinds == 0 {
 		return false, false
 	}
-	if n.kinds == v.kinds && len(n.enum) == len(v.enum) {
+	if n.kinds == v.kinds && len(n.enum()) == len(v.enum()) {
 		return true, false
 	}
 	r.replace(s, e, n)
@@ -282,14 +286,14 @@ func wholeNumber(v value) value {
 
 func equalText(v value, s string, equal bool) value {
 	if !equal {
-		if len(v.enum) > 0 {
+		if len(v.enum()) > 0 {
 			var rest []string
-			for _, e := range v.enum {
+			for _, e := range v.enum() {
 				if e != s {
 					rest = append(rest, e)
 				}
 			}
-			v.enum = rest
+			v.setEnum(rest)
 			if len(rest) == 0 && v.only(isStr) {
 				v.kinds = 0
 			}
@@ -302,15 +306,15 @@ func equalText(v value, s string, equal bool) value {
 	if v.literal != nil && *v.literal != s {
 		v.kinds = 0
 	}
-	if len(v.enum) > 0 {
+	if len(v.enum()) > 0 {
 		found := false
-		for _, e := range v.enum {
+		for _, e := range v.enum() {
 			found = found || e == s
 		}
 		if !found {
 			v.kinds = 0
 		}
-		v.enum = []string{s}
+		v.setEnum([]string{s})
 	}
 	return v
 }

@@ -207,6 +207,12 @@ func (r *run) binary(s *state, lhs, rhs ast.Expr, f func(st *state, a, b value) 
 		a := r.plain(s, lhs)
 		return one(s, f(s, a, r.plain(s, rhs)))
 	}
+	if isPlain(rhs) {
+		return r.unary(s, lhs, func(st *state, a value) value {
+			r.steps++
+			return f(st, a, r.plain(st, rhs))
+		})
+	}
 	var out []result
 	for _, a := range r.eval(s, lhs) {
 		for _, b := range r.eval(a.s, rhs) {
@@ -357,5 +363,5 @@ func (r *run) global(e *ast.IdentExpr) value {
 	if baseFunctions[e.Value] {
 		return builtin(e.Value)
 	}
-	return value{kinds: isTable, fns: []*closure{{builtin: e.Value}}}
+	return value{kinds: isTable, rare: &rare{fns: []*closure{{builtin: e.Value}}}}
 }

@@ -246,7 +246,7 @@ func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
 }
 
 func (r *run) functionValue(e *ast.FunctionExpr) value {
-	return value{kinds: isFunc, fns: []*closure{{fn: r.here().byExpr[e], loaded: r.loading}}}
+	return value{kinds: isFunc, rare: &rare{fns: []*closure{{fn: r.here().byExpr[e], loaded: r.loading}}}}
 }
 
 func (r *run) ifStmt(s *state, stmt *ast.IfStmt) flow {

@@ -77,7 +77,7 @@ func (w *view) see(h print, v value) print {
 	if v.proof != nil {
 		w.key(v.proof.key)
 	}
-	for _, c := range v.fns {
+	for _, c := range v.fns() {
 		if c.fn != nil {
 			w.function(c.fn)
 		}
@@ -101,8 +101,10 @@ func (v *value) print(h print) print {
 	if v.literal != nil {
 		h = h.word(*v.literal)
 	}
-	h = h.word(v.prefix).word(v.param).word(v.span).words(v.keys).words(v.reply).words(v.enum)
-	for _, c := range v.fns {
+	h = h.word(v.prefix).words(v.keys).words(v.reply)
+	rares := v.rares()
+	h = h.word(rares.param).word(rares.span).words(rares.enum)
+	for _, c := range rares.fns {
 		h = h.word(c.builtin)
 		if c.fn != nil {
 			h = h.number(c.fn.file.id).number(c.fn.id)
@@ -186,7 +188,7 @@ func (t *sight) add(h print, v *value) print {
 	if v.proof != nil {
 		t.keys = append(t.keys, v.proof.key)
 	}
-	for _, c := range v.fns {
+	for _, c := range v.fns() {
 		if c.fn != nil {
 			t.functions = append(t.functions, c.fn)
 		}

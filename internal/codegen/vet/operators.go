@@ -61,7 +61,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	r.callerNumber(e.Rhs, b)
 	out := value{reply: union(a.reply, b.reply), content: a.content || b.content, proof: arithmeticProof(e.Operator, a, b)}
 	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
-		out.span = a.span
+		out.setSpan(a.span())
 	}
 	r.divisor(e, b)
 	out.in = calculate(e.Operator, a.interval(), b.interval())
@@ -83,9 +83,9 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.minusZero = a.minusZero || b.minusZero || r.here().lib == "" && x.known && y.known && (x.has(0) && y.low < 0 || y.has(0) && x.low < 0 && e.Operator == "*")
 	}
 	if (e.Operator == "+" || e.Operator == "-") && r.here().lib == "" {
-		out.span = a.span
-		if out.span == "" && e.Operator == "+" {
-			out.span = b.span
+		out.setSpan(a.span())
+		if out.span() == "" && e.Operator == "+" {
+			out.setSpan(b.span())
 		}
 	}
 	inexact := isInt // the result of two whole numbers

@@ -255,9 +255,9 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindBool:
 		return of(isBool)
 	case spec.KindText, spec.KindBytes, spec.KindJSON:
-		v = value{kinds: isStr, taint: fromCaller, param: p.Name}
+		v = value{kinds: isStr, taint: fromCaller, rare: &rare{param: p.Name}}
 	case spec.KindEnum:
-		v = value{kinds: isStr, enum: p.Values}
+		v = value{kinds: isStr, rare: &rare{enum: p.Values}}
 	case spec.KindList:
 		elem := r.argument(s, p.Fields[0], name+"[]")
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
@@ -271,7 +271,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindFloat:
 		v = value{kinds: isInt | isFrac, name: name, in: between(float64(p.Min), float64(p.Max))}
 	default:
-		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
+		v = value{kinds: isInt, rare: &rare{span: p.Name}, name: name, in: between(float64(p.Min), float64(p.Max))}
 		switch p.Kind {
 		case spec.KindDuration:
 			v.unit = spanMicros

@@ -27,8 +27,8 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 			return *v
 		}
 	}
-	if len(table.fns) == 1 && table.fns[0].builtin != "" && table.only(isTable) {
-		return r.member(e, table.fns[0].builtin, name)
+	if fns := table.fns(); len(fns) == 1 && fns[0].builtin != "" && table.only(isTable) {
+		return r.member(e, fns[0].builtin, name)
 	}
 	r.needs(s, table, e.Object, "look into")
 	if table.json != 0 {

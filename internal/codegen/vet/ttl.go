@@ -233,8 +233,8 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 	name := exprText(node)
 	in := v.interval()
 	switch {
-	case v.may(isStr) && v.param != "":
-		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param, microsPer[want])
+	case v.may(isStr) && v.param() != "":
+		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param(), microsPer[want])
 	case r.sees(v) && (in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) || !in.known && v.may(isNum) && len(v.reply) > 0):
 		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
 	case v.may(isFrac):
@@ -252,7 +252,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 
 // sharedTTL checks the expiry of a key that may have entries of other callers.
 func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string) {
-	if ttl.span == "" || ttl.lenient {
+	if ttl.span() == "" || ttl.lenient {
 		return
 	}
 	for _, key := range keys {
@@ -262,7 +262,7 @@ func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string)
 			continue
 		}
 		if !s.ttl[key].below {
-			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
+			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span())
 		}
 	}
 }

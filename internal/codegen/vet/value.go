@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -40,30 +41,68 @@ type value struct {
 	kinds     kind
 	assumed   bool     // an operation that fails for nil has excluded nil
 	lenient   bool     // unknown, so no rule may conclude from it
-	literal   *string  // its only possible string or number
-	prefix    string   // the beginning of the string
 	fixed     bool     // a string made of literals only
-	taint     taint    //
-	keys      []string // the declared keys that it may be; a key parameter
-	param     string   // the text or enum argument that it is, as declared
-	span      string   // the duration argument that it is, also in another unit or rounded
-	objects   []int    // tables
-	fns       []*closure
-	reply     []string // keys whose content this reply depends on
+	digits    bool     // a string that is a whole number
 	content   bool     // a number that grows with a key's content
 	floored   bool     // rounded down from a fraction: it may be 0
-	digits    bool     // a string that is a whole number
-	enum      []string // the strings that it may be
-	reads     bool     // a table that is a reply of unknown length
-	name      string   // the number argument that it is
 	minusZero bool     // a number that may be -0
-	left      int8     // calculated from the reply of TTL or PTTL: 1 grows with it, -1 falls
-	json      json     // decoded
 	product   bool     // of a stored number that nothing bounds
+	reads     bool     // a table that is a reply of unknown length
+	taint     taint    //
+	json      json     // decoded
 	unit      unit     // of a span or a time
+	left      int8     // calculated from the reply of TTL or PTTL: 1 grows with it, -1 falls
 	in        interval // the numbers that it may be
+	literal   *string  // its only possible string or number
+	prefix    string   // the beginning of the string
+	name      string   // the number argument that it is
+	keys      []string // the declared keys that it may be; a key parameter
+	reply     []string // keys whose content this reply depends on
+	objects   []int    // tables
 	proof     *proof   // what it is if its key has no expiry
 	order     *order   // what it says of a time to live
+	rare      *rare    // nil if all of it is empty
+}
+
+// A rare holds what few values have, so that the others are small. It never changes.
+type rare struct {
+	param string   // the text or enum argument that it is, as declared
+	span  string   // the duration argument that it is, also in another unit or rounded
+	enum  []string // the strings that it may be
+	fns   []*closure
+}
+
+// rares returns what few values have.
+func (v *value) rares() rare {
+	if v.rare == nil {
+		return rare{}
+	}
+	return *v.rare
+}
+
+func (v *value) setRares(r rare) {
+	v.rare = nil
+	if r.param != "" || r.span != "" || len(r.enum) > 0 || len(r.fns) > 0 {
+		v.rare = &r
+	}
+}
+
+func (v *value) param() string   { return v.rares().param }
+func (v *value) span() string    { return v.rares().span }
+func (v *value) enum() []string  { return v.rares().enum }
+func (v *value) fns() []*closure { return v.rares().fns }
+
+func (v *value) setSpan(name string) {
+	if r := v.rares(); r.span != name {
+		r.span = name
+		v.setRares(r)
+	}
+}
+
+func (v *value) setEnum(list []string) {
+	r := v.rares()
+	r.enum = list
+	v.setRares(r)
 }
 
 // A closure is a function value, the author's or Redis's.
@@ -76,7 +115,7 @@ type closure struct {
 func of(k kind) value        { return value{kinds: k} }
 func unknown() value         { return value{kinds: isAny} }
 func anything() value        { return value{kinds: isAny, lenient: true} }
-func builtin(n string) value { return value{kinds: isFunc, fns: []*closure{{builtin: n}}} }
+func builtin(n string) value { return value{kinds: isFunc, rare: &rare{fns: []*closure{{builtin: n}}}} }
 
 func text(s string) value {
 	return value{kinds: isStr, literal: &s, prefix: s, fixed: true}
@@ -128,16 +167,6 @@ func join(a, b value) value {
 		out.left = b.left
 	}
 	out.order = a.order.and(b.order)
-	out.param = a.param
-	if out.param == "" {
-		out.param = b.param
-	}
-	switch {
-	case a.span == b.span || b.literal != nil && b.may(isNumber):
-		out.span = a.span
-	case a.literal != nil && a.may(isNumber):
-		out.span = b.span
-	}
 	if a.name == b.name {
 		out.name = a.name
 	}
@@ -160,10 +189,25 @@ func join(a, b value) value {
 	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {
 		out.keys = union(a.keys, b.keys) // if one side is not a key, neither is the whole
 	}
-	if len(a.enum) > 0 && len(b.enum) > 0 {
-		out.enum = union(a.enum, b.enum)
+	if a.rare != nil || b.rare != nil {
+		out.setRares(joinRares(&a, &b))
 	}
-	for _, fn := range append(slices.Clone(a.fns), b.fns...) {
+	return out
+}
+
+func joinRares(a, b *value) (out rare) {
+	x, y := a.rares(), b.rares()
+	out.param = cmp.Or(x.param, y.param)
+	switch {
+	case x.span == y.span || b.literal != nil && b.may(isNumber):
+		out.span = x.span
+	case a.literal != nil && a.may(isNumber):
+		out.span = y.span
+	}
+	if len(x.enum) > 0 && len(y.enum) > 0 {
+		out.enum = union(x.enum, y.enum)
+	}
+	for _, fn := range slices.Concat(x.fns, y.fns) {
 		if !slices.ContainsFunc(out.fns, func(c *closure) bool { return *c == *fn }) {
 			out.fns = append(out.fns, fn)
 		}
@@ -187,9 +231,13 @@ func joined(a, b *value) *value {
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
 		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.order.equals(o.order) && v.unit == o.unit && v.in == o.in &&
-		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.param == o.param && v.span == o.span && v.name == o.name &&
-		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) && slices.Equal(v.enum, o.enum) &&
-		slices.Equal(v.fns, o.fns)
+		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.name == o.name &&
+		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) &&
+		(v.rare == o.rare || v.rares().equals(o.rares()))
+}
+
+func (a rare) equals(b rare) bool {
+	return a.param == b.param && a.span == b.span && slices.Equal(a.enum, b.enum) && slices.Equal(a.fns, b.fns)
 }
 
 func union[T string | int](a, b []T) []T {
@@ -220,7 +268,11 @@ func (v value) truthy() value {
 
 func (v value) falsy() value {
 	v.kinds &= isFalsy
-	v.keys, v.literal, v.objects, v.fns, v.name = nil, nil, nil, nil, ""
+	v.keys, v.literal, v.objects, v.name = nil, nil, nil, ""
+	if r := v.rares(); len(r.fns) > 0 {
+		r.fns = nil
+		v.setRares(r)
+	}
 	return v
 }
 
