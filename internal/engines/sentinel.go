@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -50,7 +51,7 @@ func (p Program) startSentinel(t testing.TB, config string) *Member {
 	if err != nil {
 		t.Fatalf("engines: %v", err)
 	}
-	file := filepath.Join(folder(t), "sentinel.conf") // it rewrites the file
+	file := filepath.Join(memoryFolder(t), "sentinel.conf") // it rewrites the file
 	var settings strings.Builder
 	flags := p.flags(port, []string{"--bind", "127.0.0.1"})
 	for i := 0; i+1 < len(flags); i += 2 {
@@ -77,12 +78,15 @@ func (s *Sentinels) Addrs() []string {
 	return all
 }
 
+// failover is how long one may take: a sentinel in tilt does nothing for 30 s.
+const failover = 2 * time.Minute
+
 // AwaitFailover waits until all sentinels name another primary than old, and it has the role; it returns that server.
 func (s *Sentinels) AwaitFailover(t testing.TB, old *Member) *Member {
 	t.Helper()
 	var found *Member
 	for _, m := range s.Sentinels {
-		m.await(t, func(ctx context.Context, c *redis.Client) error {
+		m.awaitFor(t, failover, func(ctx context.Context, c *redis.Client) error {
 			addr, err := c.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").StringSlice()
 			if err != nil {
 				return err
