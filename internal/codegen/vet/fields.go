@@ -43,10 +43,18 @@ func with(name string, v value) fields { return fields{{name, &v}} }
 // mergeFields joins the fields of two tables. A field that one of them lacks may be nil, unless the table may have any field.
 func mergeFields(a, b *object) fields {
 	x, y := a.fields, b.fields
-	if len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0]) {
+	if sameSlice(x, y) {
 		return x
 	}
-	out := make(fields, 0, max(len(x), len(y)))
+	same := 0
+	for same < len(x) && same < len(y) && x[same].name == y[same].name && joined(x[same].v, y[same].v) == x[same].v {
+		same++
+	}
+	if same == len(x) && same == len(y) {
+		return x
+	}
+	out := append(make(fields, 0, max(len(x), len(y))), x[:same]...)
+	x, y = x[same:], y[same:]
 	for len(x) > 0 || len(y) > 0 {
 		switch {
 		case len(y) == 0 || len(x) > 0 && x[0].name < y[0].name:

@@ -320,12 +320,13 @@ func (w *view) prune(o outcome) {
 
 // apply changes a path of the caller as the call did.
 func (w *view) apply(s, end *state) {
-	if len(end.heap) > 0 {
+	if !s.heap.has(end.heap) {
 		s.heap = s.heap.with(end.heap)
 		s.owned |= heap
 	}
 	for _, key := range w.keys {
-		if t, ok := end.ttl[key]; ok {
+		t, ok := end.ttl[key]
+		if before, had := s.ttl[key]; ok && !(had && before.equals(t)) {
 			s.own(ttls).ttl[key] = t
 		}
 	}
@@ -339,14 +340,17 @@ func (w *view) apply(s, end *state) {
 	if len(w.vars) == 0 {
 		return
 	}
-	s.own(env | paths | facts)
 	for _, v := range w.vars {
-		if val, ok := end.env.get(v.id); ok {
-			s.env.set(v.id, val)
-		} else {
-			s.env.delete(v.id)
+		switch val, ok := end.env.get(v.id); {
+		case !ok:
+			s.drop(v)
+		default:
+			if old, _ := s.env.get(v.id); old != val {
+				s.own(env).env.set(v.id, val)
+			}
 		}
 	}
+	s.own(paths | facts)
 	maps.DeleteFunc(s.paths, func(path string, _ *value) bool { return w.shares(path) })
 	maps.DeleteFunc(s.facts, func(fact string, _ bool) bool { return w.shares(fact) })
 	for path, v := range end.paths {

@@ -3,9 +3,9 @@ package vet
 import "slices"
 
 // sorted maps IDs to values, sorted by ID. Paths have few entries, and copy and merge them often: a slice is cheaper than a map.
-type sorted[V any] []entry[V]
+type sorted[V comparable] []entry[V]
 
-type entry[V any] struct {
+type entry[V comparable] struct {
 	id int
 	v  V
 }
@@ -48,6 +48,19 @@ func (s *sorted[V]) delete(id int) {
 	}
 }
 
+// has reports whether it has all entries of the other.
+func (s sorted[V]) has(other sorted[V]) bool {
+	for _, e := range other {
+		for len(s) > 0 && s[0].id < e.id {
+			s = s[1:]
+		}
+		if len(s) == 0 || s[0] != e {
+			return false
+		}
+	}
+	return true
+}
+
 // with returns a new list of the entries of both. If both have an ID, the other's counts.
 func (s sorted[V]) with(other sorted[V]) sorted[V] {
 	out := make(sorted[V], 0, len(s)+len(other))
@@ -70,9 +83,4 @@ func (s sorted[V]) copied(in part) sorted[V] {
 		return s
 	}
 	return append(make(sorted[V], 0, len(s)+4), s...)
-}
-
-// same reports whether two states share the list, and not only equal entries.
-func (s sorted[V]) same(other sorted[V]) bool {
-	return len(s) == len(other) && (len(s) == 0 || &s[0] == &other[0])
 }

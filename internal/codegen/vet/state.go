@@ -33,6 +33,11 @@ type ttl struct {
 	size    int    // elements, if the first write made the key; 0 is unknown
 }
 
+func (t ttl) equals(other ttl) bool {
+	return slices.Equal(t.pending, other.pending) && t.settled == other.settled && t.proven == other.proven && t.epoch == other.epoch &&
+		t.below == other.below && t.group == other.group && t.size == other.size
+}
+
 // A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the maps until one of the two
 // changes them, so all changes begin with own.
 type state struct {
@@ -174,10 +179,10 @@ func merge(a, b *state, reuse bool) *state {
 	if !reuse {
 		out = a.clone()
 	}
-	if !a.env.same(b.env) {
+	if !sameSlice(a.env, b.env) {
 		mergeLocals(out, a.env, b.env)
 	}
-	if !a.heap.same(b.heap) {
+	if !sameSlice(a.heap, b.heap) {
 		mergeHeaps(out, a, b)
 	}
 	if !shared(a.ttl, b.ttl) {
@@ -214,6 +219,11 @@ func merge(a, b *state, reuse bool) *state {
 	return out
 }
 
+// sameSlice reports whether two slices are one, and not only equal.
+func sameSlice[V any](a, b []V) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
 // shared reports whether two states have the same map, and not only an equal one.
 func shared[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
@@ -244,6 +254,7 @@ func mergeLocals(out *state, a, b sorted[*value]) {
 // mergeHeaps keeps the tables that one of the paths has. A path without one of the library's tables left it as it was.
 func mergeHeaps(out, a, b *state) {
 	x, y := a.heap, b.heap
+	changed := false
 	merged := make(sorted[*object], 0, max(len(x), len(y))+4)
 	for len(x) > 0 || len(y) > 0 {
 		var ao, bo *object
@@ -263,14 +274,17 @@ func mergeHeaps(out, a, b *state) {
 		}
 		switch {
 		case ao == nil:
-			ao = bo
+			ao, changed = bo, true
 		case bo != nil && bo != ao:
-			ao = mergeObjects(ao, bo)
+			both := mergeObjects(ao, bo)
+			ao, changed = both, changed || both != ao
 		}
 		merged = append(merged, entry[*object]{id, ao})
 	}
-	out.heap = merged
-	out.owned |= heap
+	if changed {
+		out.heap = merged
+		out.owned |= heap
+	}
 }
 
 func mergeExpiries(out, a, b *state) {
@@ -304,8 +318,9 @@ func mergeSites(a, b []site) []site {
 	return out
 }
 
+// mergeObjects returns a table that may be a or b, and a itself where that says all.
 func mergeObjects(a, b *object) *object {
-	out := &object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1}
+	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1}
 	if a.filled == b.filled {
 		out.filled = a.filled
 	}
@@ -321,12 +336,23 @@ func mergeObjects(a, b *object) *object {
 	}
 	switch {
 	case len(a.items) != len(b.items):
-	case len(a.items) > 0 && &a.items[0] == &b.items[0]:
+	case sameSlice(a.items, b.items):
 		out.items = a.items
 	default:
 		for i := range a.items {
 			out.items = append(out.items, join(a.items[i], b.items[i]))
 		}
 	}
-	return out
+	if out.equals(a) {
+		return a
+	}
+	merged := out
+	return &merged
+}
+
+// equals reports whether two tables share what they hold, and not only equal values.
+func (o *object) equals(other *object) bool {
+	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.atLeast == other.atLeast && o.holed == other.holed &&
+		o.scores == other.scores && o.filled == other.filled &&
+		sameSlice(o.fields, other.fields) && sameSlice(o.items, other.items)
 }
