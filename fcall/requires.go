@@ -45,5 +45,5 @@ func refuseOld(ctx context.Context, at route, lib *Library) error {
 	if required.Met(server.Product, server.Version) {
 		return nil
 	}
-	return tooOldError(lib.ServerName + " " + lib.Version + " requires " + required.String() + " or later, and this is " + server.String() + "; upgrade the server")
+	return tooOldError(required.Refusal(lib.ServerName+" "+lib.Version, server.String()))
 }

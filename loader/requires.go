@@ -15,7 +15,7 @@ func (s Server) tooOldFor(lib *fcall.Library) string {
 	if s.Kind == "embedded" || requires.Met(s.Kind, s.Version) {
 		return ""
 	}
-	return lib.ServerName + " " + lib.Version + " requires " + requires.String() + " or later, and this is " + s.String() + "; upgrade the server"
+	return requires.Refusal(lib.ServerName+" "+lib.Version, s.String())
 }
 
 // refuseOld blocks the steps of libraries on nodes that are too old for them. A primary is, too, if one of its replicas is: it

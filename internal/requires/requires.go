@@ -62,6 +62,11 @@ func (s Servers) Met(product, version string) bool {
 	})
 }
 
+// Refusal returns why a library, "shop_v1 1.0.0", does not run on a server, "Redis 7.0.15", and what to do.
+func (s Servers) Refusal(library, server string) string {
+	return library + " requires " + s.String() + " or later, and this is " + server + "; upgrade the server"
+}
+
 // AtLeast reports whether a version, "7.2.4", is least or later. A part that is not a number counts as 0.
 func AtLeast(version, least string) bool {
 	return slices.Compare(numbers(version), numbers(least)) >= 0
