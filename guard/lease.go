@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -67,7 +69,7 @@ func (g *Guard) ReleaseLease(ctx context.Context, lease string) (released bool, 
 	return held && err == nil, err
 }
 
-// callLease makes the calls of a lease, one after another. held reports whether the request had all places.
+// callLease makes the calls of a lease, in one round trip to each node. held reports whether the request had all places.
 func (g *Guard) callLease(ctx context.Context, text string, release bool) (shortest time.Duration, held bool, err error) {
 	all, err := parseLease(text)
 	if err != nil {
@@ -77,18 +79,25 @@ func (g *Guard) callLease(ctx context.Context, text string, release bool) (short
 	if release {
 		outcome = LeaseReleased
 	}
+	nodes := map[string][]places.Call{}
 	for i := range all {
 		p := g.located(all[i])
 		if i == 0 || p.Lease < shortest {
 			shortest = p.Lease
 		}
-		calls := []places.Call{{Lease: &places.Lease{Places: p}, Release: release}}
-		g.callPlaces(p.Node, calls)
-		if calls[0].Err != nil {
-			err = calls[0].Err
-		}
-		if calls[0].Lost {
-			outcome = LeaseLost
+		nodes[p.Node] = append(nodes[p.Node], places.Call{Lease: &places.Lease{Places: p}, Release: release})
+	}
+	var sent sync.WaitGroup
+	for node, calls := range nodes {
+		sent.Go(func() { g.callPlaces(node, calls) })
+	}
+	sent.Wait()
+	for _, calls := range nodes {
+		for i := range calls {
+			err = cmp.Or(err, calls[i].Err)
+			if calls[i].Lost {
+				outcome = LeaseLost
+			}
 		}
 	}
 	g.hooks.leased(ctx, outcome, err)
@@ -107,10 +116,8 @@ func parseLease(text string) ([]places.Places, error) {
 			if row.Kind != genguard.LimitKindConcurrency {
 				return nil, invalid
 			}
-			if p.Lease == 0 || row.Window < p.Lease {
-				p.Lease = row.Window
-			}
 		}
+		p.Lease = places.ShortestLease(p.Rows)
 		var err error
 		if p.Limits, err = genguard.PackLimit(p.Rows...); err != nil || len(p.Of) != len(p.Rows) {
 			return nil, invalid

@@ -20,6 +20,16 @@ type Places struct {
 	Node    string        `json:"-"` // that has them; "" if there is one
 }
 
+// ShortestLease returns the shortest lease of limits of kind concurrency; 0 without limits.
+func ShortestLease(rows []guard.Limit) (shortest time.Duration) {
+	for i := range rows {
+		if lease := rows[i].Window; i == 0 || lease < shortest {
+			shortest = lease
+		}
+	}
+	return shortest
+}
+
 // A Lease is the lease on the places of one call. Guarded by its keeper.
 type Lease struct {
 	Places

@@ -25,12 +25,9 @@ func (q *Query) Places(c *Call, rows RowSet, share Share) (p places.Places, ok b
 		return p, false
 	}
 	limits := q.Plan.Limits(&q.Resolved, rows, share)
-	p = places.Places{Subject: c.Params.Subject, Rows: limits.Each, Limits: limits.Pack, Holder: c.Params.Holder}
+	p = places.Places{Subject: c.Params.Subject, Rows: limits.Each, Limits: limits.Pack, Holder: c.Params.Holder, Lease: places.ShortestLease(limits.Each)}
 	for i := range rows.All() {
 		p.Of = append(p.Of, fcall.Subject(q.RowSubjects[i]))
-		if lease := q.Plan.Rows[i].Limit.Window; p.Lease == 0 || lease < p.Lease {
-			p.Lease = lease
-		}
 	}
 	return p, true
 }
