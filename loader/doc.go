@@ -18,8 +18,8 @@
 //	-- rlfunc: library=ratelimit version=1.0.0
 //
 // and compares its bytes. The header also says which servers the library requires (requires=redis-7.4,valkey-9.0): on others
-// every operation that would load it reports ErrTooOld. It never replaces code without that header, and only a rollback replaces a higher version. It uses
-// neither FUNCTION FLUSH, which crashes some servers, nor FUNCTION RESTORE, whose dumps depend on the server's version.
+// every operation that would load it reports ErrTooOld. It never replaces code without that header, and only a rollback replaces
+// a higher version. It uses neither FUNCTION FLUSH, which crashes some servers, nor FUNCTION RESTORE, whose dumps depend on the server's version.
 //
 // # Locks and records
 //

@@ -48,8 +48,8 @@ func (w *replyWriter) columns(above int64, groups, behind []spec.Field) {
 	w.printf("end")
 }
 
-// one writes the possible replies if the first group has one row and the others, which may have none, have none, as in most calls. The longest comes first, so that
-// trailing zeros are not sent.
+// one writes the possible replies if the first group has one row and the others have none, as in most calls. The longest comes first, so
+// that trailing zeros are not sent.
 func (w *replyWriter) one(above int64, groups, behind []spec.Field) {
 	w.printf("if #%s == 1%s then", result(groups[0]), none(groups[1:]))
 	w.indent += "  "

@@ -73,7 +73,7 @@ func (p *Pusher) push(ctx context.Context) {
 		err = p.exporter.Export(within, &all)
 	}
 	switch {
-	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled): // Close pushes again
+	case errors.Is(ctx.Err(), context.Canceled): // Close pushes again
 	case err != nil && !p.failing:
 		p.logger.Warn("metrics not pushed; the next push has them", "error", err)
 		p.failing = true
