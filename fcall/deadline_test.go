@@ -140,14 +140,16 @@ func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
 
 // An abandoned call is not sent late. When a connection becomes free, a command without effect replaces it.
 func TestCall_abandonedCallIsNotSent(t *testing.T) {
-	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1)}, "PING")
+	notSent(t, newSlow(), "PING")
 }
 
 // After go-redis has read a call's arguments, no other command can replace it. The arguments then change so that a server runs nothing.
 func TestCall_abandonedCallRunsNothing(t *testing.T) {
 	t.Parallel()
 	words := []string{"FCALL", "fcalltest_v1_hit", "-1", "k"}
-	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1), early: true}, words...)
+	caller := newSlow()
+	caller.early = true
+	notSent(t, caller, words...)
 	plain, clustered := servers(t)
 	for _, addr := range []string{plain, clustered} {
 		for _, verb := range []string{"FCALL", "FCALL_RO", "EVAL", "EVALSHA"} {
@@ -170,7 +172,10 @@ func notSent(t *testing.T, caller *slow, words ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { caller.turn <- struct{}{} }()
+	go func() {
+		<-caller.begun
+		caller.turn <- struct{}{}
+	}()
 	if _, err := c.Call(t.Context(), countFunction("hit"), []string{"k"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +183,10 @@ func notSent(t *testing.T, caller *slow, words ...string) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(time.Millisecond, cancel)
+	go func() {
+		<-caller.begun // a call that no connection has is only taken from the queue
+		cancel()
+	}()
 	_, err = c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
 	if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" || !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)
@@ -191,13 +199,19 @@ func notSent(t *testing.T, caller *slow, words ...string) {
 
 // slow writes a command only after a signal.
 type slow struct {
+	begun chan struct{}
 	turn  chan struct{}
 	wrote chan []string
 	early bool // it takes the words before its turn
 }
 
+func newSlow() *slow {
+	return &slow{begun: make(chan struct{}), turn: make(chan struct{}), wrote: make(chan []string, 1)}
+}
+
 func (s *slow) Process(_ context.Context, cmd redis.Cmder) error {
 	args := cmd.Args()
+	s.begun <- struct{}{}
 	<-s.turn
 	if !s.early {
 		args = cmd.Args()

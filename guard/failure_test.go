@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -157,7 +158,7 @@ func (s slow) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		<-s.gate
+		s.wait(cmd)
 		return err
 	}
 }
@@ -165,9 +166,20 @@ func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (s slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		<-s.gate
+		s.wait(cmds...)
 		return err
 	}
+}
+
+func (s slow) wait(cmds ...redis.Cmder) {
+	if hasCall(cmds...) {
+		<-s.gate
+	}
+}
+
+// hasCall reports whether these commands are not only the handshake of a connection, without which no call is sent.
+func hasCall(cmds ...redis.Cmder) bool {
+	return slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Name() == "fcall" })
 }
 
 // load makes the server load the libraries, because a call that finds none runs nothing.

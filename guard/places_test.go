@@ -328,7 +328,7 @@ func (f *flakyRedis) process(cmds []redis.Cmder, next func() error) (err error) 
 	if !f.down.Load() {
 		err = next()
 	}
-	if held := f.held.Load(); held != nil {
+	if held := f.held.Load(); held != nil && hasCall(cmds...) {
 		<-*held
 	}
 	if f.down.Load() || f.losing.Load() {

@@ -167,13 +167,16 @@ func TestDecide_lateAnswerAfterAFallbackKeepsCountsAndCancelsTheReservation(t *t
 	}
 }
 
-// underway is slow, and signals when a command is sent.
+// underway is slow, and signals when a call is sent.
 type underway struct {
 	slow
 	sent chan struct{}
 }
 
-func (u underway) note() {
+func (u underway) note(cmds ...redis.Cmder) {
+	if !hasCall(cmds...) {
+		return
+	}
 	select {
 	case u.sent <- struct{}{}:
 	default:
@@ -182,14 +185,14 @@ func (u underway) note() {
 
 func (u underway) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		u.note()
+		u.note(cmd)
 		return u.slow.ProcessHook(next)(ctx, cmd)
 	}
 }
 
 func (u underway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		u.note()
+		u.note(cmds...)
 		return u.slow.ProcessPipelineHook(next)(ctx, cmds)
 	}
 }
