@@ -42,7 +42,7 @@ func newest(t *testing.T) []engines.Engine {
 		}
 	}
 	if len(found) < 2 {
-		t.Skip("no redis-8, or no valkey-9")
+		t.Skip("SKIPPED: no redis-8, or no valkey-9")
 	}
 	slices.SortFunc(found, func(a, b engines.Engine) int { return strings.Compare(a.Name, b.Name) })
 	return found
