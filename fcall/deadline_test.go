@@ -60,12 +60,14 @@ func TestCall_endsWithItsContext(t *testing.T) {
 						}
 					}
 					p.Mode.Store(counting.HoldReply)
-					ctx, cancel := end(t.Context())
-					defer cancel()
-					start := time.Now()
-					_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
-					if took := time.Since(start); took > readTimeout {
-						t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
+					for before := p.Seen.Load(); p.Seen.Load() == before; { // again, if a busy machine did not send it in time
+						ctx, cancel := end(t.Context())
+						start := time.Now()
+						_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
+						cancel()
+						if took := time.Since(start); took > readTimeout {
+							t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
+						}
 					}
 					if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
 						t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)

@@ -52,7 +52,13 @@ func TestLate_returnsAnswer(t *testing.T) {
 			}
 			p.Mode.Store(counting.SlowReply)
 			l := leaver{context.Background(), make(chan struct{})}
-			time.AfterFunc(10*time.Millisecond, func() { close(l.gone) })
+			before := p.Seen.Load()
+			go func() {
+				for p.Seen.Load() == before {
+					time.Sleep(time.Millisecond)
+				}
+				close(l.gone)
+			}()
 			_, err = c.Call(l, countFunction("hit"), []string{t.Name()}, nil)
 			if !errors.Is(err, errLeft) || !errors.Is(err, fcall.ErrOutcomeUnknown) {
 				t.Fatal(err)
