@@ -24,7 +24,7 @@ func readRequires(r *fieldReader, rw row, lib *spec.Library) {
 		case len(words) != 2 || !requires.Product(words[0]):
 			refuse("@requires names redis, valkey or both with the least version of each, as `@requires redis 7.4, valkey 9.0`, got %q", strings.TrimSpace(one))
 		case !serverVersionForm.MatchString(words[1]):
-			refuse("%q is not a version of a server, as 7.4", words[1])
+			refuse("%q is not a version such as 7.4", words[1])
 		case !requires.AtLeast(words[1], oldestServer):
 			refuse("%s %s has no functions: every library needs Redis 7.0 or Valkey 7.2 anyway", words[0], words[1])
 		case slices.ContainsFunc(lib.Requires, func(s spec.Server) bool { return s.Product == words[0] }):
