@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -61,7 +62,7 @@ The user has no password and cannot connect until you give it one: ACL SETUSER N
 			return nil
 		},
 		ValidArgsFunction: a.aclArguments,
-		RunE:              func(_ *cobra.Command, args []string) error { return a.acl(args[0], args[1:], o) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.acl(cmd.Context(), args[0], args[1:], o) },
 	}
 	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default the role)")
 	cmd.Flags().StringSliceVar(&o.namespaces, "namespaces", nil, "prefixes of the keys; a guard's is its policy's namespace (default the libraries' names)")
@@ -76,7 +77,7 @@ The user has no password and cannot connect until you give it one: ACL SETUSER N
 // userName matches names that both ACL SETUSER and the URL of a client accept.
 var userName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-func (a *app) acl(role string, names []string, o aclOptions) error {
+func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions) error {
 	if o.user == "" {
 		o.user = role
 	}
@@ -102,7 +103,7 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		}
 		rule = acl.Deployer
 	case "service", "operator":
-		tree, err := a.described()
+		tree, err := a.described(ctx)
 		if err != nil {
 			return err
 		}

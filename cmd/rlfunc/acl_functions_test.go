@@ -69,7 +69,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 	if len(real) == 0 {
 		return // describing the libraries takes long
 	}
-	tree, err := (&app{dir: os.TempDir()}).described()
+	tree, err := (&app{dir: os.TempDir()}).described(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

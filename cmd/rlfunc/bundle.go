@@ -18,12 +18,12 @@ func (a *app) bundleCommand() *cobra.Command {
 		Example:           "  rlfunc bundle ratelimit\n  rlfunc bundle ratelimit | redis-cli -x FUNCTION LOAD",
 		Args:              usage.One("LIBRARY", "ratelimit"),
 		ValidArgsFunction: first(a.libraryNames),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := project.FindOrBuiltIn(a.dir)
 			if err != nil {
 				return err
 			}
-			tree, err := p.Load()
+			tree, err := p.Load(cmd.Context())
 			if err != nil {
 				return err
 			}

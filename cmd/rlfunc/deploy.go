@@ -53,7 +53,7 @@ records the earlier and the new source on the server, for rollbacks; ` + "`rlfun
 }
 
 func (a *app) deploy(ctx context.Context, names []string, f deployFlags) error {
-	libs, _, err := a.deployable(names)
+	libs, _, err := a.deployable(ctx, names)
 	if err != nil {
 		return err
 	}

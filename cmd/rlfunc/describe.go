@@ -21,8 +21,8 @@ language: generators of clients for other languages can read it. Its format numb
 		Example:           "  rlfunc describe\n  rlfunc describe ratelimit.gcra\n  rlfunc describe ratelimit --json",
 		Args:              usage.AtMostOne("LIBRARY[.FUNCTION]"),
 		ValidArgsFunction: first(a.describable),
-		RunE: func(_ *cobra.Command, args []string) error {
-			tree, err := a.described()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tree, err := a.described(cmd.Context())
 			if err != nil {
 				return err
 			}

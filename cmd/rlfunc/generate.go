@@ -50,7 +50,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 	if err := p.SetFolders(python, typescript, plugins); err != nil {
 		return err
 	}
-	tree, err := p.Load()
+	tree, err := p.Load(ctx)
 	if err != nil {
 		return a.findings(err)
 	}

@@ -99,7 +99,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err != nil {
 		return err
 	}
-	tree, err := p.Load()
+	tree, err := p.Load(ctx)
 	if err != nil {
 		return err
 	}

@@ -92,6 +92,18 @@ func TestDeploy_interruptedPrintsWhatItLoaded(t *testing.T) {
 	}
 }
 
+// Vetting takes seconds, and has nothing to finish.
+func TestVet_interrupted(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // not the note that these libraries were found clean
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(exitcode.Signal{Signal: os.Interrupt})
+	var out, errOut bytes.Buffer
+	code := runUntil(ctx, []string{"vet", "-C", "../.."}, strings.NewReader(""), &out, &errOut)
+	if code != exitcode.Interrupted || out.Len() > 0 || errOut.String() != "rlfunc: interrupt\n" {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
+	}
+}
+
 // A node that does not answer does not delay the exit: the first SIGINT ends the deploy with 130, a second one ends the process.
 func TestDeploy_signals(t *testing.T) {
 	for _, tt := range []struct {

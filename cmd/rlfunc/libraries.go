@@ -20,12 +20,12 @@ import (
 )
 
 // described returns the project's libraries, or the built-in ones, with the commands that their functions may run.
-func (a *app) described() (*source.Tree, error) {
+func (a *app) described(ctx context.Context) (*source.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return nil, err
 	}
-	return p.Describe()
+	return p.Describe(ctx)
 }
 
 // tree reads the project's libraries without vetting them, for commands that load nothing onto a server.
@@ -39,12 +39,12 @@ func (a *app) tree() (*source.Tree, error) {
 
 // deployable returns the named libraries, or all, for a deploy: vetted, and none of them a released version with other bytes. A server
 // without that version would accept them, and then hold a version that was never released.
-func (a *app) deployable(names []string) ([]*fcall.Library, *source.Tree, error) {
+func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library, *source.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	tree, err := p.Load()
+	tree, err := p.Load(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

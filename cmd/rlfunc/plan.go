@@ -46,7 +46,7 @@ Exit code 0 if there is nothing to do, 2 if there is, 1 if a node cannot be depl
 }
 
 func (a *app) plan(ctx context.Context, names []string, file string) error {
-	libs, tree, err := a.deployable(names)
+	libs, tree, err := a.deployable(ctx, names)
 	if err != nil {
 		return err
 	}

@@ -23,12 +23,12 @@ To exempt a line from a rule, add a comment with a reason to the line:
   -- rlfunc:ignore RULE reason`,
 		Example: "  rlfunc vet\n  rlfunc vet --json",
 		Args:    usage.None,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := project.Find(a.dir)
 			if err != nil {
 				return err
 			}
-			tree, err := p.Load()
+			tree, err := p.Load(cmd.Context())
 			if err != nil {
 				return a.findings(err)
 			}

@@ -2,6 +2,7 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,28 +68,42 @@ func FindOrBuiltIn(dir string) (*Project, error) {
 
 // Load reads and vets every library of the project. Findings are returned as a diag.List. The built-in libraries were vetted before
 // they were built in.
-func (p *Project) Load() (*source.Tree, error) {
+func (p *Project) Load(ctx context.Context) (*source.Tree, error) {
 	if p.BuiltIn {
 		return p.Read()
 	}
-	return p.Describe()
+	return p.Describe(ctx)
 }
 
 // Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. A tree that was
-// found clean is not vetted again.
-func (p *Project) Describe() (*source.Tree, error) {
-	return p.load(func(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
-		cache := vettedOf(fsys)
-		if tree, found := source.Load(fsys, root, o); len(found) == 0 && cache.fill(tree) {
-			return tree, nil
-		}
-		defer debug.SetGCPercent(debug.SetGCPercent(400)) // vet makes garbage, and keeps little: a third less CPU
-		tree, found := codegen.Load(fsys, root, o)
-		if len(found) == 0 {
-			cache.keep(tree)
-		}
-		return tree, found
-	})
+// found clean is not vetted again. Vetting takes seconds; it is left behind when the context ends.
+func (p *Project) Describe(ctx context.Context) (*source.Tree, error) {
+	var tree *source.Tree
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tree, err = p.load(loadVetted)
+	}()
+	select {
+	case <-done:
+		return tree, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func loadVetted(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
+	cache := vettedOf(fsys)
+	if tree, found := source.Load(fsys, root, o); len(found) == 0 && cache.fill(tree) {
+		return tree, nil
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // vet makes garbage, and keeps little: a third less CPU
+	tree, found := codegen.Load(fsys, root, o)
+	if len(found) == 0 {
+		cache.keep(tree)
+	}
+	return tree, found
 }
 
 // Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.

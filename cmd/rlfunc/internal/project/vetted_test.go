@@ -34,7 +34,7 @@ func TestLoad_cachesCleanTrees(t *testing.T) {
 		return all
 	}
 	load := func() ([]string, error) {
-		tree, err := (&Project{Dir: dir, Config: Config{Functions: "functions", Gen: "gen"}}).Load()
+		tree, err := (&Project{Dir: dir, Config: Config{Functions: "functions", Gen: "gen"}}).Load(t.Context())
 		if err != nil {
 			return nil, err
 		}
