@@ -48,7 +48,7 @@ func runUntil(ctx context.Context, args []string, in io.Reader, out, errOut io.W
 	name := "rlfunc"
 	if wrong := (*usage.Error)(nil); errors.As(err, &wrong) {
 		name = cmd.CommandPath()
-	} else if late := (timeoutError{}); ctx.Err() == nil && errors.As(context.Cause(cmd.Context()), &late) {
+	} else if late := (timeoutError{}); ctx.Err() == nil && errors.As(context.Cause(cmd.Context()), &late) && !errors.Is(err, late) {
 		err = fmt.Errorf("%w: %w", late, err)
 	}
 	fmt.Fprintf(errOut, "%s: %v\n", name, err)
