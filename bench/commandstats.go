@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
 // A sample is the result of one round of a workload, in microseconds of the server per call.
@@ -86,7 +88,7 @@ func perCall(ctx context.Context, c *redis.Client, counter string) (float64, err
 	if err != nil {
 		return 0, fmt.Errorf("ask for the statistics: %w", err)
 	}
-	m := usage.FindStringSubmatch(infoField(info, counter))
+	m := usage.FindStringSubmatch(serverinfo.Fields(info)[counter])
 	if m == nil {
 		return 0, fmt.Errorf("INFO has no %s", counter)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
 // libraries are what is measured: each of their functions has a row.
@@ -142,10 +143,7 @@ func (s *server) prepare(ctx context.Context, foreign bool) error {
 	if err != nil {
 		return fmt.Errorf("ask for the version: %w", err)
 	}
-	s.version = "Redis " + infoField(info, "redis_version")
-	if v := infoField(info, "valkey_version"); v != "" {
-		s.version = "Valkey " + v
-	}
+	s.version = serverinfo.Identify(info).String()
 	if err := s.client.FunctionLoadReplace(ctx, emptyLibrary).Err(); err != nil {
 		return fmt.Errorf("load the empty function: %w", err)
 	}
@@ -155,16 +153,6 @@ func (s *server) prepare(ctx context.Context, foreign bool) error {
 		}
 	}
 	return nil
-}
-
-// infoField returns the value of a line `name:value` of INFO.
-func infoField(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // machine says what the numbers were measured on.

@@ -24,6 +24,7 @@ type fakeServer struct {
 	words   []string // the first word of each call
 	// It knows scripts, which it answers well, and what answers says is of functions.
 	functions bool
+	info      string // its answer to INFO
 }
 
 func newFakeServer(t testing.TB, answers ...string) *fakeServer {
@@ -58,6 +59,8 @@ func (s *fakeServer) serve(c net.Conn) {
 		switch strings.ToUpper(words[0]) {
 		case "HELLO":
 			answer = "-ERR unknown command 'HELLO'\r\n"
+		case "INFO":
+			answer = fmt.Sprintf("$%d\r\n%s\r\n", len(s.info), s.info)
 		case "FCALL", "FCALL_RO", "EVALSHA", "EVAL":
 			if answer = s.nextAnswer(words[0]); answer == hangUp {
 				return

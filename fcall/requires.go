@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/internal/requires"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
 // A tooOldError says that a server is not one that the library requires.
@@ -14,8 +15,7 @@ type tooOldError string
 
 func (e tooOldError) Error() string { return string(e) }
 
-// refuseOld returns an error if the server is not one that the library requires. It returns nil if the user may not run INFO,
-// and for the embedded engine, which serves tests.
+// refuseOld returns an error if the server is not one that the library requires. It returns nil if the user may not run INFO.
 func refuseOld(ctx context.Context, at route, lib *Library) error {
 	var required requires.Servers
 	for field := range metadata(lib.Code) {
@@ -31,19 +31,8 @@ func refuseOld(ctx context.Context, at route, lib *Library) error {
 		return nil
 	}
 	text, _ := cmd.Val().(string)
-	server := requires.Server{}
-	for line := range strings.Lines(text) {
-		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
-		case "redis_version":
-			server = requires.Server{Product: "redis", Version: value}
-		case "valkey_version": // below the redis_version that Valkey has for old clients
-			server = requires.Server{Product: "valkey", Version: value}
-		case "rlfunc_embedded":
-			return nil
-		}
+	if why := required.Refusal(lib.ServerName+" "+lib.Version, serverinfo.Identify(text)); why != "" {
+		return tooOldError(why)
 	}
-	if required.Met(server.Product, server.Version) {
-		return nil
-	}
-	return tooOldError(required.Refusal(lib.ServerName+" "+lib.Version, server.String()))
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
@@ -48,5 +50,22 @@ func TestAutoLoad_loadsOnServerThatIsRequired(t *testing.T) {
 	}
 	if n, err := r.Count("n"), r.Close(); n != 1 || err != nil {
 		t.Errorf("counted %d, %v", n, err)
+	}
+}
+
+// internal/codegen/clients has the table of servers.
+func TestAutoLoad_refusesServerOfAnotherProduct(t *testing.T) {
+	s := newFakeServer(t, "-ERR Function not found\r\n")
+	s.info = "redis_version:7.4.0\r\ndragonfly_version:df-v1.40.1\r\n"
+	lib, fn := requiring("redis-7.4")
+	rdb := redis.NewClient(&redis.Options{Addr: s.addr})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := fcall.NewClient(rdb, lib, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Call(context.Background(), fn, []string{"k:{other}"}, nil)
+	if !errors.Is(err, fcall.ErrNotLoaded) || !strings.Contains(err.Error(), "requires Redis 7.4 or later, and this is Dragonfly df-v1.40.1; upgrade the server") {
+		t.Errorf("error %v", err)
 	}
 }

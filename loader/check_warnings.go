@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/requires"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
@@ -31,7 +32,7 @@ func (s *session) preflight(ctx context.Context, states []NodeState, libs []*fca
 // risks returns what can cost a primary its libraries or their keys.
 func (n *node) risks(ctx context.Context, state NodeState, libs []*fcall.Library) []Warning {
 	var warnings []Warning
-	if state.Server.Kind == "embedded" || n.answer == nil || n.answer.info == nil {
+	if state.Server.Kind == requires.Embedded || n.answer == nil || n.answer.info == nil {
 		return nil
 	}
 	info := n.answer.info

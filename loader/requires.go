@@ -8,14 +8,9 @@ import (
 	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
-// tooOldFor returns why a server is not one that the library requires, or "". The embedded engine serves tests, so it may hold
-// every library.
+// tooOldFor returns why a server is not one that the library requires, or "".
 func (s Server) tooOldFor(lib *fcall.Library) string {
-	requires := bundle.ReadHeader(lib.Code).Requires
-	if s.Kind == "embedded" || requires.Met(s.Kind, s.Version) {
-		return ""
-	}
-	return requires.Refusal(lib.ServerName+" "+lib.Version, s.String())
+	return bundle.ReadHeader(lib.Code).Requires.Refusal(lib.ServerName+" "+lib.Version, s.product())
 }
 
 // refuseOld blocks the steps of libraries on nodes that are too old for them. A primary is, too, if one of its replicas is: it

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/requires"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
@@ -28,19 +30,10 @@ type Server struct {
 }
 
 // String is the kind and the version, "Redis 7.0.15".
-func (s Server) String() string {
-	if s.Kind == "" {
-		return "a server of unknown version"
-	}
-	return strings.TrimSpace(s.Kind + " " + s.Version)
-}
+func (s Server) String() string { return s.product().String() }
 
-// kinds are the products that INFO names in a field of their own, besides a redis_version for old clients.
-var kinds = []struct{ field, kind string }{
-	{"valkey_version", "Valkey"},
-	{"dragonfly_version", "Dragonfly"},
-	{"kvrocks_version", "Kvrocks"},
-	{"garnet_version", "Garnet"},
+func (s Server) product() requires.Server {
+	return requires.Server{Product: s.Kind, Version: s.Version}
 }
 
 // An answer is the node's reply to INFO or HELLO.
@@ -81,25 +74,15 @@ func (n *node) askAgain(ctx context.Context) answer {
 }
 
 func readInfo(text string) answer {
-	field := resp.Info(text)
+	field, product := serverinfo.Fields(text), serverinfo.Identify(text)
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(field[name], 10, 64) // a server without the field has no such limit
 		return n
 	}
 	s := Server{
+		Kind: product.Product, Version: product.Version,
 		RunID: field["run_id"], UsedMemory: number("used_memory"), MaxMemory: number("maxmemory"),
 		Cluster: field["cluster_enabled"] == "1",
-	}
-	if v := field["redis_version"]; v != "" {
-		s.Kind, s.Version = "Redis", v
-	}
-	for _, k := range kinds {
-		if v := field[k.field]; v != "" {
-			s.Kind, s.Version = k.kind, v
-		}
-	}
-	if field["rlfunc_embedded"] != "" {
-		s.Kind = "embedded"
 	}
 	role := roleOf(field["role"])
 	if role == Replica {
@@ -133,15 +116,7 @@ func replicaAddr(text string) string {
 func readHello(reply any) (Server, Role) {
 	m := resp.Map(reply)
 	text := func(name string) string { s, _ := m[name].(string); return s }
-	s := Server{Version: text("version"), Cluster: text("mode") == "cluster"}
-	switch kind := text("server"); kind {
-	case "redis":
-		s.Kind = "Redis"
-	case "valkey":
-		s.Kind = "Valkey"
-	default:
-		s.Kind = kind
-	}
+	s := Server{Kind: requires.ProductName(text("server")), Version: text("version"), Cluster: text("mode") == "cluster"}
 	return s, roleOf(text("role"))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
 // server is a running server and what to do with it.
@@ -148,8 +149,9 @@ func await(ctx context.Context, o redis.Options, died <-chan struct{}) (version 
 	c := redis.NewClient(&o)
 	defer c.Close()
 	for {
-		if version, err = identify(ctx, c); err == nil {
-			return version, nil
+		info, err := c.Info(ctx, "server").Result()
+		if err == nil {
+			return serverinfo.Identify(info).String(), nil
 		}
 		select {
 		case <-died:
@@ -159,25 +161,4 @@ func await(ctx context.Context, o redis.Options, died <-chan struct{}) (version 
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-}
-
-// identify returns the product and version that INFO gives. Valkey also reports a redis_version, for old clients.
-func identify(ctx context.Context, c *redis.Client) (string, error) {
-	info, err := c.Info(ctx, "server").Result()
-	if err != nil {
-		return "", err
-	}
-	field := map[string]string{}
-	for line := range strings.Lines(info) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			field[name] = value
-		}
-	}
-	if v := field["valkey_version"]; v != "" {
-		return "Valkey " + v, nil
-	}
-	if v := field["redis_version"]; v != "" {
-		return "Redis " + v, nil
-	}
-	return "", errors.New("INFO names no version")
 }

@@ -2,16 +2,20 @@
 package requires
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// A Server is a product and the least version of it that a library runs on.
+// A Server is a product and a version of it: what a server is, or the least version that a library runs on.
 type Server struct {
-	Product string `json:"product"` // "redis" or "valkey"
+	Product string `json:"product"` // "redis" or "valkey"; a server may be of another
 	Version string `json:"version"` // "7.2"
 }
+
+// Embedded is the product of the embedded engine.
+const Embedded = "embedded"
 
 // productNames maps the products that a library may require to their names.
 var productNames = map[string]string{"redis": "Redis", "valkey": "Valkey"}
@@ -19,8 +23,16 @@ var productNames = map[string]string{"redis": "Redis", "valkey": "Valkey"}
 // Product reports whether a library may require a product.
 func Product(name string) bool { return productNames[name] != "" }
 
+// ProductName is like "Redis" for "redis". Products that a library cannot require stay as they are.
+func ProductName(product string) string { return cmp.Or(productNames[product], product) }
+
 // String is like "Redis 7.2".
-func (s Server) String() string { return productNames[s.Product] + " " + s.Version }
+func (s Server) String() string {
+	if s.Product == "" {
+		return "a server of unknown version"
+	}
+	return strings.TrimSpace(ProductName(s.Product) + " " + s.Version)
+}
 
 // Servers are what a library requires: one of them. None means Redis 7.0 and every version of Valkey.
 type Servers []Server
@@ -62,9 +74,13 @@ func (s Servers) Met(product, version string) bool {
 	})
 }
 
-// Refusal returns why a library, "shop_v1 1.0.0", does not run on a server, "Redis 7.0.15", and what to do.
-func (s Servers) Refusal(library, server string) string {
-	return library + " requires " + s.String() + " or later, and this is " + server + "; upgrade the server"
+// Refusal returns why a library, "shop_v1 1.0.0", does not run on a server and what to do, or "" if it does. The embedded engine
+// serves tests, so it may hold every library.
+func (s Servers) Refusal(library string, server Server) string {
+	if server.Product == Embedded || s.Met(server.Product, server.Version) {
+		return ""
+	}
+	return library + " requires " + s.String() + " or later, and this is " + server.String() + "; upgrade the server"
 }
 
 // AtLeast reports whether a version, "7.2.4", is least or later. A part that is not a number counts as 0.
@@ -75,7 +91,8 @@ func AtLeast(version, least string) bool {
 // numbers returns the first three numbers of a version.
 func numbers(version string) []int {
 	out := make([]int, 3)
-	for i, part := range strings.SplitN(version, ".", len(out)) {
+	parts := strings.Split(version, ".")
+	for i, part := range parts[:min(len(parts), len(out))] {
 		out[i], _ = strconv.Atoi(part)
 	}
 	return out

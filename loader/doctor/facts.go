@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
@@ -40,7 +41,7 @@ func gather(ctx context.Context, node fcall.Caller) facts {
 		return cmd.Val()
 	}
 	if text, ok := do("INFO").(string); ok {
-		f.info = resp.Info(text)
+		f.info = serverinfo.Fields(text)
 	}
 	for _, name := range settings {
 		if value, ok := resp.Map(do("CONFIG", "GET", name))[name].(string); ok {

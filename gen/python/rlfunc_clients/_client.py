@@ -8,6 +8,7 @@ import random
 import re
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,25 +51,32 @@ _NOT_FOUND = "ERR Function not found"
 _INSIDE = (" script: ", "user_function:")
 _CODE = re.compile(r"[A-Z][A-Z0-9_]*( |$)")
 _REQUIRES = re.compile(rb"^-- rlfunc: .* requires=(\S+)", re.M)
-_SERVER = re.compile(rb"^(redis|valkey)_version:([0-9.]+)", re.M)
+# Each has its version in a field of INFO. Redis is last: the others have a redis_version too, for old clients.
+_PRODUCTS = ("Valkey", "Dragonfly", "Kvrocks", "Garnet", "Redis")
 
 
-def _numbers(version: bytes) -> list[int]:
-    return [int(part or 0) for part in (version.split(b".") + [b"0"] * 3)[:3]]
+def _identify(info: str) -> tuple[str, str]:
+    """Returns a server's product and version by INFO's text. Both are empty if it has no version."""
+    field = dict(line.strip().partition(":")[::2] for line in info.split("\n"))
+    for product in _PRODUCTS:
+        if version := field.get(product.lower() + "_version"):
+            return ("embedded" if field.get("rlfunc_embedded") else product), version
+    return "", ""
 
 
-def _too_old(code: bytes, info: Any) -> str:
-    """Returns why a server, by its INFO, is not one that the library requires, or an empty text."""
-    required = _REQUIRES.search(code)
-    found = dict(_SERVER.findall(info))
-    if required is None or not found or b"rlfunc_embedded:" in info:
+def _numbers(version: str) -> list[int]:
+    return [int(part) if part.isdecimal() else 0 for part in (version.split(".") + ["", ""])[:3]]
+
+
+def _refusal(library: str, required: str, info: str) -> str:
+    """Returns why a library does not run on a server and what to do, or an empty text if it does."""
+    product, version = _identify(info)
+    servers = [one.split("-") for one in required.split(",")]
+    if product == "embedded" or any(name.title() == product and _numbers(version) >= _numbers(least) for name, least in servers):
         return ""
-    product = b"valkey" if b"valkey" in found else b"redis"
-    servers = [one.split(b"-") for one in required[1].split(b",")]
-    if any(name == product and _numbers(found[product]) >= _numbers(least) for name, least in servers):
-        return ""
-    wanted = " or ".join(f"{name.decode().title()} {least.decode()}" for name, least in servers)
-    return f"it requires {wanted} or later, and this is {product.decode().title()} {found[product].decode()}"
+    wanted = " or ".join(f"{name.title()} {least}" for name, least in servers)
+    this = f"{product} {version}" if product else "a server of unknown version"
+    return f"{library} requires {wanted} or later, and this is {this}; upgrade the server"
 
 
 def _reply_text(error: Exception) -> str | None:
@@ -167,10 +175,11 @@ class _Base:
             "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
         )
 
-    def _refuse_old(self, fn: Function, code: bytes, info: Any) -> None:
-        why = _too_old(code, info)
+    def _refuse_old(self, fn: Function, required: bytes, info: Any) -> None:
+        text = info.decode(errors="replace") if isinstance(info, bytes) else ""
+        why = _refusal(f"{self._library.server} {self._library.version}", required.decode(), text)
         if why:
-            raise NotLoadedError(str(fn), f"cannot load {self._library.server}: {why}; upgrade the server")
+            raise NotLoadedError(str(fn), f"cannot load {self._library.server}: {why}")
 
     def _load_failed(self, fn: Function, error: Exception) -> NotLoadedError | None:
         """Returns None if the library may be there: another client loaded it, or the answer was lost."""
@@ -235,12 +244,9 @@ class SyncClient(_Base):
                 return  # another thread loaded it meanwhile
             place, code = replace(place, asking=False), self._library.code()
             try:
-                if _REQUIRES.search(code):
-                    try:
-                        info = self._send(place, [b"INFO", b"server"])
-                    except (_Lost, rx.RedisError):
-                        info = b""  # the user may not run it
-                    self._refuse_old(fn, code, info)
+                if required := _REQUIRES.search(code):
+                    with suppress(_Lost, rx.RedisError):  # the user may not run INFO
+                        self._refuse_old(fn, required[1], self._send(place, [b"INFO", b"server"]))
                 self._send(place, [b"FUNCTION", b"LOAD", code])
             except (_Lost, rx.RedisError) as cause:
                 failed = self._load_failed(fn, cause)
@@ -327,12 +333,9 @@ class AsyncioClient(_Base):
                 return  # another task loaded it meanwhile
             place, code = replace(place, asking=False), self._library.code()
             try:
-                if _REQUIRES.search(code):
-                    try:
-                        info = await self._send(place, [b"INFO", b"server"])
-                    except (_Lost, rx.RedisError):
-                        info = b""  # the user may not run it
-                    self._refuse_old(fn, code, info)
+                if required := _REQUIRES.search(code):
+                    with suppress(_Lost, rx.RedisError):  # the user may not run INFO
+                        self._refuse_old(fn, required[1], await self._send(place, [b"INFO", b"server"]))
                 await self._send(place, [b"FUNCTION", b"LOAD", code])
             except (_Lost, rx.RedisError) as cause:
                 failed = self._load_failed(fn, cause)

@@ -17,8 +17,6 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
 )
 
-const keysFile = "testdata/keys.json"
-
 // subjects are of every kind: plain ones, those that are hashed, and bytes that no string of another language has as they are.
 var subjects = []string{
 	"u", "user42", "a@b.c", "+/=-_.", "0", "a b", "{x}", "}", "{", "a:b", ":", "a\r\nb", "\n", "a\n", "\r", "\x00", "a\x00", "~", "~0123", "%", "*", "\\", "\"", "'",
@@ -50,17 +48,23 @@ func TestKeys_areInTheTable(t *testing.T) {
 		fmt.Fprintf(&b, "    {\"text\": %s, \"legal\": %s}%s\n", literal(units(s)), strconv.FormatBool(fcall.CheckNamespace(s) == nil), comma(i, len(namespaces)))
 	}
 	b.WriteString("  ]\n}\n")
+	keep(t, "testdata/keys.json", b.String())
+}
+
+// keep compares a table that the clients of all languages are tested against with what Go makes.
+func keep(t *testing.T, file, text string) {
+	t.Helper()
 	if *golden.Update {
-		if err := os.WriteFile(keysFile, b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	have, err := os.ReadFile(keysFile)
+	have, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(b.String(), string(have)); d != "" {
-		t.Errorf("%s differs from what fcall makes; write it with -update (-want +got):\n%s", keysFile, d)
+	if d := cmp.Diff(text, string(have)); d != "" {
+		t.Errorf("%s differs from what Go makes; write it with -update (-want +got):\n%s", file, d)
 	}
 }
 

@@ -45,7 +45,7 @@ func absolute(t *testing.T, file string) string {
 func TestClients_onRealRedis(t *testing.T) {
 	dir := installed(t, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
 	address := engines.OnPath(t).Start(t).Addr
-	env := append(environment(dir), "REDIS="+address, "PROXY="+clienttest.Proxy(t, address), "VECTORS="+absolute(t, "../clients/testdata/keys.json"))
+	env := append(environment(dir), "REDIS="+address, "PROXY="+clienttest.Proxy(t, address), "VECTORS="+absolute(t, "../clients/testdata"))
 	clienttest.Run(t, dir, env, interpreter, "-m", "mypy", "--strict", "rlfunc_clients")
 	clienttest.Run(t, dir, env, interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", absolute(t, "testdata/test_clients.py"))
 	for i, code := range clienttest.Snippets(t, "../../../docs/python.md", "python") {

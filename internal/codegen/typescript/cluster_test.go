@@ -36,13 +36,13 @@ func TestClients_onACluster(t *testing.T) {
 	if err := alone.Primaries[0].Client(t).ConfigSet(t.Context(), "cluster-announce-port", port).Err(); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := filepath.Abs("../clients/testdata/keys.json")
+	vectors, err := filepath.Abs("../clients/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := []string{
 		"PRIMARY0=" + cluster.Primaries[0].Addr, "PRIMARY1=" + cluster.Primaries[1].Addr, "REPLICA0=" + cluster.Replicas[0].Addr, "REPLICA1=" + cluster.Replicas[1].Addr,
-		"EMPTY=" + empty.Addr, "PROXY=" + proxy, "BEHIND=" + alone.Primaries[0].Addr, "VECTORS=" + keys, "NODE_PATH=" + clienttest.NodeModules,
+		"EMPTY=" + empty.Addr, "PROXY=" + proxy, "BEHIND=" + alone.Primaries[0].Addr, "VECTORS=" + vectors, "NODE_PATH=" + clienttest.NodeModules,
 		"REDIS_NODES=127.0.0.1:1," + cluster.Primaries[0].Addr,
 	}
 	clienttest.Run(t, dir, env, onpath.Program(t, "tsc"), "-p", ".")

@@ -34,11 +34,11 @@ func TestClients_onRealRedis(t *testing.T) {
 	for i, code := range page {
 		clienttest.Write(t, filepath.Join(dir, fmt.Sprintf("page%d.ts", i)), []byte(code))
 	}
-	keys, err := filepath.Abs("../clients/testdata/keys.json")
+	vectors, err := filepath.Abs("../clients/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"REDIS=" + address, "PROXY=" + clienttest.Proxy(t, address), "VECTORS=" + keys, "NODE_PATH=" + clienttest.NodeModules}
+	env := []string{"REDIS=" + address, "PROXY=" + clienttest.Proxy(t, address), "VECTORS=" + vectors, "NODE_PATH=" + clienttest.NodeModules}
 	clienttest.Run(t, dir, env, onpath.Program(t, "tsc"), "-p", ".")
 	clienttest.Run(t, dir, env, onpath.Program(t, "node"), "--test", "clients.js")
 	prints := []string{"9 left\n", "none [ 9, 99 ]\n"} // the third block needs a cluster

@@ -1,9 +1,8 @@
-// Package resp reads replies that have one form in RESP2 and another in RESP3, and the text of INFO.
+// Package resp reads replies that have one form in RESP2 and another in RESP3.
 package resp
 
 import (
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -72,15 +71,4 @@ func Time(reply any) (time.Time, error) {
 		}
 	}
 	return time.Time{}, FormatError("the reply of TIME is not two numbers")
-}
-
-// Info reads the fields of INFO's text.
-func Info(text string) map[string]string {
-	fields := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
-		}
-	}
-	return fields
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
 // functionTime is the total of function calls on all primaries since they started.
@@ -44,17 +44,13 @@ func readFunctionTime(ctx context.Context, conn *connection.Conn) (functionTime,
 	return sum, err == nil
 }
 
-var versions = regexp.MustCompile(`(?m)^(valkey|redis)_version:(\S+)`)
-
 // serverName names the server, with its version if a primary reports one.
 func serverName(ctx context.Context, conn *connection.Conn) string {
 	name := conn.Name
 	_ = conn.EachPrimary(ctx, func(ctx context.Context, primary *redis.Client) error {
 		info, err := primary.Info(ctx, "server").Result()
-		for _, m := range versions.FindAllStringSubmatch(info, -1) {
-			if !conn.Embedded() && (m[1] == "valkey" || !strings.Contains(info, "valkey_version:")) {
-				name = fmt.Sprintf("%s %s at %s", strings.ToUpper(m[1][:1])+m[1][1:], m[2], conn.Name)
-			}
+		if server := serverinfo.Identify(info); err == nil && !conn.Embedded() {
+			name = fmt.Sprintf("%s at %s", server, conn.Name)
 		}
 		return err
 	})

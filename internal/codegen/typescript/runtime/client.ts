@@ -10,24 +10,31 @@ import { seconds, toMilliseconds, type Duration } from "./units";
 import { Args, checkNamespace, toText, type Fn } from "./wire";
 
 const REQUIRES = /^-- rlfunc: .* requires=(\S+)/m;
-const PRODUCTS: Record<string, string> = { redis: "Redis", valkey: "Valkey" };
+// Each has its version in a field of INFO. Redis is last: the others have a redis_version too, for old clients.
+const PRODUCTS = ["Valkey", "Dragonfly", "Kvrocks", "Garnet", "Redis"];
 
-const order = (version: string): number => {
-  const parts = version.split(".").map(Number);
-  return [0, 1, 2].reduce((n, i) => n * 1e5 + (parts[i] || 0), 0);
-};
+/** Returns a server's product and version by INFO's text. Both are empty if it has no version. */
+function identify(info: string): [product: string, version: string] {
+  const field = (name: string): string => new RegExp(`^${name}:(.+)`, "m").exec(info)?.[1]?.trim() ?? "";
+  for (const product of PRODUCTS) {
+    const version = field(`${product.toLowerCase()}_version`);
+    if (version !== "") return [field("rlfunc_embedded") === "" ? product : "embedded", version];
+  }
+  return ["", ""];
+}
 
-/** Returns why a server, by its INFO, is not one that the library requires, or an empty text. */
-export function tooOld(code: string, info: string): string {
-  const required = REQUIRES.exec(code)?.[1] ?? "";
-  const versionOf = (product: string): string | undefined => new RegExp(`^${product}_version:([0-9.]+)`, "m").exec(info)?.[1];
-  const product = versionOf("valkey") === undefined ? "redis" : "valkey";
-  const version = versionOf(product);
-  if (required === "" || version === undefined || /^rlfunc_embedded:/m.test(info)) return "";
+/** Returns a text of a version's first three numbers that compares as they do. */
+const sortable = (version: string): string => [0, 1, 2].map((i) => `${Number(version.split(".")[i]) || 0}`.padStart(9, "0")).join(".");
+
+/** Returns why a library does not run on a server and what to do, or an empty text if it does. */
+export function refusal(library: string, required: string, info: string): string {
+  const [product, version] = identify(info);
   const servers = required.split(",").map((one) => one.split("-") as [string, string]);
-  if (servers.some(([name, least]) => name === product && order(version) >= order(least))) return "";
-  const wanted = servers.map(([name, least]) => `${PRODUCTS[name]} ${least}`).join(" or ");
-  return `it requires ${wanted} or later, and this is ${PRODUCTS[product]} ${version}`;
+  const runs = servers.some(([name, least]) => name === product.toLowerCase() && sortable(version) >= sortable(least));
+  if (runs || product === "embedded") return "";
+  const wanted = servers.map(([name, least]) => `${PRODUCTS.find((p) => p.toLowerCase() === name)} ${least}`).join(" or ");
+  const found = product === "" ? "a server of unknown version" : `${product} ${version}`;
+  return `${library} requires ${wanted} or later, and this is ${found}; upgrade the server`;
 }
 
 /** What a client sends its calls over. */
@@ -207,16 +214,17 @@ export class BaseClient {
 
   private async _loadOnce(fn: Fn, server: Server): Promise<void> {
     const code = readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`));
-    const head = toText(code);
-    if (REQUIRES.test(head)) {
+    const required = REQUIRES.exec(toText(code))?.[1];
+    if (required !== undefined) {
       let info: unknown;
       try {
         info = await send(() => whenReady(server), ["INFO", "server"], this._timeoutMs);
       } catch {
         // The user may not run it.
       }
-      const why = info instanceof Uint8Array ? tooOld(head, toText(info)) : "";
-      if (why !== "") throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this._library.server}: ${why}; upgrade the server`, "", undefined);
+      const { server: name, version } = this._library;
+      const why = info === undefined ? "" : refusal(`${name} ${version}`, required, info instanceof Uint8Array ? toText(info) : "");
+      if (why !== "") throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${name}: ${why}`, "", undefined);
     }
     try {
       await send(() => whenReady(server), ["FUNCTION", "LOAD", code], this._timeoutMs);
