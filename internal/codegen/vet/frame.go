@@ -2,6 +2,7 @@ package vet
 
 import (
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 )
@@ -28,11 +29,13 @@ func (r *run) enter(node any, turn int) (leave func()) {
 }
 
 // A view is the part of the caller's path that a called function can reach: its arguments, the locals that it shares with its
-// caller, and the tables below these.
+// caller, the tables below these, and the library's tables that its code leads to.
 type view struct {
 	state  *state
 	marks  *marks
-	tables []int // sorted once the view is complete
+	run    *run    // nil if the library's tables do not matter
+	reach  big.Int // set of IDs of the library's tables
+	tables []int   // sorted once the view is complete
 	vars   []*variable
 	keys   []string // keys of Redis that a value in it may be, or is a reply of
 	sum    print    // of the hashes of its tables and variables, so their order does not matter
@@ -120,8 +123,16 @@ func (v *value) print(h print) print {
 	return h
 }
 
+// reaches adds the library's tables that a function, or a table as it was loaded, leads to.
+func (w *view) reaches(node any) {
+	if w.run != nil {
+		w.reach.Or(&w.reach, w.run.reachOf(node, w.state.base))
+	}
+}
+
 // function adds the upvalues of a function to the view.
 func (w *view) function(fn *function) {
+	w.reaches(fn)
 	for _, v := range fn.outside {
 		if !w.marks.first(&w.marks.variables, v.id) {
 			continue
@@ -160,6 +171,7 @@ func (w *view) table(id int) {
 	}
 	w.tables = append(w.tables, id)
 	if library, _ := w.state.base.get(id); library == o {
+		w.reaches(id)
 		return // as the library was loaded
 	}
 	if o.sight == nil {
@@ -217,6 +229,7 @@ func sightOf(id int, o *object) *sight {
 // viewOf returns the view of fn for a call with args, and its hash.
 func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	w := r.marks.view(s)
+	w.run = r
 	w.function(fn)
 	h := printBegin
 	for _, n := range [...]int{fn.file.id, fn.id, r.rewritten, s.times, len(args)} {
@@ -231,9 +244,24 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	for _, v := range args {
 		h = w.see(h, v)
 	}
-	for _, e := range s.heap {
-		if _, ok := s.base.get(e.id); ok {
-			w.table(e.id) // the library's, changed
+	if len(w.vars) > 0 {
+		for path, v := range s.paths {
+			if w.shares(path) {
+				w.sum += w.see(printBegin.word(path), *v)
+			}
+		}
+		for fact := range s.facts {
+			if w.shares(fact) {
+				w.sum += printBegin.word(fact)
+			}
+		}
+	}
+	for n := -1; n < len(w.tables); { // a changed table may lead to others
+		n = len(w.tables)
+		for _, e := range s.heap {
+			if w.reach.Bit(e.id) == 1 {
+				w.table(e.id)
+			}
 		}
 	}
 	for _, key := range w.keys {
@@ -246,18 +274,6 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}
 		w.sum += p
-	}
-	if len(w.vars) > 0 {
-		for path, v := range s.paths {
-			if w.shares(path) {
-				w.sum += w.see(printBegin.word(path), *v)
-			}
-		}
-		for fact := range s.facts {
-			if w.shares(fact) {
-				w.sum += printBegin.word(fact)
-			}
-		}
 	}
 	slices.Sort(w.tables)
 	return w, h.number(int(w.sum))

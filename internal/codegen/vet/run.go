@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"math/big"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -54,6 +55,8 @@ type run struct {
 	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
 	marks     marks
+	reached   map[any]*big.Int // results of reachOf
+	reachedAt int              // rewritten when they were found
 }
 
 // A tested expression is a condition with its possible values over all paths.
@@ -73,7 +76,7 @@ const (
 func newRun(c *checker, f *file) *run {
 	return &run{
 		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
-		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{},
+		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{}, reached: map[any]*big.Int{},
 	}
 }
 

@@ -52,6 +52,7 @@ type function struct {
 	active   int  // live locals at the walk's position
 	full     bool // they are too many, and a finding says so
 	entered  bool
+	mentions map[mention]bool // nil until ofLibrary has found them
 }
 
 // A file is one Lua file with its names resolved and its nodes placed.
