@@ -1,0 +1,34 @@
+package engines
+
+import (
+	"slices"
+	"testing"
+)
+
+// images are the programs that topologies can be made of beside the one on PATH, the newest, by the name of their engine.
+var images = []struct{ engine, program, image string }{
+	{"redis-8", "redis-server", "redis:8"},
+	{"valkey-9", "valkey-server", "valkey/valkey:9"},
+}
+
+// Images returns the server programs of images that are on this machine, to be run on its network: the nodes of a cluster reach one another at the
+// addresses by which clients reach them. A missing one fails the test if RLFUNC_REQUIRE_ENGINES names its engine, and without any the test is skipped.
+func Images(t testing.TB) []Program {
+	t.Helper()
+	skipShort(t)
+	var found []Program
+	for _, i := range images {
+		if err := usable(t.Context(), i.image); err != nil {
+			if slices.Contains(names("RLFUNC_REQUIRE_ENGINES"), i.engine) {
+				t.Fatalf("engines: %s is required: %v", i.engine, err)
+			}
+			t.Logf("engines: no topologies of %s: %v", i.engine, err)
+			continue
+		}
+		found = append(found, Program{Name: i.engine, command: i.program, run: onHost(i.image)})
+	}
+	if len(found) == 0 {
+		t.Skip("SKIPPED: no image to make topologies of")
+	}
+	return found
+}
