@@ -37,7 +37,7 @@ type view struct {
 	reach  big.Int // set of IDs of the library's tables
 	tables []int   // sorted once the view is complete
 	vars   []*variable
-	keys   []string // keys of Redis that a value in it may be, or is a reply of
+	keys   []string // keys of Redis that a value in it may be, or is a reply of, and those that wait for an expiry
 	sum    print    // of the hashes of its tables and variables, so their order does not matter
 }
 
@@ -262,6 +262,11 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 			if w.reach.Bit(e.id) == 1 {
 				w.table(e.id)
 			}
+		}
+	}
+	for key, t := range s.ttl {
+		if len(t.pending) > 0 { // see mayFail
+			w.key(key)
 		}
 	}
 	for _, key := range w.keys {
