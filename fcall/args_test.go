@@ -159,7 +159,7 @@ func TestArgs_outOfBounds(t *testing.T) {
 			if r.words != nil {
 				t.Errorf("sent %v", r.words)
 			}
-			rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+			rdb := redis.NewClient(&redis.Options{Addr: noServer})
 			defer rdb.Close()
 			pipe := rdb.Pipeline()
 			_, queueErr := a.Queue(context.Background(), pipe).Reply()
@@ -182,7 +182,7 @@ func TestArgs_emptySubject(t *testing.T) {
 	if diff := cmp.Diff("fcalltest.hit: bucket must not be empty; limit must be a whole number from 1 to 9, got 0", fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	rdb := redis.NewClient(&redis.Options{Addr: noServer})
 	defer rdb.Close()
 	pipe := rdb.Pipeline()
 	if _, err := a.Queue(context.Background(), pipe).Reply(); !errors.Is(err, fcall.ErrArgument) || pipe.Len() != 0 || r.words != nil {

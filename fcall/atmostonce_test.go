@@ -294,10 +294,9 @@ func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 
 func TestCall_withoutServer(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
-			caller := w.open(t, addr)
+			caller := w.open(t, noServer)
 			c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{MaxAttempts: 1})
 			if err != nil {
 				t.Fatal(err)

@@ -3,35 +3,22 @@ package fcall_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // startPair runs a cluster of two primaries. The first has every slot and the library, the second has neither.
 func startPair(t *testing.T) (first, second *redis.Client) {
 	t.Helper()
-	addr := startCluster(t)
-	loadCount(t, addr)
-	first, second = admin(t, addr), admin(t, startRedis(t, "--cluster-enabled", "yes"))
-	host, port, _ := strings.Cut(addr, ":")
-	if err := second.ClusterMeet(t.Context(), host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []*redis.Client{first, second} {
-		eventually(t, "the nodes know each other", func() error {
-			info, err := c.ClusterInfo(t.Context()).Result()
-			if err == nil && !(strings.Contains(info, "cluster_known_nodes:2") && strings.Contains(info, "cluster_state:ok")) {
-				err = fmt.Errorf("cluster info: %s", info)
-			}
-			return err
-		})
-	}
-	return first, second
+	program := engines.OnPath(t)
+	cluster := program.StartCluster(t, 1, 0)
+	loadCount(t, cluster.Primaries[0].Addr)
+	return admin(t, cluster.Primaries[0].Addr), admin(t, cluster.Join(t, program).Addr)
 }
 
 func do(t *testing.T, c *redis.Client, args ...any) string {

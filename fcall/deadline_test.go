@@ -117,7 +117,7 @@ func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/bounded %v", name, bounded), func(t *testing.T) {
 				over := make(chan struct{})
 				rdb := redis.NewClusterClient(&redis.ClusterOptions{
-					Addrs: []string{freeAddr(t)}, ContextTimeoutEnabled: bounded,
+					Addrs: []string{noServer}, ContextTimeoutEnabled: bounded,
 					ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 						<-over
 						return nil, errors.New("the test is over")

@@ -287,7 +287,7 @@ func TestCall_redirectionLoopEnds(t *testing.T) {
 }
 
 func TestQueue_withoutExecNothingRan(t *testing.T) {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	rdb := redis.NewClient(&redis.Options{Addr: noServer})
 	defer rdb.Close()
 	c, err := fcall.NewClient(rdb, countLibrary, fcall.Options{})
 	if err != nil {

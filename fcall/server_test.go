@@ -117,7 +117,7 @@ func addrWithPassword(t *testing.T, addr string) string {
 }
 
 func TestNewClient_rejects(t *testing.T) {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	rdb := redis.NewClient(&redis.Options{Addr: noServer})
 	defer rdb.Close()
 	piped, err := rdb.AutoPipeline()
 	if err != nil {

@@ -87,7 +87,7 @@ func TestCall_hookReadsDoNotCountAsWrites(t *testing.T) {
 			}
 		})
 		t.Run(w.name+"/nothing listens", func(t *testing.T) {
-			caller := watched(t, w, freeAddr(t))
+			caller := watched(t, w, noServer)
 			c := newClient(t, direct(caller), fcall.Options{MaxAttempts: 1})
 			_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
 			if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" {
