@@ -27,13 +27,7 @@ type guarded struct{ bin, addr string }
 
 func buildGuarded(t *testing.T, redis string) guarded {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	dir := t.TempDir()
+	dir, addr := t.TempDir(), engines.FreeAddr(t)
 	p := guarded{bin: filepath.Join(dir, "guard"), addr: addr}
 	code := strings.NewReplacer("127.0.0.1:6379", redis, "127.0.0.1:8080", addr).Replace(read(t, "guard/main.go"))
 	limits := read(t, "guard/limits.yaml") + "timeout: 20s\n" // a busy machine is no failure of Redis, which lets requests pass here

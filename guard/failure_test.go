@@ -15,18 +15,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// closedPort returns an address where nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// closedPort returns an address where nothing listens. A free port could become that of another test's server.
+func closedPort(*testing.T) string { return "127.0.0.1:1" }
 
 // silentServer returns the address of a server that accepts connections and never answers.
 func silentServer(t *testing.T) string {
@@ -122,7 +115,7 @@ func TestDecide_breakerOpensAndClosesAgain(t *testing.T) {
 	clock := embedded.NewManualClock(moment)
 	server := embedded.New(embedded.Options{Clock: clock})
 	t.Cleanup(func() { _ = server.Close() })
-	addr := closedPort(t)
+	addr := engines.FreeAddr(t)
 	var mu sync.Mutex
 	var changes []bool
 	p := chat(contracts()["open"])
