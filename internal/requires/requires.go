@@ -34,8 +34,11 @@ func (s Server) String() string {
 	return strings.TrimSpace(ProductName(s.Product) + " " + s.Version)
 }
 
-// Servers are what a library requires: one of them. None means Redis 7.0 and every version of Valkey.
+// Servers are what a library requires: one of them. None means Oldest.
 type Servers []Server
+
+// Oldest are the first servers with functions, which every library requires.
+var Oldest = Servers{{"redis", "7.0"}, {"valkey", "7.2"}}
 
 // String is like "Redis 7.2 or Valkey 8.0".
 func (s Servers) String() string {

@@ -11,9 +11,6 @@ import (
 
 var serverVersionForm = regexp.MustCompile(`^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})(\.(0|[1-9]\d{0,5}))?$`)
 
-// oldestServer is the version that every library may count on.
-const oldestServer = "7.0"
-
 // readRequires reads `@requires redis 7.4, valkey 9.0`: the servers that a library runs on.
 func readRequires(r *fieldReader, rw row, lib *spec.Library) {
 	refuse := func(format string, args ...any) { r.add(rw.line, rw.textCol, RuleRequires, format, args...) }
@@ -25,8 +22,8 @@ func readRequires(r *fieldReader, rw row, lib *spec.Library) {
 			refuse("@requires names redis, valkey or both with the least version of each, as `@requires redis 7.4, valkey 9.0`, got %q", strings.TrimSpace(one))
 		case !serverVersionForm.MatchString(words[1]):
 			refuse("%q is not a version such as 7.4", words[1])
-		case !requires.AtLeast(words[1], oldestServer):
-			refuse("%s %s has no functions: every library needs Redis 7.0 or Valkey 7.2 anyway", words[0], words[1])
+		case !requires.Oldest.Met(words[0], words[1]):
+			refuse("%s %s has no functions: every library needs %s anyway", words[0], words[1], requires.Oldest)
 		case slices.ContainsFunc(lib.Requires, func(s spec.Server) bool { return s.Product == words[0] }):
 			refuse("%s is repeated", words[0])
 		default:

@@ -1,6 +1,6 @@
 package breaking
 
-import "github.com/rlfunc/rlfunc/codegen/spec"
+import "github.com/rlfunc/rlfunc/internal/requires"
 
 var versionRules = []Rule{
 	{
@@ -58,13 +58,10 @@ func versionSame(p *pass) {
 	p.atLibrary("%s %s has other bytes than before: raise its version", s.Name, s.Version)
 }
 
-// oldestServers are those of a library without @requires.
-var oldestServers = spec.Servers{{Product: "redis", Version: "7.0"}, {Product: "valkey", Version: "7.2"}}
-
 func requiresRaised(p *pass) {
 	before := p.old.Spec.Requires
 	if len(before) == 0 {
-		before = oldestServers
+		before = requires.Oldest
 	}
 	for _, s := range before {
 		if now := p.new.Spec.Requires; !now.Met(s.Product, s.Version) {
