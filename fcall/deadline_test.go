@@ -60,14 +60,20 @@ func TestCall_endsWithItsContext(t *testing.T) {
 						}
 					}
 					p.Mode.Store(counting.HoldReply)
-					for before := p.Seen.Load(); p.Seen.Load() == before; { // again, if a busy machine did not send it in time
+					took, before := time.Duration(0), p.Seen.Load()
+					for try := range 5 { // again, if a busy machine did not send the call or end it in time
 						ctx, cancel := end(t.Context())
 						start := time.Now()
 						_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
+						took = time.Since(start)
 						cancel()
-						if took := time.Since(start); took > readTimeout {
-							t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
+						if p.Seen.Load() > before && took <= readTimeout {
+							break
 						}
+						t.Logf("try %d took %v", try+1, took)
+					}
+					if took > readTimeout {
+						t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
 					}
 					if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
 						t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)

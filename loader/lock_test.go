@@ -108,15 +108,15 @@ func TestLock_foreignKeyErrorSaysWhatToDo(t *testing.T) {
 }
 
 func TestLock_isRenewedDuringDeploy(t *testing.T) {
-	loader.SetLockTimes(t, 300*time.Millisecond, 20*time.Millisecond)
+	loader.SetLockTimes(t, time.Second, 20*time.Millisecond)
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		if e.Clock != nil {
 			t.Skip("SKIPPED: the engine's clock stands still")
 		}
 		lib := bundle("shop", "1.0.0", "buy")
 		slow := interrupted(t, e, func() {
-			// Three lives of the lock pass. Time is what is tested here.
-			for end := time.Now().Add(900 * time.Millisecond); time.Now().Before(end); {
+			// More than two lives of the lock pass. Time is what is tested here.
+			for end := time.Now().Add(2200 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				if left := client.PTTL(t.Context(), lockOfOne).Val(); left <= 0 {
 					t.Errorf("the lock has %s to live", left)
 				}
