@@ -67,7 +67,7 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 3_000_000 // of one run; most functions take 10,000 at most, guard.admit 1,100,000
+	stepLimit    = 3_000_000 // of one run; most functions take 10,000 at most, guard.admit 500,000
 	stateLimit   = 40        // paths side by side
 	outcomeLimit = 24        // of one call
 	depthLimit   = 24        // of calls
