@@ -94,12 +94,21 @@ func TestDeploy_interruptedPrintsWhatItLoaded(t *testing.T) {
 
 // Vetting takes seconds, and has nothing to finish.
 func TestVet_interrupted(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // not the note that these libraries were found clean
+	t.Setenv("XDG_CACHE_HOME", os.DevNull) // which keeps no note that these libraries were found clean
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exitcode.Signal{Signal: os.Interrupt})
 	var out, errOut bytes.Buffer
-	code := runUntil(ctx, []string{"vet", "-C", "../.."}, strings.NewReader(""), &out, &errOut)
+	code := runUntil(ctx, []string{"vet", "-C", "../../examples/templates"}, strings.NewReader(""), &out, &errOut)
 	if code != exitcode.Interrupted || out.Len() > 0 || errOut.String() != "rlfunc: interrupt\n" {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
+	}
+}
+
+func TestVet_endsAtItsTimeout(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", os.DevNull)
+	var out, errOut bytes.Buffer
+	code := run([]string{"vet", "-C", "../../examples/templates", "--timeout", "1ns"}, strings.NewReader(""), &out, &errOut)
+	if code != exitcode.Error || out.Len() > 0 || errOut.String() != "rlfunc: stopped after 1ns (--timeout)\n" {
 		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
 	}
 }
