@@ -67,12 +67,13 @@ func Compare(old, new *Snapshot, strictness Category) []Finding {
 		strictness = API
 	}
 	var found []Finding
+	passes := pairs(old, new)
 	for i := range Rules {
 		if rule := &Rules[i]; strictness.includes(rule.Category) {
-			for _, p := range pairs(old, new) {
-				if p.wants(rule) {
+			for j := range passes {
+				if p := &passes[j]; p.wants(rule) {
 					p.rule, p.found = rule, &found
-					rule.check(&p)
+					rule.check(p)
 				}
 			}
 		}
@@ -86,7 +87,7 @@ func Compare(old, new *Snapshot, strictness Category) []Finding {
 	return slices.Compact(found)
 }
 
-// A pass is one rule at work on two versions of a library.
+// A pass is one rule after the other at work on two versions of a library.
 type pass struct {
 	rule               *Rule
 	found              *[]Finding
@@ -94,6 +95,8 @@ type pass struct {
 	old, new           *Library // either may be nil: new where the library is gone, old where it is new
 	sameMajor, highest bool     // highest: there is no other old major that is the same or above this one
 	first              bool
+
+	argLists, resultLists, keyLists []matched // nil until the first rule visits them
 }
 
 // A scope says which pairs a rule is for.

@@ -40,6 +40,7 @@ func fields(fn *spec.Function, prefix string, old, new []spec.Field) match {
 	renamed := func(i int) bool {
 		return i < len(old) && i < len(new) && old[i].Kind == new[i].Kind && named(new, old[i].Name) < 0 && named(old, new[i].Name) < 0
 	}
+	m.pairs = make([]fieldPair, 0, min(len(old), len(new)))
 	for i, f := range new {
 		if j := named(old, f.Name); j >= 0 {
 			m.pairs = append(m.pairs, fieldPair{old[j], f})
@@ -103,9 +104,30 @@ func lists(fn *spec.Function, old, new []spec.Field, pick func([]spec.Field) []s
 	}
 }
 
+// A matched is a list that lists visits.
+type matched struct {
+	match
+	before []spec.Field // of the old version
+}
+
+// each visits the lists of every function, which it matches once for all rules.
+func (p *pass) each(kept *[]matched, side func(*spec.Function) []spec.Field, pick func([]spec.Field) []spec.Field, visit func(m match, old []spec.Field)) {
+	if *kept == nil {
+		*kept = []matched{}
+		p.functions(func(old, new *spec.Function) {
+			lists(new, side(old), side(new), pick, func(m match, old []spec.Field) { *kept = append(*kept, matched{m, old}) })
+		})
+	}
+	for _, l := range *kept {
+		visit(l.match, l.before)
+	}
+}
+
+func params(fn *spec.Function) []spec.Field { return fn.Params }
+
 // arguments visits the lists of arguments of every function.
 func (p *pass) arguments(visit func(m match, old []spec.Field)) {
-	p.functions(func(old, new *spec.Function) { lists(new, old.Params, new.Params, args, visit) })
+	p.each(&p.argLists, params, args, visit)
 }
 
 // argument visits every argument that both versions have.
@@ -119,12 +141,12 @@ func (p *pass) argument(visit func(m match, f fieldPair)) {
 
 // results visits the lists of results of every function.
 func (p *pass) results(visit func(m match, old []spec.Field)) {
-	p.functions(func(old, new *spec.Function) { lists(new, old.Results, new.Results, args, visit) })
+	p.each(&p.resultLists, func(fn *spec.Function) []spec.Field { return fn.Results }, args, visit)
 }
 
-// keyLists visits the lists of keys of every function.
-func (p *pass) keyLists(visit func(m match, old []spec.Field)) {
-	p.functions(func(old, new *spec.Function) { lists(new, old.Params, new.Params, keys, visit) })
+// keys visits the lists of keys of every function.
+func (p *pass) keys(visit func(m match, old []spec.Field)) {
+	p.each(&p.keyLists, params, keys, visit)
 }
 
 // at reports a finding at a field of the new version.

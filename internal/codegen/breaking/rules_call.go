@@ -104,7 +104,7 @@ func functionFlags(p *pass) {
 }
 
 func keyCount(p *pass) {
-	p.keyLists(func(m match, old []spec.Field) {
+	p.keys(func(m match, old []spec.Field) {
 		for _, k := range m.removed {
 			p.gone(m.fn, "key %s%s of %s is gone", m.prefix, k.Name, m.fn.Name)
 		}
