@@ -26,7 +26,8 @@ import (
 const (
 	maxMessage   = 4 << 20 // bytes of a rate limit request
 	maxMetadata  = 64 << 10
-	maxStreams   = 256 // requests at once on a gRPC connection
+	maxStreams   = 256      // requests at once on a gRPC connection
+	window       = 64 << 10 // bytes in flight on a gRPC connection, and unread ones of a request
 	idleFor      = 5 * time.Minute
 	pingAfter    = time.Minute      // without a byte of a gRPC peer; one that does not answer is disconnected
 	writeFor     = 70 * time.Second // more than a policy's longest timeout
@@ -78,6 +79,9 @@ func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
 		envoyguard.ServerOption(),
 		grpc.NumStreamWorkers(maxStreams), // their stacks need not grow for each request; bench/NOTES.md has the figures
 		grpc.MaxRecvMsgSize(maxMessage),
+		// Of a fixed size: gRPC otherwise sends a ping with nearly each request to measure what the connection can carry.
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(window),
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(o.ReadTimeout),
