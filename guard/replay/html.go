@@ -4,19 +4,22 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 )
 
 //go:embed report.gohtml
 var pageText string
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": number, "share": share, "stamp": stamp, "lasting": lasting, "printable": printable, "counted": counted, "listed": func(i int) bool { return i < mostListed }, "lines": func(n int64) string { return counted(n, "line", "lines") },
-}).Parse(pageText))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"number": number, "share": share, "stamp": stamp, "lasting": lasting, "printable": printable, "counted": counted, "listed": func(i int) bool { return i < mostListed }, "lines": func(n int64) string { return counted(n, "line", "lines") },
+	}).Parse(pageText))
+})
 
 // WriteHTML writes the report as one HTML page without scripts or external files. It escapes all text of the log.
 func (r *Report) WriteHTML(w io.Writer) error {
-	return page.Execute(w, struct {
+	return page().Execute(w, struct {
 		*Report
 		Time      timeChart
 		Subjects  []bar

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/format"
 	"slices"
+	"sync"
 	"text/template"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -17,30 +18,32 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"goName":       goName,
-	"lowerFirst":   lowerFirst,
-	"paragraphs":   paragraphs,
-	"fieldDoc":     fieldDoc,
-	"subjectDoc":   subjectDoc,
-	"forever":      forever,
-	"requires":     requires,
-	"argFields":    argFields,
-	"goType":       goType,
-	"answerType":   answerType,
-	"encode":       encode,
-	"decode":       decode,
-	"quote":        func(s string) string { return fmt.Sprintf("%q", s) },
-	"countKeys":    countKeys,
-	"countArgs":    countArgs,
-	"keyFields":    keyFields,
-	"groups":       groups,
-	"enums":        enums,
-	"results":      func(fields []spec.Field) string { return results(spec.Sent(fields)) },
-	"returnValues": returnValues,
-	"packCells":    packCells,
-	"own":          hasOwn,
-}).ParseFS(files, "*.tmpl"))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"goName":       goName,
+		"lowerFirst":   lowerFirst,
+		"paragraphs":   paragraphs,
+		"fieldDoc":     fieldDoc,
+		"subjectDoc":   subjectDoc,
+		"forever":      forever,
+		"requires":     requires,
+		"argFields":    argFields,
+		"goType":       goType,
+		"answerType":   answerType,
+		"encode":       encode,
+		"decode":       decode,
+		"quote":        func(s string) string { return fmt.Sprintf("%q", s) },
+		"countKeys":    countKeys,
+		"countArgs":    countArgs,
+		"keyFields":    keyFields,
+		"groups":       groups,
+		"enums":        enums,
+		"results":      func(fields []spec.Field) string { return results(spec.Sent(fields)) },
+		"returnValues": returnValues,
+		"packCells":    packCells,
+		"own":          hasOwn,
+	}).ParseFS(files, "*.tmpl"))
+})
 
 // Files returns the Go files of a library's package by name, formatted.
 func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
@@ -84,7 +87,7 @@ func fileOf(fn *spec.Function) string { return fn.Name + "_gen.go" }
 
 func render(out map[string][]byte, name, tmpl string, data any) error {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, tmpl, data); err != nil {
+	if err := templates().ExecuteTemplate(&b, tmpl, data); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	formatted, err := format.Source(b.Bytes())

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"sync"
 	"text/template"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -19,23 +20,25 @@ var runtime embed.FS
 //go:embed *.tmpl
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"quote":     quote,
-	"results":   func(fields []spec.Field) string { return results(spec.Sent(fields)) },
-	"signature": signature,
-	"pass":      pass,
-	"encode":    encodeAll,
-	"decode":    decodeAll,
-	"docstring": docstring,
-	"attribute": attribute,
-	"member":    member,
-	"name":      identifier,
-	"packKeys":  packKeys,
-	"cells":     cells,
-	"least":     func(g spec.Field) int { _, n := g.Cells(); return n },
-	"readOnly":  func(f spec.Function) bool { return f.Has("no-writes") },
-	"isPacked":  func(r clients.Row) bool { return r.Group.Kind == spec.KindPacked },
-}).ParseFS(files, "*.tmpl"))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"quote":     quote,
+		"results":   func(fields []spec.Field) string { return results(spec.Sent(fields)) },
+		"signature": signature,
+		"pass":      pass,
+		"encode":    encodeAll,
+		"decode":    decodeAll,
+		"docstring": docstring,
+		"attribute": attribute,
+		"member":    member,
+		"name":      identifier,
+		"packKeys":  packKeys,
+		"cells":     cells,
+		"least":     func(g spec.Field) int { _, n := g.Cells(); return n },
+		"readOnly":  func(f spec.Function) bool { return f.Has("no-writes") },
+		"isPacked":  func(r clients.Row) bool { return r.Group.Kind == spec.KindPacked },
+	}).ParseFS(files, "*.tmpl"))
+})
 
 // Package is the name of the Python package that holds the clients.
 const Package = "rlfunc_clients"
@@ -85,7 +88,7 @@ var runtimeTypes = []string{
 
 func render(out map[string][]byte, name, tmpl string, data any) error {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, tmpl, data); err != nil {
+	if err := templates().ExecuteTemplate(&b, tmpl, data); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	out[name] = b.Bytes()
