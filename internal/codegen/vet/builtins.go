@@ -35,6 +35,21 @@ var refusedGlobals = map[string]string{
 	"KEYS": "a function has named parameters", "ARGV": "a function has named parameters", "server": "only Valkey has it: call redis",
 }
 
+// provided holds the globals of Redis, and providedMembers the members of its tables.
+var provided, providedMembers = func() (map[string]*rare, map[string]map[string]*rare) {
+	globals, members := map[string]*rare{}, map[string]map[string]*rare{}
+	for name := range baseFunctions {
+		globals[name] = builtin(name)
+	}
+	for table, names := range libraryMembers {
+		globals[table], members[table] = builtin(table), map[string]*rare{}
+		for name := range names {
+			members[table][name] = builtin(table + "." + name)
+		}
+	}
+	return globals, members
+}()
+
 func set(words string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(words) {

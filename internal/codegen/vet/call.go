@@ -12,14 +12,28 @@ func (r *run) call(s *state, e *ast.FuncCallExpr) []outcome {
 	if e.Func == nil {
 		return r.method(s, e)
 	}
+	if isPlain(e.Func) {
+		return r.callTo(s, e, r.plain(s, e.Func))
+	}
 	var out []outcome
 	for _, callee := range r.eval(s, e.Func) {
-		if callee.v.only(isNil|isFalse) && !callee.v.lenient {
-			r.report(r.at(e), RuleMaybeNil, "cannot call %s: there is no such function here", exprText(e.Func))
-		}
-		for _, args := range r.evalList(callee.s, e.Args) {
-			out = append(out, r.apply(args.s, e, callee.v, args.vals)...)
-		}
+		out = append(out, r.callTo(callee.s, e, callee.v)...)
+	}
+	return out
+}
+
+// callTo runs a call whose function is known.
+func (r *run) callTo(s *state, e *ast.FuncCallExpr, callee value) []outcome {
+	if callee.only(isNil|isFalse) && !callee.lenient {
+		r.report(r.at(e), RuleMaybeNil, "cannot call %s: there is no such function here", exprText(e.Func))
+	}
+	lists := r.evalList(s, e.Args)
+	if len(lists) == 1 {
+		return r.apply(lists[0].s, e, callee, lists[0].vals)
+	}
+	var out []outcome
+	for _, args := range lists {
+		out = append(out, r.apply(args.s, e, callee, args.vals)...)
 	}
 	return out
 }
@@ -28,20 +42,27 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 	if len(callee.fns()) == 0 || callee.lenient {
 		return r.lost(s, args)
 	}
+	fns := callee.fns()
+	if len(fns) == 1 {
+		return r.applyOne(s, e, fns[0], args)
+	}
 	var out []outcome
-	for i, c := range callee.fns() {
+	for i, c := range fns {
 		st := s
-		if i < len(callee.fns())-1 {
+		if i < len(fns)-1 {
 			st = s.clone()
 		}
-		if c.builtin != "" {
-			out = append(out, r.builtinCall(st, e, c.builtin, args)...)
-			continue
-		}
-		r.bounded(st, e.Args...)
-		out = append(out, r.invoke(st, c, args, e, e.Args)...)
+		out = append(out, r.applyOne(st, e, c, args)...)
 	}
 	return out
+}
+
+func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) []outcome {
+	if c.builtin != "" {
+		return r.builtinCall(s, e, c.builtin, args)
+	}
+	r.bounded(s, e.Args...)
+	return r.invoke(s, c, args, e, e.Args)
 }
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
@@ -267,7 +288,7 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	default:
 		if v.literal != nil && v.only(isStr) {
 			if _, ok := parseNumber(*v.literal); ok {
-				n := numberLiteral(*v.literal)
+				n := numberLiteral(v.literal)
 				n.proof = out.proof
 				return n
 			}

@@ -58,21 +58,31 @@ func (r *run) pathOf(e ast.Expr) string {
 	case *ast.NumberExpr:
 		return e.Value
 	case *ast.AttrGetExpr:
-		object := r.pathOf(e.Object)
-		if object == "" {
-			return ""
+		path, known := r.here().paths[e]
+		if !known {
+			path = r.pathBelow(e)
+			r.here().paths[e] = path
 		}
-		if key, ok := e.Key.(*ast.StringExpr); ok {
-			return object + "." + key.Value
-		}
-		if key := r.pathOf(e.Key); key != "" {
-			return object + "[" + key + "]"
-		}
+		return path
 	case *ast.ArithmeticOpExpr:
 		lhs, rhs := r.pathOf(e.Lhs), r.pathOf(e.Rhs)
 		if lhs != "" && rhs != "" {
 			return "(" + lhs + e.Operator + rhs + ")"
 		}
+	}
+	return ""
+}
+
+func (r *run) pathBelow(e *ast.AttrGetExpr) string {
+	object := r.pathOf(e.Object)
+	if object == "" {
+		return ""
+	}
+	if key, ok := e.Key.(*ast.StringExpr); ok {
+		return object + "." + key.Value
+	}
+	if key := r.pathOf(e.Key); key != "" {
+		return object + "[" + key + "]"
 	}
 	return ""
 }

@@ -18,6 +18,9 @@ type result struct {
 func one(s *state, v value) []result { return []result{{s, v}} }
 
 func parseNumber(s string) (float64, bool) {
+	if s == "" || s[0]|' ' >= 'a' && s[0]|' ' <= 'z' && !strings.ContainsAny(s[:1], "iInN") {
+		return 0, false // most texts, without an error that nobody reads
+	}
 	if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
 		return f, true
 	}
@@ -27,15 +30,14 @@ func parseNumber(s string) (float64, bool) {
 	return 0, false
 }
 
-func numberLiteral(s string) value {
-	v := of(isNum)
-	if f, ok := parseNumber(s); ok {
-		v = of(isInt)
+func numberLiteral(s *string) value {
+	v := value{kinds: isNum, literal: s}
+	if f, ok := parseNumber(*s); ok {
+		v.kinds = isInt
 		if f != math.Trunc(f) {
-			v = of(isFrac)
+			v.kinds = isFrac
 		}
 	}
-	v.literal = &s
 	return v
 }
 
@@ -140,9 +142,9 @@ func (r *run) plain(s *state, e ast.Expr) value {
 	case *ast.FalseExpr:
 		return of(isFalse)
 	case *ast.NumberExpr:
-		return numberLiteral(e.Value)
+		return numberLiteral(&e.Value)
 	case *ast.StringExpr:
-		return text(e.Value)
+		return text(&e.Value)
 	case *ast.IdentExpr:
 		return r.ident(s, e)
 	case *ast.AttrGetExpr:
@@ -361,7 +363,7 @@ func (r *run) global(e *ast.IdentExpr) value {
 		return anything()
 	}
 	if baseFunctions[e.Value] {
-		return builtin(e.Value)
+		return value{kinds: isFunc, rare: provided[e.Value]}
 	}
-	return value{kinds: isTable, rare: &rare{fns: []*closure{{builtin: e.Value}}}}
+	return value{kinds: isTable, rare: provided[e.Value]}
 }

@@ -23,8 +23,9 @@ type flow struct {
 func (r *run) block(states []*state, stmts []ast.Stmt) flow {
 	out := flow{next: states}
 	for _, stmt := range stmts {
+		states := out.next
 		var next []*state
-		for _, s := range out.next {
+		for _, s := range states {
 			if r.steps += 1 + len(s.env)/8 + len(s.heap)/32; r.steps > stepLimit {
 				return out
 			}
@@ -35,7 +36,11 @@ func (r *run) block(states []*state, stmts []ast.Stmt) flow {
 					st.forget(v)
 				}
 			}
-			next = append(next, f.next...)
+			if len(states) == 1 {
+				next = f.next
+			} else {
+				next = append(next, f.next...)
+			}
 			out.returns = append(out.returns, f.returns...)
 			out.breaks = append(out.breaks, f.breaks...)
 		}
@@ -133,15 +138,15 @@ func (r *run) noteRemainder(s *state, v *variable, e ast.Expr) {
 func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
 	out := flow{}
 	for _, o := range r.evalList(s, stmt.Rhs) {
+		if len(stmt.Lhs) == 1 {
+			out.next = r.store(out.next, o.s, stmt.Lhs[0], valueAt(o.vals, 0))
+			continue
+		}
 		states := []*state{o.s}
 		for i, lhs := range stmt.Lhs {
-			val := of(isNil)
-			if i < len(o.vals) {
-				val = o.vals[i]
-			}
 			var next []*state
 			for _, st := range states {
-				next = append(next, r.store(st, lhs, val)...)
+				next = r.store(next, st, lhs, valueAt(o.vals, i))
 			}
 			states = next
 		}
@@ -150,23 +155,21 @@ func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
 	return out
 }
 
-// store writes a value to a variable, or to a field or element of a table.
-func (r *run) store(s *state, lhs ast.Expr, val value) []*state {
+// store writes a value to a variable, or to a field or element of a table, and appends the paths behind that.
+func (r *run) store(to []*state, s *state, lhs ast.Expr, val value) []*state {
 	switch lhs := lhs.(type) {
 	case *ast.IdentExpr:
 		if v := r.here().refs[lhs]; v != nil {
 			r.set(s, v, val)
 		}
-		return []*state{s}
 	case *ast.AttrGetExpr:
-		var out []*state
 		for _, o := range r.evalList(s, []ast.Expr{lhs.Object, lhs.Key}) {
 			r.storeField(o.s, lhs, o.vals[0], o.vals[1], val)
-			out = append(out, o.s)
+			to = append(to, o.s)
 		}
-		return out
+		return to
 	}
-	return []*state{s}
+	return append(to, s)
 }
 
 func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) {
@@ -232,7 +235,7 @@ func (r *run) append(o *object, val value) {
 func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
 	fn := r.functionValue(stmt.Func)
 	if stmt.Name.Func != nil {
-		return flow{next: r.store(s, stmt.Name.Func, fn)}
+		return flow{next: r.store(nil, s, stmt.Name.Func, fn)}
 	}
 	out := flow{}
 	for _, o := range r.evalList(s, []ast.Expr{stmt.Name.Receiver}) {

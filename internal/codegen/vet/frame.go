@@ -293,6 +293,7 @@ func (w *view) frame() *state {
 			in.ttl[key] = t
 		}
 	}
+	in.heap = make(sorted[*object], 0, len(w.tables)+4)
 	for _, id := range w.tables {
 		if o, ok := s.heap.get(id); ok {
 			in.heap = append(in.heap, entry[*object]{id, o})

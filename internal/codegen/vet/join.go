@@ -1,6 +1,9 @@
 package vet
 
+import "slices"
+
 // distinct joins paths that no rule distinguishes. If too many remain, it joins those that differ only inside tables, and then any two.
+// The result takes the place of the paths.
 func distinct(states []*state) []*state {
 	if len(states) < 2 {
 		return states
@@ -9,12 +12,11 @@ func distinct(states []*state) []*state {
 	for i, s := range states {
 		outcomes[i] = outcome{s: s}
 	}
-	outcomes = few(outcomes, stateLimit)
-	out := make([]*state, len(outcomes))
-	for i, o := range outcomes {
-		out[i] = o.s
+	states = states[:0]
+	for _, o := range few(outcomes, stateLimit) {
+		states = append(states, o.s)
 	}
-	return out
+	return states
 }
 
 // fewer joins outcomes only if there are too many.
@@ -50,20 +52,20 @@ func few(outcomes []outcome, limit int) []outcome {
 	return outcomes
 }
 
-// alike joins outcomes with the same print.
+// alike joins outcomes with the same print, in place.
 func alike(outcomes []outcome, of func(outcome) print) []outcome {
-	seen := make(map[print]int, len(outcomes))
-	out := make([]outcome, 0, len(outcomes))
-	joined := map[int]bool{}
+	var prints [stateLimit]print
+	var merged [stateLimit]bool
+	seen, joined := prints[:0], merged[:0]
+	out := outcomes[:0]
 	for _, o := range outcomes {
 		key := of(o)
-		if i, ok := seen[key]; ok {
+		if i := slices.Index(seen, key); i >= 0 {
 			out[i] = either(out[i], o, joined[i])
 			joined[i] = true
 			continue
 		}
-		seen[key] = len(out)
-		out = append(out, o)
+		seen, joined, out = append(seen, key), append(joined, false), append(out, o)
 	}
 	return out
 }

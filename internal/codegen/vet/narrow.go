@@ -33,7 +33,7 @@ func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 // number evaluates an expression without effects to a number.
 func (r *run) number(s *state, e ast.Expr) (value, bool) {
 	if n, ok := e.(*ast.NumberExpr); ok {
-		return numberLiteral(n.Value), true
+		return numberLiteral(&n.Value), true
 	}
 	v, ok := r.peek(s, e)
 	return v, ok && !v.lenient && v.may(isNumber)

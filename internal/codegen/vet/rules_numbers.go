@@ -82,21 +82,30 @@ func exactly(operator string, a, b value) bool {
 // know may bound them from then on.
 func (r *run) bounded(s *state, exprs ...ast.Expr) {
 	for _, e := range exprs {
-		w := &walker{file: r.here(), visit: func(node any, _ *function) {
-			v := r.here().named(node)
-			if v == nil {
-				return
+		for _, v := range r.here().variablesIn(e) {
+			if old, ok := s.env.get(v.id); ok && old.in.exact {
+				other := *old
+				other.in.exact = false
+				s.own(env).env.set(v.id, &other)
 			}
-			old, ok := s.env.get(v.id)
-			if !ok || !old.in.exact {
-				return
-			}
-			other := *old
-			other.in.exact = false
-			s.own(env).env.set(v.id, &other)
-		}}
-		w.exprs(e)
+		}
 	}
+}
+
+// variablesIn returns the variables that an expression names.
+func (f *file) variablesIn(e ast.Expr) []*variable {
+	if known, ok := f.within[e]; ok {
+		return known
+	}
+	var vars []*variable
+	w := &walker{file: f, visit: func(node any, _ *function) {
+		if v := f.named(node); v != nil {
+			vars = append(vars, v)
+		}
+	}}
+	w.exprs(e)
+	f.within[e] = vars
+	return vars
 }
 
 // below32Bits reports an argument of a function of the bit library that its header allows to be larger.

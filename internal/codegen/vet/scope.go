@@ -65,11 +65,13 @@ type file struct {
 	byExpr       map[*ast.FunctionExpr]*function
 	pos          map[any]position
 	refs         map[*ast.IdentExpr]*variable
-	decls        map[any][]*variable      // of a LocalAssignStmt, NumberForStmt or GenericForStmt
-	over         map[ast.Stmt][]*variable // locals that no later statement names
-	bodies       map[*variable]*function  // of `local function`
-	members      map[string]*function     // of `function lib.name`, by name
-	globalWrites map[*ast.IdentExpr]bool  // names on the left that are not local
+	decls        map[any][]*variable         // of a LocalAssignStmt, NumberForStmt or GenericForStmt
+	over         map[ast.Stmt][]*variable    // locals that no later statement names
+	bodies       map[*variable]*function     // of `local function`
+	members      map[string]*function        // of `function lib.name`, by name
+	globalWrites map[*ast.IdentExpr]bool     // names on the left that are not local
+	paths        map[*ast.AttrGetExpr]string // results of pathOf
+	within       map[ast.Expr][]*variable    // results of variablesIn
 	pending      []pendingFinding
 }
 
@@ -108,7 +110,7 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		src: src, lib: lib, byExpr: map[*ast.FunctionExpr]*function{}, pos: map[any]position{},
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
-		globalWrites: map[*ast.IdentExpr]bool{},
+		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[*ast.AttrGetExpr]string{}, within: map[ast.Expr][]*variable{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}

@@ -74,7 +74,10 @@ func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 	if name == "REDIS_VERSION" {
 		return value{kinds: isStr}
 	}
-	return builtin(lib + "." + name)
+	if known := providedMembers[lib][name]; known != nil {
+		return value{kinds: isFunc, rare: known}
+	}
+	return value{kinds: isFunc, rare: builtin(lib + "." + name)}
 }
 
 // element evaluates `table[key]`. It assumes that a computed element exists.

@@ -115,10 +115,10 @@ type closure struct {
 func of(k kind) value        { return value{kinds: k} }
 func unknown() value         { return value{kinds: isAny} }
 func anything() value        { return value{kinds: isAny, lenient: true} }
-func builtin(n string) value { return value{kinds: isFunc, rare: &rare{fns: []*closure{{builtin: n}}}} }
+func builtin(n string) *rare { return &rare{fns: []*closure{{builtin: n}}} }
 
-func text(s string) value {
-	return value{kinds: isStr, literal: &s, prefix: s, fixed: true}
+func text(s *string) value {
+	return value{kinds: isStr, literal: s, prefix: *s, fixed: true}
 }
 
 func (v value) may(k kind) bool  { return v.kinds&k != 0 }
@@ -244,8 +244,11 @@ func union[T string | int](a, b []T) []T {
 	if len(b) == 0 {
 		return a
 	}
-	if len(a) == 0 || slices.Equal(a, b) {
+	if len(a) == 0 {
 		return b
+	}
+	if !slices.ContainsFunc(b, func(x T) bool { return !slices.Contains(a, x) }) {
+		return a
 	}
 	out := append(slices.Clone(a), b...)
 	slices.Sort(out)
