@@ -91,7 +91,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 			case receiver.v.only(isStr):
 				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
 			case len(receiver.v.objects) == 1 && args.s.get(receiver.v.objects[0]) != nil:
-				callee, _ := args.s.get(receiver.v.objects[0]).fields.get(e.Method)
+				callee, _ := args.s.get(receiver.v.objects[0]).field(e.Method)
 				out = append(out, r.apply(args.s, e, callee, vals)...)
 			default:
 				out = append(out, outcome{args.s, []value{anything()}})

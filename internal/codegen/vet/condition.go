@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // condition splits a path by a condition.
 func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
@@ -139,13 +143,11 @@ func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed
 func (r *run) replace(s *state, e ast.Expr, n value) {
 	if id, isVar := e.(*ast.IdentExpr); isVar && !r.here().refs[id].top() {
 		variable := r.here().refs[id]
-		if _, narrowed := s.paths[variable.mark]; narrowed {
-			delete(s.own(paths).paths, variable.mark)
-		}
+		s.paths = s.paths.without(func(path string) bool { return path == variable.mark })
 		s.own(env).env.set(variable.id, &n)
 		return
 	}
-	s.own(paths).paths[r.pathOf(e)] = &n
+	s.paths = s.paths.with(r.pathOf(e), &n)
 }
 
 // refine narrows values by a condition that was true or false.
@@ -245,9 +247,9 @@ func (r *run) refineNumber(s *state, e ast.Expr, n *ast.NumberExpr, equal bool) 
 			}
 		}
 		if path := r.pathOf(e); path != "" {
-			for fact := range s.facts {
-				if len(fact) > len(path) && fact[:len(path)+1] == path+"=" {
-					s.note(fact[len(path)+1:] + "==0")
+			for _, fact := range s.facts {
+				if rest, ok := strings.CutPrefix(fact.name, path+"="); ok {
+					s.note(rest + "==0")
 					return true, true
 				}
 			}

@@ -339,7 +339,7 @@ func (r *run) ident(s *state, e *ast.IdentExpr) value {
 		}
 		return anything()
 	}
-	if val, ok := s.paths[v.mark]; ok {
+	if val, ok := s.paths.get(v.mark); ok {
 		return *val
 	}
 	if val, ok := s.env.get(v.id); ok {

@@ -192,12 +192,12 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 			o.items = slices.Clone(o.items)
 			o.items[int(place)-1] = val
 		case byName && len(table.objects) == 1:
-			o.fields = o.fields.set(name.Value, val)
+			o.setField(name.Value, val)
 		case byName:
-			old, _ := o.fields.get(name.Value)
-			o.fields = o.fields.set(name.Value, join(old, val))
+			old, _ := o.field(name.Value)
+			o.setField(name.Value, join(old, val))
 		case key.only(isStr) && key.literal != nil:
-			o.fields = o.fields.set(*key.literal, val)
+			o.setField(*key.literal, val)
 		default:
 			r.append(o, val)
 		}
@@ -240,8 +240,7 @@ func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
 	out := flow{}
 	for _, o := range r.evalList(s, []ast.Expr{stmt.Name.Receiver}) {
 		for _, id := range o.vals[0].objects {
-			o := o.s.object(id)
-			o.fields = o.fields.set(stmt.Name.Method, fn)
+			o.s.object(id).setField(stmt.Name.Method, fn)
 		}
 		out.next = append(out.next, o.s)
 	}

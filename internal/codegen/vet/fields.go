@@ -1,44 +1,20 @@
 package vet
 
-import (
-	"slices"
-	"strings"
-)
-
-// A field is a named field of a table. Its value never changes.
-type field struct {
-	name string
-	v    *value
-}
-
-// Fields are sorted by name. They never change: set returns other fields.
-type fields []field
-
-func (f fields) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(f, name, func(f field, name string) int { return strings.Compare(f.name, name) })
-}
-
-// get returns the field of that name.
-func (f fields) get(name string) (v value, ok bool) {
-	if at, ok := f.find(name); ok {
-		return *f[at].v, true
-	}
-	return value{}, false
-}
-
-// set returns the fields with one more, or with another value.
-func (f fields) set(name string, v value) fields {
-	at, ok := f.find(name)
-	out := make(fields, 0, len(f)+1)
-	out = append(append(out, f[:at]...), field{name, &v})
-	if ok {
-		at++
-	}
-	return append(out, f[at:]...)
-}
+// fields are the named fields of a table. Their values never change.
+type fields = byName[*value]
 
 // with returns fields of one name.
 func with(name string, v value) fields { return fields{{name, &v}} }
+
+// field returns the field of that name.
+func (o *object) field(name string) (v value, ok bool) {
+	if at, ok := o.fields.find(name); ok {
+		return *o.fields[at].v, true
+	}
+	return v, false
+}
+
+func (o *object) setField(name string, v value) { o.fields = o.fields.with(name, &v) }
 
 // mergeFields joins the fields of two tables. A field that one of them lacks may be nil, unless the table may have any field.
 func mergeFields(a, b *object) fields {
@@ -58,23 +34,21 @@ func mergeFields(a, b *object) fields {
 	for len(x) > 0 || len(y) > 0 {
 		switch {
 		case len(y) == 0 || len(x) > 0 && x[0].name < y[0].name:
-			out, x = append(out, x[0].unless(b.open)), x[1:]
+			out, x = append(out, unless(b.open, x[0])), x[1:]
 		case len(x) == 0 || y[0].name < x[0].name:
-			out, y = append(out, y[0].unless(a.open)), y[1:]
+			out, y = append(out, unless(a.open, y[0])), y[1:]
 		default:
-			f := x[0]
-			f.v = joined(f.v, y[0].v)
-			out, x, y = append(out, f), x[1:], y[1:]
+			out, x, y = append(out, named[*value]{x[0].name, joined(x[0].v, y[0].v)}), x[1:], y[1:]
 		}
 	}
 	return out
 }
 
-// unless returns the field as it is where the other table is open, and else as one that may be nil.
-func (f field) unless(open bool) field {
-	if open || f.v.may(isNil) {
-		return f
+// unless returns a field as it is where the other table is open, and else as one that may be nil.
+func unless(open bool, f named[*value]) named[*value] {
+	if !open && !f.v.may(isNil) {
+		v := join(*f.v, of(isNil))
+		f.v = &v
 	}
-	v := join(*f.v, of(isNil))
-	return field{f.name, &v}
+	return f
 }

@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -154,6 +153,8 @@ func (w *view) shares(text string) bool {
 	return false
 }
 
+func (w *view) lacks(text string) bool { return !w.shares(text) }
+
 // A sight is what a view sees in one table: its hash, and what is to be seen behind it. A table does not change once it has been seen,
 // because state.object copies it.
 type sight struct {
@@ -245,14 +246,14 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		h = w.see(h, v)
 	}
 	if len(w.vars) > 0 {
-		for path, v := range s.paths {
-			if w.shares(path) {
-				w.sum += w.see(printBegin.word(path), *v)
+		for _, path := range s.paths {
+			if w.shares(path.name) {
+				w.sum += w.see(printBegin.word(path.name), *path.v)
 			}
 		}
-		for fact := range s.facts {
-			if w.shares(fact) {
-				w.sum += printBegin.word(fact)
+		for _, fact := range s.facts {
+			if w.shares(fact.name) {
+				w.sum += printBegin.word(fact.name)
 			}
 		}
 	}
@@ -264,13 +265,13 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 			}
 		}
 	}
-	for key, t := range s.ttl {
-		if len(t.pending) > 0 { // see mayFail
-			w.key(key)
+	for _, e := range s.ttl {
+		if len(e.v.pending) > 0 { // see mayFail
+			w.key(e.name)
 		}
 	}
 	for _, key := range w.keys {
-		t, ok := s.ttl[key]
+		t, ok := s.ttl.get(key)
 		if !ok {
 			continue
 		}
@@ -288,11 +289,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 func (w *view) frame() *state {
 	s, in := w.state, newState()
 	in.base, in.times = s.base, s.times
-	for _, key := range w.keys {
-		if t, ok := s.ttl[key]; ok {
-			in.ttl[key] = t
-		}
-	}
+	in.ttl = s.ttl.without(func(key string) bool { return !slices.Contains(w.keys, key) })
 	in.heap = make(sorted[*object], 0, len(w.tables)+4)
 	for _, id := range w.tables {
 		if o, ok := s.heap.get(id); ok {
@@ -305,16 +302,7 @@ func (w *view) frame() *state {
 		}
 	}
 	if len(w.vars) > 0 {
-		for path, v := range s.paths {
-			if w.shares(path) {
-				in.paths[path] = v
-			}
-		}
-		for fact := range s.facts {
-			if w.shares(fact) {
-				in.facts[fact] = true
-			}
-		}
+		in.paths, in.facts = s.paths.without(w.lacks), s.facts.without(w.lacks)
 	}
 	return in
 }
@@ -347,17 +335,21 @@ func (w *view) apply(s, end *state) {
 		s.owned |= heap
 	}
 	for _, key := range w.keys {
-		t, ok := end.ttl[key]
-		if before, had := s.ttl[key]; ok && !(had && before.equals(t)) {
-			s.own(ttls).ttl[key] = t
+		t, ok := end.ttl.get(key)
+		if before, had := s.ttl.get(key); ok && !(had && before.equals(t)) {
+			s.ttl = s.ttl.with(key, t)
 		}
 	}
 	s.times = end.times
 	if s.first == nil {
 		s.first = end.first
 	}
-	for name := range end.forgot {
-		s.forgetField(name)
+	s.forgot = s.forgot.plus(end.forgot)
+	for _, field := range end.forgot {
+		if len(s.paths) == 0 {
+			break
+		}
+		s.forgetField(field.name)
 	}
 	if len(w.vars) == 0 {
 		return
@@ -372,17 +364,15 @@ func (w *view) apply(s, end *state) {
 			}
 		}
 	}
-	s.own(paths | facts)
-	maps.DeleteFunc(s.paths, func(path string, _ *value) bool { return w.shares(path) })
-	maps.DeleteFunc(s.facts, func(fact string, _ bool) bool { return w.shares(fact) })
-	for path, v := range end.paths {
-		if w.shares(path) {
-			s.paths[path] = v
+	s.paths, s.facts = s.paths.without(w.shares), s.facts.without(w.shares)
+	for _, path := range end.paths {
+		if w.shares(path.name) {
+			s.paths = s.paths.with(path.name, path.v)
 		}
 	}
-	for fact := range end.facts {
-		if w.shares(fact) {
-			s.facts[fact] = true
+	for _, fact := range end.facts {
+		if w.shares(fact.name) {
+			s.facts = s.facts.with(fact.name, fact.v)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
 		return text != "" && text == r.dividesText(minus.Lhs, e.Rhs)
 	}
 	text := r.dividesText(e.Lhs, e.Rhs)
-	return text != "" && s.facts[text+"==0"]
+	return text != "" && s.facts.has(text+"==0")
 }
 
 func (r *run) dividesText(a, b ast.Expr) string {

@@ -65,8 +65,8 @@ func (v value) learn(s *state, truth bool) {
 		return
 	}
 	for _, key := range v.order.keys {
-		t := s.ttl[key]
+		t := s.ttl.at(key)
 		t.below = true
-		s.own(ttls).ttl[key] = t
+		s.ttl = s.ttl.with(key, t)
 	}
 }

@@ -16,7 +16,7 @@ func (r *run) prepare(s *state, g spec.Field) (*state, value) {
 	row := &object{}
 	cells, _ := g.Cells()
 	for _, c := range cells {
-		row.fields = row.fields.set(c.Lua, r.argument(s, c, g.Lua+"."+c.Lua))
+		row.setField(c.Lua, r.argument(s, c, g.Lua+"."+c.Lua))
 	}
 	elem := r.newObject(s, g.Lua+"[]", row)
 	rows := r.newObject(s, g.Lua, &object{elem: &elem, atLeast: int(g.Min)})

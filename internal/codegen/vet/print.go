@@ -49,12 +49,12 @@ func (s *state) print(extra []value, depth int) print {
 	for _, e := range s.env {
 		sum += s.printValue(printBegin.number(e.id), *e.v, depth)
 	}
-	for path, val := range s.paths {
-		sum += s.printValue(printBegin.word(path), *val, max(depth-1, 0))
+	for _, path := range s.paths {
+		sum += s.printValue(printBegin.word(path.name), *path.v, max(depth-1, 0))
 	}
-	for key, t := range s.ttl {
-		if len(t.pending) > 0 { // an expiry alone does not keep paths apart: the value that gave a proof can give it again
-			sum += printBegin.word(key)
+	for _, key := range s.ttl {
+		if len(key.v.pending) > 0 { // an expiry alone does not keep paths apart: the value that gave a proof can give it again
+			sum += printBegin.word(key.name)
 		}
 	}
 	p := sum.number(min(s.times, 2))

@@ -156,11 +156,11 @@ func (p *proof) learn(s *state, truth bool) {
 	if p == nil || p.truthy() == truth {
 		return
 	}
-	t := s.ttl[p.key]
+	t := s.ttl.at(p.key)
 	if t.settled || t.proven || t.epoch != p.epoch {
 		return
 	}
-	s.own(ttls).ttl[p.key] = ttl{settled: len(t.pending) > 0, proven: true, below: t.below, epoch: t.epoch}
+	s.ttl = s.ttl.with(p.key, ttl{settled: len(t.pending) > 0, proven: true, below: t.below, epoch: t.epoch})
 }
 
 // operands returns the proofs of both sides of an operation: one is a proof, and the other a constant or of the same key.
@@ -268,7 +268,7 @@ func (r *run) proves(s *state, cmd *command, args []value, keys []int) *proof {
 		return nil
 	}
 	key := args[keys[0]].keys[0]
-	t := s.ttl[key]
+	t := s.ttl.at(key)
 	p := &proof{key: key, epoch: t.epoch, kind: proofNumber}
 	if t.settled || t.proven {
 		return nil

@@ -80,12 +80,12 @@ func (r *run) mayFail(s *state, cmd *command, args []value, keys []int) bool {
 	}
 	own := args[keys[0]].keys
 	for _, key := range own {
-		if t := s.ttl[key]; t.settled || len(t.pending) > 0 || r.read[key] {
+		if t := s.ttl.at(key); t.settled || len(t.pending) > 0 || r.read[key] {
 			return false
 		}
 	}
-	for key, t := range s.ttl {
-		if len(t.pending) > 0 && !r.lasts(key) && !slices.Contains(own, key) {
+	for _, key := range s.ttl {
+		if len(key.v.pending) > 0 && !r.lasts(key.name) && !slices.Contains(own, key.name) {
 			return true
 		}
 	}

@@ -38,13 +38,13 @@ func (fn *function) ofLibrary() map[mention]bool {
 // A reach is the library's tables that a function or a table leads to, as they were when the library was loaded.
 type reach struct {
 	run    *run
-	base   sorted[*object]
+	base   *sorted[*object]
 	seen   map[any]bool // functions, and IDs of tables
 	tables big.Int      // set of their IDs
 }
 
 // reachOf returns the IDs of the library's tables that a node leads to: a function, or the ID of a table.
-func (r *run) reachOf(node any, base sorted[*object]) *big.Int {
+func (r *run) reachOf(node any, base *sorted[*object]) *big.Int {
 	if r.reachedAt != r.rewritten {
 		clear(r.reached)
 		r.reachedAt = r.rewritten
@@ -81,7 +81,7 @@ func (to *reach) function(fn *function) {
 		for _, id := range v.objects {
 			if o, ok := to.base.get(id); ok {
 				to.tables.SetBit(&to.tables, id, 1)
-				field, _ := o.fields.get(m.field)
+				field, _ := o.field(m.field)
 				to.value(&field)
 			}
 		}

@@ -94,7 +94,7 @@ func (r *run) failsQuietly(cmd *command, args []value, keys []int, s *state) boo
 		return false
 	}
 	for _, key := range args[keys[0]].keys {
-		if len(s.ttl[key].pending) > 0 {
+		if len(s.ttl.at(key).pending) > 0 {
 			return true
 		}
 	}

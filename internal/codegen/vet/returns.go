@@ -156,7 +156,7 @@ func (r *run) rowField(s *state, row value, name string) value {
 		if o == nil || o.open {
 			return anything()
 		}
-		field, ok := o.fields.get(name)
+		field, ok := o.field(name)
 		if !ok {
 			field = of(isNil)
 		}
@@ -186,7 +186,7 @@ func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 			r.hidden = true
 			continue
 		}
-		text, ok := o.fields.get("err")
+		text, ok := o.field("err")
 		if !ok || !text.may(isStr) {
 			r.report(r.at(node), RuleResultNil, "an error reply needs a string err: {err = 'CODE text'}; without one Redis sends an empty array")
 			continue

@@ -184,7 +184,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	s := newState()
 	r.use(s, contract.Uses)
 	r.load(s, r.file)
-	s.base, s.heap = s.heap, nil
+	s.loaded()
 	prepared := map[string]value{}
 	for _, p := range contract.Params {
 		if p.Kind == spec.KindPacked {
@@ -229,7 +229,7 @@ func (r *run) alone(fn *function, uses []string) {
 	s := newState()
 	r.use(s, uses)
 	r.load(s, r.file)
-	s.base, s.heap = s.heap, nil
+	s.loaded()
 	args := make([]value, len(fn.params))
 	for i := range args {
 		args[i] = anything()
@@ -267,7 +267,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindGroup, spec.KindMap:
 		row := &object{}
 		for _, f := range p.Fields {
-			row.fields = row.fields.set(f.Lua, r.argument(s, f, name+"."+f.Lua))
+			row.setField(f.Lua, r.argument(s, f, name+"."+f.Lua))
 		}
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})

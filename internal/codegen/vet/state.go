@@ -1,8 +1,6 @@
 package vet
 
 import (
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -42,33 +40,31 @@ func (t ttl) equals(other ttl) bool {
 // changes them, so all changes begin with own.
 type state struct {
 	owned  part
-	env    sorted[*value]  // by the variable's ID; the values never change, so clones stay small
-	heap   sorted[*object] // tables
-	base   sorted[*object] // the library's tables, as they were when it was loaded; never written
-	ttl    map[string]ttl
-	paths  map[string]*value // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
-	facts  map[string]bool   // `a % b == 0`
-	times  int               // reads of the clock
-	forgot map[string]bool   // fields that were written in this frame
-	first  *site             // a write that a refusal must not follow
+	env    sorted[*value]   // by the variable's ID; the values never change, so clones stay small
+	heap   sorted[*object]  // tables
+	base   *sorted[*object] // the library's tables, as they were when it was loaded; never written
+	ttl    byName[ttl]
+	paths  byName[*value] // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
+	facts  names          // `a % b == 0`
+	times  int            // reads of the clock
+	forgot names          // fields that were written in this frame
+	first  *site          // a write that a refusal must not follow
 }
 
-// A part is a set of a state's maps.
+// A part is a set of a state's lists that may change.
 type part uint8
 
 const (
 	env part = 1 << iota
 	heap
-	ttls
-	paths
-	facts
-	forgot
-
-	allParts = env | heap | ttls | paths | facts | forgot
 )
 
-func newState() *state {
-	return &state{owned: allParts, ttl: map[string]ttl{}, paths: map[string]*value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
+func newState() *state { return &state{owned: env | heap, base: &sorted[*object]{}} }
+
+// loaded makes the tables those of the library.
+func (s *state) loaded() {
+	base := s.heap
+	s.base, s.heap = &base, nil
 }
 
 func (s *state) clone() *state {
@@ -86,19 +82,7 @@ func (s *state) own(p part) *state {
 	s.owned |= p
 	s.env = s.env.copied(p & env)
 	s.heap = s.heap.copied(p & heap)
-	s.ttl = copied(p&ttls, s.ttl)
-	s.paths = copied(p&paths, s.paths)
-	s.facts = copied(p&facts, s.facts)
-	s.forgot = copied(p&forgot, s.forgot)
 	return s
-}
-
-// copied returns a copy of a map if it is in the set.
-func copied[K comparable, V any](in part, m map[K]V) map[K]V {
-	if in == 0 {
-		return m
-	}
-	return maps.Clone(m)
 }
 
 // get returns a table for reading, or nil.
@@ -124,35 +108,21 @@ func (s *state) object(id int) *object {
 
 // note adds a fact.
 func (s *state) note(fact string) {
-	if !s.facts[fact] {
-		s.own(facts).facts[fact] = true
-	}
+	s.facts = s.facts.plus(names{{name: fact}})
 }
 
 // forget drops the paths and facts with the variable.
 func (s *state) forget(v *variable) {
-	for k := range s.paths {
-		if strings.Contains(k, v.mark) {
-			delete(s.own(paths).paths, k)
-		}
-	}
-	for k := range s.facts {
-		if strings.Contains(k, v.mark) {
-			delete(s.own(facts).facts, k)
-		}
-	}
+	about := func(text string) bool { return strings.Contains(text, v.mark) }
+	s.paths, s.facts = s.paths.without(about), s.facts.without(about)
 }
 
 // forgetField drops the paths and facts with a field of that name, or, for "", with any element.
 func (s *state) forgetField(name string) {
-	if !s.forgot[name] {
-		s.own(forgot).forgot[name] = true
-	}
-	for k := range s.paths {
-		if name == "" || strings.HasSuffix(k, "."+name) || strings.Contains(k, "."+name+".") || strings.Contains(k, "."+name+"[") {
-			delete(s.own(paths).paths, k)
-		}
-	}
+	s.forgot = s.forgot.plus(names{{name: name}})
+	s.paths = s.paths.without(func(path string) bool {
+		return name == "" || strings.HasSuffix(path, "."+name) || strings.Contains(path, "."+name+".") || strings.Contains(path, "."+name+"[")
+	})
 }
 
 // drop drops a variable.
@@ -185,33 +155,18 @@ func merge(a, b *state, reuse bool) *state {
 	if !sameSlice(a.heap, b.heap) {
 		mergeHeaps(out, a, b)
 	}
-	if !shared(a.ttl, b.ttl) {
-		mergeExpiries(out, a, b)
+	if !sameSlice(a.ttl, b.ttl) {
+		out.ttl = mergeExpiries(a.ttl, b.ttl)
 	}
-	if !shared(a.paths, b.paths) {
-		for k, av := range a.paths {
-			bv, ok := b.paths[k]
-			if !ok {
-				delete(out.own(paths).paths, k)
-			} else if both := joined(av, bv); both != av {
-				out.own(paths).paths[k] = both
-			}
-		}
+	if !sameSlice(a.paths, b.paths) {
+		out.paths = mergePaths(a.paths, b.paths)
 	}
-	if !shared(a.facts, b.facts) {
-		for k := range a.facts {
-			if !b.facts[k] {
-				delete(out.own(facts).facts, k)
-			}
-		}
+	if !sameSlice(a.facts, b.facts) {
+		out.facts = a.facts.without(func(fact string) bool { return !b.facts.has(fact) })
 	}
 	out.times = max(a.times, b.times)
-	if !shared(a.forgot, b.forgot) {
-		for name := range b.forgot {
-			if !a.forgot[name] {
-				out.own(forgot).forgot[name] = true
-			}
-		}
+	if !sameSlice(a.forgot, b.forgot) {
+		out.forgot = a.forgot.plus(b.forgot)
 	}
 	if b.first == nil {
 		out.first = nil
@@ -222,11 +177,6 @@ func merge(a, b *state, reuse bool) *state {
 // sameSlice reports whether two slices are one, and not only equal.
 func sameSlice[V any](a, b []V) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// shared reports whether two states have the same map, and not only an equal one.
-func shared[K comparable, V any](a, b map[K]V) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // mergeLocals keeps the variables that both paths have.
@@ -287,22 +237,35 @@ func mergeHeaps(out, a, b *state) {
 	}
 }
 
-func mergeExpiries(out, a, b *state) {
-	out.own(ttls)
-	for k, bt := range b.ttl {
-		at, ok := a.ttl[k]
+// mergePaths keeps the narrowed values that both paths have.
+func mergePaths(a, b byName[*value]) byName[*value] {
+	out := a.without(func(path string) bool { return !b.has(path) })
+	for _, p := range out {
+		if both := joined(p.v, b.at(p.name)); both != p.v {
+			out = out.with(p.name, both)
+		}
+	}
+	return out
+}
+
+func mergeExpiries(a, b byName[ttl]) byName[ttl] {
+	var out byName[ttl]
+	for _, e := range b {
+		bt := e.v
+		at, ok := a.get(e.name)
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), group: ok && at.group && bt.group, epoch: max(at.epoch, bt.epoch)}
 		t.below = ok && at.below && bt.below
 		if at.size == bt.size {
 			t.size = at.size
 		}
-		out.ttl[k] = t
+		out = append(out, named[ttl]{e.name, t})
 	}
-	for k, at := range a.ttl {
-		if _, ok := b.ttl[k]; !ok {
-			out.ttl[k] = ttl{pending: at.pending, epoch: at.epoch}
+	for _, e := range a {
+		if !b.has(e.name) {
+			out = out.with(e.name, ttl{pending: e.v.pending, epoch: e.v.epoch})
 		}
 	}
+	return out
 }
 
 func mergeSites(a, b []site) []site {

@@ -79,12 +79,12 @@ func (r *run) group(s *state, e *ast.FuncCallExpr, name string, args []value, ke
 		if !safe && r.reportOnce(r.at(e), RuleStreamGroup) {
 			r.report(r.at(e), RuleStreamGroup, "XGROUP CREATE raises BUSYGROUP from the second call on: write redis.pcall('XGROUP', 'CREATE', ...), whose error then says that the group exists")
 		}
-		if t := s.ttl[key]; !t.group {
+		if t := s.ttl.at(key); !t.group {
 			t.group = true
-			s.own(ttls).ttl[key] = t
+			s.ttl = s.ttl.with(key, t)
 		}
 	case "XREADGROUP", "XPENDING", "XCLAIM", "XAUTOCLAIM":
-		if !safe && !s.ttl[key].group && r.reportOnce(r.at(e), RuleStreamGroup) {
+		if !safe && !s.ttl.at(key).group && r.reportOnce(r.at(e), RuleStreamGroup) {
 			r.report(r.at(e), RuleStreamGroup, "%s raises NOGROUP while %s has no such group, as after its expiry: create it before with redis.pcall('XGROUP', 'CREATE', %s, group, '0', 'MKSTREAM')", name, key, key)
 		}
 	}

@@ -95,11 +95,12 @@ func moveSites(end, before *state, here site) {
 	if end.first != nil {
 		end.first = &here
 	}
-	for key, t := range end.ttl {
-		if len(t.pending) == 0 || slices.Equal(t.pending, before.ttl[key].pending) {
+	for _, e := range end.ttl {
+		key, t := e.name, e.v
+		if len(t.pending) == 0 || slices.Equal(t.pending, before.ttl.at(key).pending) {
 			continue
 		}
-		old := before.ttl[key].pending
+		old := before.ttl.at(key).pending
 		var moved []site
 		for _, at := range t.pending {
 			if !slices.Contains(old, at) {
@@ -108,7 +109,7 @@ func moveSites(end, before *state, here site) {
 			moved = mergeSites(moved, []site{at})
 		}
 		t.pending = moved
-		end.own(ttls).ttl[key] = t
+		end.ttl = end.ttl.with(key, t)
 	}
 }
 
@@ -116,7 +117,7 @@ func moveSites(end, before *state, here site) {
 type mover struct{ ids map[int]int }
 
 func (m mover) state(s *state) *state {
-	s.own(heap | env | paths)
+	s.own(heap | env)
 	for i, e := range s.heap {
 		if to, ok := m.ids[e.id]; ok {
 			s.heap[i].id = to
@@ -128,27 +129,29 @@ func (m mover) state(s *state) *state {
 		moved := m.value(*e.v)
 		s.env[i].v = &moved
 	}
-	for path, v := range s.paths {
-		moved := m.value(*v)
-		s.paths[path] = &moved
-	}
+	s.paths = m.fields(s.paths)
 	return s
 }
 
 func (m mover) object(o *object) *object {
 	out := *o
 	out.sight, out.shape = nil, 0
-	out.fields = slices.Clone(o.fields)
-	for i, f := range out.fields {
-		moved := m.value(*f.v)
-		out.fields[i].v = &moved
-	}
+	out.fields = m.fields(o.fields)
 	out.items = m.values(o.items)
 	if o.elem != nil {
 		elem := m.value(*o.elem)
 		out.elem = &elem
 	}
 	return &out
+}
+
+func (m mover) fields(list fields) fields {
+	out := slices.Clone(list)
+	for i, f := range out {
+		moved := m.value(*f.v)
+		out[i].v = &moved
+	}
+	return out
 }
 
 func (m mover) values(list []value) []value {

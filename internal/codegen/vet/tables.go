@@ -23,7 +23,7 @@ func (r *run) attr(s *state, e *ast.AttrGetExpr) []result {
 // field evaluates `table.name`.
 func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) value {
 	if len(s.paths) > 0 {
-		if v, ok := s.paths[r.pathOf(e)]; ok {
+		if v, ok := s.paths.get(r.pathOf(e)); ok {
 			return *v
 		}
 	}
@@ -43,7 +43,7 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 		if o == nil {
 			return anything()
 		}
-		v, ok := o.fields.get(name)
+		v, ok := o.field(name)
 		if !ok {
 			v = of(isNil)
 			if o.open {
@@ -84,7 +84,7 @@ func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	if len(s.paths) > 0 {
 		if path := r.pathOf(e); path != "" {
-			if v, ok := s.paths[path]; ok {
+			if v, ok := s.paths.get(path); ok {
 				return *v
 			}
 		}
@@ -112,7 +112,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			v = of(isNil)
 		default:
 			v = elementOf(o)
-			if fixed && int(place) > o.atLeast && !s.facts["#"+r.pathOf(e.Object)] {
+			if fixed && int(place) > o.atLeast && !s.facts.has("#"+r.pathOf(e.Object)) {
 				v = join(v, of(isNil))
 			}
 			v.proof = table.proof.element()
@@ -205,7 +205,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 			case nil:
 				obj.items = append(obj.items, o.vals[i])
 			case *ast.StringExpr:
-				obj.fields = obj.fields.set(key.Value, o.vals[i])
+				obj.setField(key.Value, o.vals[i])
 				if key.Value == "err" {
 					r.errorText(f.Value, o.vals[i])
 				}

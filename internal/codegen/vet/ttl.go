@@ -82,9 +82,9 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 		}
 		for _, key := range args[i].keys {
 			r.applyExpiry(s, e, key, effect, existing)
-			if t := s.ttl[key]; effect == growsKey && len(t.pending) == 1 {
+			if t := s.ttl.at(key); effect == growsKey && len(t.pending) == 1 {
 				t.size = firstSize(cmd.name, args)
-				s.own(ttls).ttl[key] = t
+				s.ttl = s.ttl.with(key, t)
 			}
 		}
 	}
@@ -101,19 +101,19 @@ func (r *run) moved(s *state, cmd *command, args []value, keys []int) {
 		return
 	}
 	for _, from := range args[keys[0]].keys {
-		source := s.ttl[from]
+		source := s.ttl.at(from)
 		switch cmd.name {
 		case "RENAME", "RENAMENX", "COPY":
 			for _, to := range args[keys[1]].keys {
-				s.own(ttls).ttl[to] = ttl{settled: len(source.pending) == 0, proven: source.proven, pending: source.pending, epoch: s.ttl[to].epoch + 1}
+				s.ttl = s.ttl.with(to, ttl{settled: len(source.pending) == 0, proven: source.proven, pending: source.pending, epoch: s.ttl.at(to).epoch + 1})
 			}
 		}
 		switch cmd.name {
 		case "RENAME", "RENAMENX":
-			s.own(ttls).ttl[from] = ttl{epoch: source.epoch + 1}
+			s.ttl = s.ttl.with(from, ttl{epoch: source.epoch + 1})
 		case "LMOVE", "RPOPLPUSH", "SMOVE":
 			if !slices.Equal(args[keys[0]].keys, args[keys[1]].keys) {
-				s.own(ttls).ttl[from] = ttl{pending: source.pending, epoch: source.epoch + 1}
+				s.ttl = s.ttl.with(from, ttl{pending: source.pending, epoch: source.epoch + 1})
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func written(cmd *command, keys []int) []int {
 }
 
 func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
-	now := s.ttl[key]
+	now := s.ttl.at(key)
 	next := ttl{below: now.below, group: now.group, epoch: now.epoch}
 	switch effect {
 	case keepsTTL:
@@ -163,16 +163,17 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 	case deletes:
 		next = ttl{epoch: now.epoch + 1}
 	}
-	s.own(ttls).ttl[key] = next
+	s.ttl = s.ttl.with(key, next)
 }
 
 // endOfCall reports writes without an expiry, of a call that returns or is raised by an error.
 func (r *run) endOfCall(s *state, raised bool) {
-	for key, t := range s.ttl {
+	for _, e := range s.ttl {
+		key := e.name
 		if r.lasts(key) {
 			continue
 		}
-		for _, at := range t.pending {
+		for _, at := range e.v.pending {
 			if raised {
 				r.endedEarly(at, key)
 				continue
@@ -261,7 +262,7 @@ func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string)
 		default:
 			continue
 		}
-		if !s.ttl[key].below {
+		if !s.ttl.at(key).below {
 			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span())
 		}
 	}
