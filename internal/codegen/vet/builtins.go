@@ -168,7 +168,6 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 		if first.may(isNumber) {
 			r.numberText(first, argument(e, 0), name)
 		}
-		out.prefix = ""
 	}
 	return gives(s, out)
 }
@@ -216,8 +215,9 @@ func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
 		}
 		return out
 	}
-	out.prefix, _, _ = strings.Cut(*pattern.literal, "%")
-	if out.prefix == *pattern.literal {
+	if prefix, _, converts := strings.Cut(*pattern.literal, "%"); converts {
+		out.setPrefix(prefix)
+	} else {
 		out.fixed = true
 		out.literal = pattern.literal
 	}

@@ -1,6 +1,9 @@
 package vet
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A byName maps names to values, sorted by name. It never changes, so paths share it: with and without return another one.
 type byName[V any] []named[V]
@@ -74,19 +77,10 @@ func (l byName[V]) without(some func(name string) bool) byName[V] {
 
 // plus returns the list with the names of another that it lacks: the same list if it lacks none.
 func (l byName[V]) plus(other byName[V]) byName[V] {
-	extra := 0
-	for i, rest := 0, l; i < len(other); i++ {
-		for len(rest) > 0 && rest[0].name < other[i].name {
-			rest = rest[1:]
-		}
-		if len(rest) == 0 || rest[0].name != other[i].name {
-			extra++
-		}
-	}
-	if extra == 0 {
+	if !slices.ContainsFunc(other, func(e named[V]) bool { return !l.has(e.name) }) {
 		return l
 	}
-	out := make(byName[V], 0, len(l)+extra)
+	out := make(byName[V], 0, len(l)+len(other))
 	for len(l) > 0 || len(other) > 0 {
 		switch {
 		case len(other) == 0 || len(l) > 0 && l[0].name < other[0].name:

@@ -129,7 +129,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 	case "redis.status_reply":
 		return gives(s, r.newObject(s, e, &object{fields: with("ok", first)}))
 	case "redis.sha1hex":
-		return gives(s, value{kinds: isStr, prefix: ""})
+		return gives(s, of(isStr))
 	case "error":
 		r.raises(e, first)
 		if len(r.frames) == 1 && !r.caught() {
@@ -145,7 +145,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return gives(s, r.toNumber(e, first))
 	case "tostring":
 		r.numberText(first, argument(e, 0), "tostring")
-		return gives(s, value{kinds: isStr, taint: first.taint, literal: first.literal, prefix: first.prefix, fixed: first.fixed, digits: first.digits})
+		out := value{kinds: isStr, taint: first.taint, literal: first.literal, fixed: first.fixed, digits: first.digits}
+		out.setPrefix(first.rares().prefix)
+		return gives(s, out)
 	case "type":
 		return gives(s, value{kinds: isStr})
 	case "unpack":
@@ -277,7 +279,10 @@ func (r *run) callerNumber(e ast.Expr, v value) {
 
 func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	r.callerNumber(e, v)
-	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), name: v.name, in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero}
+	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero}
+	if name := v.name(); name != "" {
+		out.rare = &rare{name: name}
+	}
 	switch {
 	case v.lenient:
 		return anything()

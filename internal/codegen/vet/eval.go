@@ -228,7 +228,8 @@ func (r *run) not(s *state, e *ast.UnaryNotOpExpr) []result {
 	out := r.eval(s, e.Expr)
 	for i, o := range out {
 		r.noteTested(e.Expr, o.v)
-		v := value{reply: o.v.reply, proof: o.v.proof.not(), order: o.v.order.not()}
+		v := value{reply: o.v.reply, proof: o.v.proof.not()}
+		v.setOrder(o.v.order().not())
 		if o.v.may(isFalsy) {
 			v.kinds |= isTrue
 		}
@@ -298,9 +299,10 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 			if lhs.v.proof == nil {
 				proof = proof.joined(goesOn)
 			}
-			order := lhs.v.order.then(goesOn, rhs[0].v.order)
+			order := lhs.v.order().then(goesOn, rhs[0].v.order())
 			rhs[0].v = join(rhs[0].v, short)
-			rhs[0].v.proof, rhs[0].v.order = proof, order
+			rhs[0].v.proof = proof
+			rhs[0].v.setOrder(order)
 			out = append(out, rhs...)
 			continue
 		}

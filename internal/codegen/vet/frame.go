@@ -73,7 +73,7 @@ func (w *view) key(key string) {
 
 // see adds a value to the view, and to a hash of all properties that rules read.
 func (w *view) see(h print, v value) print {
-	for _, key := range v.keys {
+	for _, key := range v.keys() {
 		w.key(key)
 	}
 	if v.proof != nil {
@@ -103,9 +103,9 @@ func (v *value) print(h print) print {
 	if v.literal != nil {
 		h = h.word(*v.literal)
 	}
-	h = h.word(v.prefix).words(v.keys).words(v.reply)
+	h = h.words(v.reply)
 	rares := v.rares()
-	h = h.word(rares.param).word(rares.span).words(rares.enum)
+	h = h.word(rares.prefix).words(rares.keys).word(rares.param).word(rares.span).words(rares.enum)
 	for _, c := range rares.fns {
 		h = h.word(c.builtin)
 		if c.fn != nil {
@@ -115,7 +115,7 @@ func (v *value) print(h print) print {
 	if v.in.known {
 		h = h.number(int(v.in.low)).number(int(v.in.high))
 	}
-	h = v.order.print(v.proof.print(h)).number(len(v.objects))
+	h = v.order().print(v.proof.print(h)).number(len(v.objects))
 	for _, id := range v.objects {
 		h = h.number(id)
 	}
@@ -170,6 +170,9 @@ func (w *view) table(id int) {
 	if o == nil || !w.marks.first(&w.marks.tables, id) {
 		return
 	}
+	if w.tables == nil {
+		w.tables = make([]int, 0, 16)
+	}
 	w.tables = append(w.tables, id)
 	if library, _ := w.state.base.get(id); library == o {
 		w.reaches(id)
@@ -197,7 +200,7 @@ func (w *view) behind(t *sight) {
 
 // add adds what a value leads to, and the value to a hash.
 func (t *sight) add(h print, v *value) print {
-	t.keys = append(t.keys, v.keys...)
+	t.keys = append(t.keys, v.keys()...)
 	if v.proof != nil {
 		t.keys = append(t.keys, v.proof.key)
 	}
@@ -290,7 +293,7 @@ func (w *view) frame() *state {
 	s, in := w.state, newState()
 	in.base, in.times = s.base, s.times
 	in.ttl = s.ttl.without(func(key string) bool { return !slices.Contains(w.keys, key) })
-	in.heap = make(sorted[*object], 0, len(w.tables)+4)
+	in.env, in.heap = make(sorted[*value], 0, len(w.vars)+8), make(sorted[*object], 0, len(w.tables)+4)
 	for _, id := range w.tables {
 		if o, ok := s.heap.get(id); ok {
 			in.heap = append(in.heap, entry[*object]{id, o})
@@ -346,9 +349,6 @@ func (w *view) apply(s, end *state) {
 	}
 	s.forgot = s.forgot.plus(end.forgot)
 	for _, field := range end.forgot {
-		if len(s.paths) == 0 {
-			break
-		}
 		s.forgetField(field.name)
 	}
 	if len(w.vars) == 0 {

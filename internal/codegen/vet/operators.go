@@ -178,7 +178,8 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 }
 
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
-	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b), order: ordered(e.Operator, a, b)}
+	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
+	out.setOrder(ordered(e.Operator, a, b))
 	r.bounded(s, e.Lhs, e.Rhs)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
@@ -230,13 +231,15 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 		r.needs(s, side.v, side.e, "join")
 		r.numberText(side.v, side.e, "..")
 	}
-	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, prefix: a.prefix, digits: a.digits && b.digits}
-	if a.literal != nil {
-		out.prefix = *a.literal + b.prefix
-		if b.literal != nil {
-			both := *a.literal + *b.literal
-			out.literal = &both
-		}
+	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, digits: a.digits && b.digits}
+	switch {
+	case a.literal == nil:
+		out.setPrefix(a.prefix())
+	case b.literal == nil:
+		out.setPrefix(*a.literal + b.prefix())
+	default:
+		both := *a.literal + *b.literal
+		out.literal = &both
 	}
 	return out
 }

@@ -61,10 +61,11 @@ func (o *order) print(h print) print {
 // learn records what a value says of expiries where it is true or false.
 func (v value) learn(s *state, truth bool) {
 	v.proof.learn(s, truth)
-	if v.order == nil || v.order.truth != truth {
+	o := v.order()
+	if o == nil || o.truth != truth {
 		return
 	}
-	for _, key := range v.order.keys {
+	for _, key := range o.keys {
 		t := s.ttl.at(key)
 		t.below = true
 		s.ttl = s.ttl.with(key, t)

@@ -70,7 +70,7 @@ func (s *state) printValue(p print, v value, depth int) print {
 		kinds |= isInt | isNum
 	}
 	p = p.number(int(kinds)).flag(v.lenient).number(int(v.taint &^ stored))
-	for _, key := range v.keys {
+	for _, key := range v.keys() {
 		p = p.word(key)
 	}
 	if v.only(isStr) && v.literal != nil {

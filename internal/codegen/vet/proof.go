@@ -181,10 +181,10 @@ func operands(a, b value) (x, y *proof) {
 }
 
 func (p *proof) operand(v value) *proof {
-	if c := p.constant(v); c != nil || v.name == "" {
+	if c := p.constant(v); c != nil || v.name() == "" {
 		return c
 	}
-	return &proof{key: p.key, epoch: p.epoch, kind: proofName, name: v.name}
+	return &proof{key: p.key, epoch: p.epoch, kind: proofName, name: v.name()}
 }
 
 // compareProof returns the proof of a comparison.
@@ -264,10 +264,10 @@ func arithmeticProof(operator string, a, b value) *proof {
 
 // proves returns the proof of a command's reply, before the command's own effect on the expiry.
 func (r *run) proves(s *state, cmd *command, args []value, keys []int) *proof {
-	if len(keys) != 1 || len(args[keys[0]].keys) != 1 || args[keys[0]].lenient {
+	if len(keys) != 1 || len(args[keys[0]].keys()) != 1 || args[keys[0]].lenient {
 		return nil
 	}
-	key := args[keys[0]].keys[0]
+	key := args[keys[0]].keys()[0]
 	t := s.ttl.at(key)
 	p := &proof{key: key, epoch: t.epoch, kind: proofNumber}
 	if t.settled || t.proven {
@@ -325,8 +325,8 @@ func firstReply(name string, args []value) *proof {
 		if n, ok := by.number(); ok {
 			return &proof{kind: proofNumber, n: n}
 		}
-		if by.name != "" {
-			return &proof{kind: proofName, name: by.name}
+		if by.name() != "" {
+			return &proof{kind: proofName, name: by.name()}
 		}
 	case "SET":
 		if hasWord(args, "NX") && !hasWord(args, "GET") {

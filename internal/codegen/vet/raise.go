@@ -78,7 +78,7 @@ func (r *run) mayFail(s *state, cmd *command, args []value, keys []int) bool {
 	if len(keys) == 0 || args[keys[0]].lenient {
 		return false
 	}
-	own := args[keys[0]].keys
+	own := args[keys[0]].keys()
 	for _, key := range own {
 		if t := s.ttl.at(key); t.settled || len(t.pending) > 0 || r.read[key] {
 			return false

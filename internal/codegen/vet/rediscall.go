@@ -78,7 +78,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	reply.proof = proof
 	if len(keys) > 0 {
 		for _, i := range keys {
-			reply.reply = union(reply.reply, args[i].keys)
+			reply.reply = union(reply.reply, args[i].keys())
 		}
 	}
 	if protected {
@@ -93,7 +93,7 @@ func (r *run) failsQuietly(cmd *command, args []value, keys []int, s *state) boo
 	if cmd.expiry != setsTTL || len(keys) == 0 || len(args) < 2 || args[1].only(isInt) {
 		return false
 	}
-	for _, key := range args[keys[0]].keys {
+	for _, key := range args[keys[0]].keys() {
 		if len(s.ttl.at(key).pending) > 0 {
 			return true
 		}
@@ -221,7 +221,7 @@ func (r *run) key(e *ast.FuncCallExpr, cmd *command, place int, v value) {
 	if v.lenient {
 		return
 	}
-	if len(v.keys) == 0 || !v.only(isStr|isNil) {
+	if len(v.keys()) == 0 || !v.only(isStr|isNil) {
 		node, at := r.origin(argument(e, place))
 		switch {
 		case v.fixed:
@@ -231,7 +231,7 @@ func (r *run) key(e *ast.FuncCallExpr, cmd *command, place int, v value) {
 		}
 		return
 	}
-	for _, key := range v.keys {
+	for _, key := range v.keys() {
 		declared := r.declaredType(key)
 		if declared != "" && cmd.family != "" && cmd.family != declared {
 			r.report(r.outer(argument(e, place)), RuleKeyType, "%s requires a %s, but the header declares %s as a %s: Redis would answer WRONGTYPE", cmd.name, cmd.family, key, declared)
@@ -289,7 +289,7 @@ func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
 	if why := wholeContent(cmd.name, args); why != "" {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
 	}
-	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys[0])) {
+	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys()) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys()[0])) {
 		r.report(r.at(e), RuleKeyLoop, "%s copies the whole content of its key, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)
 	}
 	for i := len(r.frames) - 1; i >= 0; i-- {
@@ -312,7 +312,7 @@ func (r *run) reads(cmd *command, args []value, keys []int) {
 		return
 	}
 	for _, i := range keys {
-		for _, key := range args[i].keys {
+		for _, key := range args[i].keys() {
 			r.read[key] = true
 		}
 	}

@@ -127,7 +127,7 @@ func (r *run) decreased(name string, args []value) interval {
 	if name == "DECRBY" {
 		by.low = -by.high
 	}
-	if !by.known || !by.exact || by.low >= 0 || slices.ContainsFunc(args[0].keys, func(key string) bool { return r.read[key] }) {
+	if !by.known || !by.exact || by.low >= 0 || slices.ContainsFunc(args[0].keys(), func(key string) bool { return r.read[key] }) {
 		return interval{}
 	}
 	return interval{known: true, exact: true, low: by.low, high: math.Inf(1)}

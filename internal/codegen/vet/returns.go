@@ -196,7 +196,7 @@ func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 }
 
 func (r *run) checkCode(node ast.PositionHolder, text value) {
-	begin := text.prefix
+	begin := text.prefix()
 	if text.literal != nil {
 		begin = *text.literal + " "
 	}

@@ -29,7 +29,7 @@ func (r *run) notZero(at, e ast.Expr, v value) {
 
 // sees reports whether vet knows what bounds a number: in a function file, and of an argument that a lib file gets unchanged. In a lib
 // file a relation that its callers keep may bound it, and vet knows no relations.
-func (r *run) sees(v value) bool { return r.here().lib == "" && !v.in.related || v.name != "" }
+func (r *run) sees(v value) bool { return r.here().lib == "" && !v.in.related || v.name() != "" }
 
 // negativeZero reports a number that may be -0 where it becomes text.
 func (r *run) negativeZero(e ast.Expr, v value) {
@@ -74,7 +74,7 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 // exactly reports whether both ends of an operation's range are possible: because its sides have nothing to do with each other.
 func exactly(operator string, a, b value) bool {
 	x, y := a.interval(), b.interval()
-	apart := x.low == x.high || y.low == y.high || a.name != "" && b.name != "" && a.name != b.name
+	apart := x.low == x.high || y.low == y.high || a.name() != "" && b.name() != "" && a.name() != b.name()
 	return x.exact && y.exact && apart && (operator == "+" || operator == "-" || operator == "*")
 }
 

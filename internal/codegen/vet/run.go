@@ -205,7 +205,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 		}
 	}
 	for i, v := range args {
-		args[i].in.exact = v.name != ""
+		args[i].in.exact = v.name() != ""
 	}
 	raised := r.catching(false, func() {
 		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, nil) {
@@ -254,7 +254,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 			elem := r.argument(s, one, name)
 			return r.newObject(s, name, &object{elem: &elem})
 		}
-		v = value{kinds: isStr, keys: []string{name}, taint: fromKey, prefix: ""}
+		v = value{kinds: isStr, taint: fromKey, rare: &rare{keys: []string{name}}}
 	case spec.KindBool:
 		return of(isBool)
 	case spec.KindText, spec.KindBytes, spec.KindJSON:
@@ -272,9 +272,9 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
 	case spec.KindFloat:
-		v = value{kinds: isInt | isFrac, name: name, in: between(float64(p.Min), float64(p.Max))}
+		v = value{kinds: isInt | isFrac, rare: &rare{name: name}, in: between(float64(p.Min), float64(p.Max))}
 	default:
-		v = value{kinds: isInt, rare: &rare{span: p.Name}, name: name, in: between(float64(p.Min), float64(p.Max))}
+		v = value{kinds: isInt, rare: &rare{span: p.Name, name: name}, in: between(float64(p.Min), float64(p.Max))}
 		switch p.Kind {
 		case spec.KindDuration:
 			v.unit = spanMicros

@@ -62,7 +62,7 @@ func (r *run) stream(s *state, e *ast.FuncCallExpr, name string, args []value, k
 		}
 	}
 	for _, i := range keys {
-		for _, key := range args[i].keys {
+		for _, key := range args[i].keys() {
 			r.group(s, e, name, args, key, protected)
 		}
 	}

@@ -68,7 +68,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 		}
 	}
 	if ttlAt >= 0 && ttlAt < len(args) && strings.HasSuffix(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT") {
-		r.sharedTTL(s, e, args[ttlAt], args[0].keys)
+		r.sharedTTL(s, e, args[ttlAt], args[0].keys())
 	}
 	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
@@ -80,7 +80,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 		if args[i].lenient {
 			continue
 		}
-		for _, key := range args[i].keys {
+		for _, key := range args[i].keys() {
 			r.applyExpiry(s, e, key, effect, existing)
 			if t := s.ttl.at(key); effect == growsKey && len(t.pending) == 1 {
 				t.size = firstSize(cmd.name, args)
@@ -100,11 +100,11 @@ func (r *run) moved(s *state, cmd *command, args []value, keys []int) {
 	if len(keys) != 2 || args[keys[0]].lenient || args[keys[1]].lenient {
 		return
 	}
-	for _, from := range args[keys[0]].keys {
+	for _, from := range args[keys[0]].keys() {
 		source := s.ttl.at(from)
 		switch cmd.name {
 		case "RENAME", "RENAMENX", "COPY":
-			for _, to := range args[keys[1]].keys {
+			for _, to := range args[keys[1]].keys() {
 				s.ttl = s.ttl.with(to, ttl{settled: len(source.pending) == 0, proven: source.proven, pending: source.pending, epoch: s.ttl.at(to).epoch + 1})
 			}
 		}
@@ -112,7 +112,7 @@ func (r *run) moved(s *state, cmd *command, args []value, keys []int) {
 		case "RENAME", "RENAMENX":
 			s.ttl = s.ttl.with(from, ttl{epoch: source.epoch + 1})
 		case "LMOVE", "RPOPLPUSH", "SMOVE":
-			if !slices.Equal(args[keys[0]].keys, args[keys[1]].keys) {
+			if !slices.Equal(args[keys[0]].keys(), args[keys[1]].keys()) {
 				s.ttl = s.ttl.with(from, ttl{pending: source.pending, epoch: source.epoch + 1})
 			}
 		}

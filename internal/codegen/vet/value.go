@@ -54,53 +54,80 @@ type value struct {
 	left      int8     // calculated from the reply of TTL or PTTL: 1 grows with it, -1 falls
 	in        interval // the numbers that it may be
 	literal   *string  // its only possible string or number
-	prefix    string   // the beginning of the string
-	name      string   // the number argument that it is
-	keys      []string // the declared keys that it may be; a key parameter
 	reply     []string // keys whose content this reply depends on
 	objects   []int    // tables
 	proof     *proof   // what it is if its key has no expiry
-	order     *order   // what it says of a time to live
 	rare      *rare    // nil if all of it is empty
 }
 
 // A rare holds what few values have, so that the others are small. It never changes.
 type rare struct {
-	param string   // the text or enum argument that it is, as declared
-	span  string   // the duration argument that it is, also in another unit or rounded
-	enum  []string // the strings that it may be
-	fns   []*closure
+	prefix string   // the beginning of a string that is no literal
+	name   string   // the number argument that it is
+	param  string   // the text or enum argument that it is, as declared
+	span   string   // the duration argument that it is, also in another unit or rounded
+	keys   []string // the declared keys that it may be; a key parameter
+	enum   []string // the strings that it may be
+	fns    []*closure
+	order  *order // what it says of a time to live
 }
 
+var nothingRare rare
+
 // rares returns what few values have.
-func (v *value) rares() rare {
+func (v *value) rares() *rare {
 	if v.rare == nil {
-		return rare{}
+		return &nothingRare
 	}
-	return *v.rare
+	return v.rare
 }
 
 func (v *value) setRares(r rare) {
 	v.rare = nil
-	if r.param != "" || r.span != "" || len(r.enum) > 0 || len(r.fns) > 0 {
+	if !r.equals(&nothingRare) {
 		v.rare = &r
 	}
 }
 
+func (v *value) name() string    { return v.rares().name }
 func (v *value) param() string   { return v.rares().param }
 func (v *value) span() string    { return v.rares().span }
+func (v *value) keys() []string  { return v.rares().keys }
 func (v *value) enum() []string  { return v.rares().enum }
+func (v *value) order() *order   { return v.rares().order }
 func (v *value) fns() []*closure { return v.rares().fns }
 
+// prefix returns the beginning of a string.
+func (v *value) prefix() string {
+	if v.literal != nil && v.may(isStr) {
+		return *v.literal
+	}
+	return v.rares().prefix
+}
+
+func (v *value) setPrefix(prefix string) {
+	if r := *v.rares(); r.prefix != prefix {
+		r.prefix = prefix
+		v.setRares(r)
+	}
+}
+
 func (v *value) setSpan(name string) {
-	if r := v.rares(); r.span != name {
+	if r := *v.rares(); r.span != name {
 		r.span = name
 		v.setRares(r)
 	}
 }
 
+func (v *value) setOrder(o *order) {
+	if r := *v.rares(); r.order != o {
+		r.order = o
+		v.setRares(r)
+	}
+}
+
 func (v *value) setEnum(list []string) {
-	r := v.rares()
+	r := *v.rares()
 	r.enum = list
 	v.setRares(r)
 }
@@ -118,7 +145,7 @@ func anything() value        { return value{kinds: isAny, lenient: true} }
 func builtin(n string) *rare { return &rare{fns: []*closure{{builtin: n}}} }
 
 func text(s *string) value {
-	return value{kinds: isStr, literal: s, prefix: *s, fixed: true}
+	return value{kinds: isStr, literal: s, fixed: true}
 }
 
 func (v value) may(k kind) bool  { return v.kinds&k != 0 }
@@ -166,10 +193,6 @@ func join(a, b value) value {
 	if out.left == 0 {
 		out.left = b.left
 	}
-	out.order = a.order.and(b.order)
-	if a.name == b.name {
-		out.name = a.name
-	}
 	out.proof = a.proof.and(b.proof)
 	switch {
 	case !a.may(isNumber):
@@ -185,18 +208,27 @@ func join(a, b value) value {
 	case a.literal != nil || !a.may(isNumber|isStr):
 		out.unit = b.unit
 	}
-	out.prefix = commonPrefix(a.prefix, b.prefix)
-	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {
-		out.keys = union(a.keys, b.keys) // if one side is not a key, neither is the whole
+	if a.rare == b.rare && (out.literal != nil || a.literal == nil && b.literal == nil) {
+		out.rare = a.rare
+		return out
 	}
-	if a.rare != nil || b.rare != nil {
-		out.setRares(joinRares(&a, &b))
+	rares := joinRares(&a, &b)
+	if out.literal == nil {
+		rares.prefix = commonPrefix(a.prefix(), b.prefix())
 	}
+	out.setRares(rares)
 	return out
 }
 
 func joinRares(a, b *value) (out rare) {
 	x, y := a.rares(), b.rares()
+	out.order = x.order.and(y.order)
+	if x.name == y.name {
+		out.name = x.name
+	}
+	if len(x.keys) > 0 && len(y.keys) > 0 || a.only(isNil) || b.only(isNil) {
+		out.keys = union(x.keys, y.keys) // if one side is not a key, neither is the whole
+	}
 	out.param = cmp.Or(x.param, y.param)
 	switch {
 	case x.span == y.span || b.literal != nil && b.may(isNumber):
@@ -230,14 +262,14 @@ func joined(a, b *value) *value {
 
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
-		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.order.equals(o.order) && v.unit == o.unit && v.in == o.in &&
-		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.name == o.name &&
-		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.unit == o.unit && v.in == o.in &&
+		v.literal == o.literal && v.proof == o.proof &&
+		slices.Equal(v.objects, o.objects) && slices.Equal(v.reply, o.reply) &&
 		(v.rare == o.rare || v.rares().equals(o.rares()))
 }
 
-func (a rare) equals(b rare) bool {
-	return a.param == b.param && a.span == b.span && slices.Equal(a.enum, b.enum) && slices.Equal(a.fns, b.fns)
+func (a *rare) equals(b *rare) bool {
+	return a.order.equals(b.order) && a.prefix == b.prefix && a.name == b.name && slices.Equal(a.keys, b.keys) && a.param == b.param && a.span == b.span && slices.Equal(a.enum, b.enum) && slices.Equal(a.fns, b.fns)
 }
 
 func union[T string | int](a, b []T) []T {
@@ -270,10 +302,14 @@ func (v value) truthy() value {
 }
 
 func (v value) falsy() value {
+	prefix := v.prefix()
 	v.kinds &= isFalsy
-	v.keys, v.literal, v.objects, v.name = nil, nil, nil, ""
-	if r := v.rares(); len(r.fns) > 0 {
-		r.fns = nil
+	if v.kinds == 0 {
+		return v
+	}
+	v.literal, v.objects = nil, nil
+	if r := *v.rares(); prefix != "" || v.rare != nil {
+		r.prefix, r.keys, r.name, r.fns = prefix, nil, "", nil
 		v.setRares(r)
 	}
 	return v

@@ -60,7 +60,7 @@ func wholeContent(name string, args []value) string {
 			return "LPOS without MAXLEN, or with 0, searches the whole list"
 		}
 	case "LINSERT":
-		if word := strings.ToUpper(literal(at(1))); (word == "BEFORE" || word == "AFTER") && !overlaps(at(2).reply, args[0].keys) {
+		if word := strings.ToUpper(literal(at(1))); (word == "BEFORE" || word == "AFTER") && !overlaps(at(2).reply, args[0].keys()) {
 			return "LINSERT searches the whole list for an element that may be missing"
 		}
 	case "LREM":
