@@ -19,7 +19,7 @@ func one(s *state, v value) []result { return []result{{s, v}} }
 
 func parseNumber(s string) (float64, bool) {
 	if s == "" || s[0]|' ' >= 'a' && s[0]|' ' <= 'z' && !strings.ContainsAny(s[:1], "iInN") {
-		return 0, false // most texts, without an error that nobody reads
+		return 0, false // most texts, without the cost of an error
 	}
 	if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
 		return f, true

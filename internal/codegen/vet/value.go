@@ -62,7 +62,7 @@ type value struct {
 
 // A rare holds what few values have, so that the others are small. It never changes.
 type rare struct {
-	prefix string   // the beginning of a string that is no literal
+	prefix string   // the beginning of a string without a literal
 	name   string   // the number argument that it is
 	param  string   // the text or enum argument that it is, as declared
 	span   string   // the duration argument that it is, also in another unit or rounded
