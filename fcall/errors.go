@@ -149,6 +149,14 @@ type CodeError struct {
 // Error returns the code and its text.
 func (e *CodeError) Error() string { return e.Function + ": " + strings.TrimSpace(e.Code+" "+e.Text) }
 
+// Is reports whether target is a *CodeError with e's Code, and with e's Function and Text where target sets them:
+// errors.Is(err, &fcall.CodeError{Code: "QUOTA"}).
+func (e *CodeError) Is(target error) bool {
+	want, ok := target.(*CodeError)
+	return ok && want.Code == e.Code &&
+		(want.Function == "" || want.Function == e.Function) && (want.Text == "" || want.Text == e.Text)
+}
+
 // An UnavailableError is a call that did not run, or that is read-only. It may be repeated.
 type UnavailableError struct {
 	Function string

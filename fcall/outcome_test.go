@@ -142,6 +142,28 @@ func TestCall_classifiesReplies(t *testing.T) {
 	}
 }
 
+func TestCodeError_matchesWhatTheTargetSets(t *testing.T) {
+	err := fmt.Errorf("draw: %w", &fcall.CodeError{Function: "raffle.draw", Code: "DRAWN", Text: "the raffle has been drawn"})
+	for _, c := range []struct {
+		target error
+		want   bool
+	}{
+		{&fcall.CodeError{Code: "DRAWN"}, true},
+		{&fcall.CodeError{Code: "DRAWN", Function: "raffle.draw"}, true},
+		{&fcall.CodeError{Code: "DRAWN", Function: "raffle.draw", Text: "the raffle has been drawn"}, true},
+		{&fcall.CodeError{Code: "EMPTY"}, false},
+		{&fcall.CodeError{Code: "DRAWN", Function: "raffle.enter"}, false},
+		{&fcall.CodeError{Code: "DRAWN", Text: "another text"}, false},
+		{&fcall.CodeError{}, false},
+		{&fcall.CodeError{Function: "raffle.draw"}, false},
+		{fcall.ErrScript, false},
+	} {
+		if got := errors.Is(err, c.target); got != c.want {
+			t.Errorf("%+v: got %t, want %t", c.target, got, c.want)
+		}
+	}
+}
+
 func TestCall_rejectsOtherReplies(t *testing.T) {
 	steps := []struct{ name, raw, text string }{
 		{"null", "$-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},

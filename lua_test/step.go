@@ -21,7 +21,8 @@ type Step[C any] struct {
 	Call func(ctx context.Context, client C) (any, error)
 	// Want is the whole result. Defaults to any, where there is no call or an error is wanted.
 	Want any
-	// WantErr is what the call's error must be, by errors.Is. Defaults to no error.
+	// WantErr is what the call's error must be, by errors.Is: [fcall.ErrArgument], or &[fcall.CodeError]{Code: "QUOTA"} for a
+	// declared error. Defaults to no error.
 	WantErr error
 	// Writes says that the call changes a key or an expiry. Without it nothing at all may change.
 	Writes bool

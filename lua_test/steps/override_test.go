@@ -143,23 +143,16 @@ func TestOverride_atMostAThousand(t *testing.T) {
 		s.Do(t, words...)
 		s.Expire(t, overrideKey, time.Hour)
 	}
-	tooMany := &fcall.CodeError{}
-	isFull := func(ctx context.Context, c *override.Client) (any, error) {
-		_, err := setOverride("user=2000", "allow", 0, time.Hour)(ctx, c)
-		if !errors.As(err, &tooMany) || tooMany.Code != "RLFULL" {
-			return nil, fmt.Errorf("got %w", err)
-		}
-		return "full", nil
-	}
+	add, isFull := setOverride("user=2000", "allow", 0, time.Hour), &fcall.CodeError{Code: "RLFULL"}
 	overrides.Run(
 		t,
-		overrideStep{Name: "one more", Given: full, Call: isFull, Want: "full"},
+		overrideStep{Name: "one more", Given: full, Call: add, WantErr: isFull},
 		overrideStep{
 			Name: "one in the place of another", Call: setOverride("user=3", "deny", 0, time.Hour), Writes: true,
 			Want: override.SetResult{Replaced: true, Version: startUS + 1, Ends: luatest.Start.Add(time.Hour), Overrides: 1000},
 		},
 		overrideStep{Name: "one is over", Advance: time.Minute, Call: setOverride("user=1000", "allow", 0, time.Hour), Writes: true, Want: wasSet(false, time.Minute, time.Hour, 1000)},
-		overrideStep{Name: "the one that is over is gone", Call: isFull, Want: "full"},
+		overrideStep{Name: "the one that is over is gone", Call: add, WantErr: isFull},
 		overrideStep{Name: "no field is left behind", Given: func(t testing.TB, s *luatest.Server) {
 			if n := s.Redis.HLen(t.Context(), overrideKey).Val(); n != 1001 {
 				t.Errorf("%d fields", n)
