@@ -142,8 +142,8 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 		}
 	}
 	for _, block := range append(blocks(t, page, "sh")[1:], blocks(t, packed, "sh")...) {
-		block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan --redis embedded || [ $? = 2 ]\n")
-		shell(t, dir, env, strings.ReplaceAll(block, "rlfunc deploy\n", "rlfunc deploy --redis embedded\n"))
+		block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", "embedded")
+		shell(t, dir, env, strings.ReplaceAll(block, "plan --redis embedded\n", "plan --redis embedded || [ $? = 2 ]\n"))
 	}
 }
 
