@@ -76,7 +76,7 @@ var loadRules = []Rule{
 	},
 	{
 		ID:     RuleMultipleAssignment,
-		Checks: "Checks that no statement assigns several expressions to several existing variables.",
+		Checks: "Checks that no statement assigns several expressions to several existing variables, unless each value reads no other target.",
 		Why:    "gopher-lua gives 2, 2 for `a, b = b, a` (its issue 440), so the test engine and real servers differ.",
 		Bad: look(
 			"local low, high = 0, redis.call('EXISTS', counter)",

@@ -122,8 +122,27 @@ func (f *file) libraryMember(e *ast.AttrGetExpr, report reporter) {
 	}
 }
 
+// inAnyOrder reports whether an assignment's values are the same one after the other: each target is a variable that no other value reads.
+func (f *file) inAnyOrder(s *ast.AssignStmt) bool {
+	if len(s.Lhs) != len(s.Rhs) {
+		return false
+	}
+	for i, lhs := range s.Lhs {
+		v := f.named(lhs)
+		if v == nil || v.captured {
+			return false
+		}
+		for j := range s.Rhs {
+			if j != i && (slices.Contains(f.variablesIn(s.Rhs[j]), v) || f.named(s.Lhs[j]) == v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (f *file) assignment(s *ast.AssignStmt, fn *function, report reporter) {
-	if len(s.Lhs) > 1 && len(s.Rhs) > 1 {
+	if len(s.Lhs) > 1 && len(s.Rhs) > 1 && !f.inAnyOrder(s) {
 		report(s, RuleMultipleAssignment, "gopher-lua assigns several existing variables wrongly (a, b = b, a sets both to one value): write one assignment per line, or declare new locals")
 	}
 	for _, lhs := range s.Lhs {

@@ -226,7 +226,7 @@ func joinRares(a, b *value) (out rare) {
 	if x.name == y.name {
 		out.name = x.name
 	}
-	if len(x.keys) > 0 && len(y.keys) > 0 || a.only(isNil) || b.only(isNil) {
+	if len(x.keys) > 0 && len(y.keys) > 0 || a.only(isFalsy) || b.only(isFalsy) {
 		out.keys = union(x.keys, y.keys) // if one side is not a key, neither is the whole
 	}
 	out.param = cmp.Or(x.param, y.param)
