@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/acl"
@@ -191,19 +192,32 @@ func example(fn *spec.Function) string {
 func sample(f spec.Field) string {
 	switch f.Kind {
 	case spec.KindDuration:
-		return "1m"
+		return duration(time.Duration(min(max(f.Min, time.Minute.Microseconds()), f.Max)) * time.Microsecond)
+	case spec.KindTime:
+		return "2026-01-31T12:00:00Z"
 	case spec.KindEnum:
 		return f.Values[0]
 	case spec.KindBool:
 		return "true"
 	case spec.KindText:
-		return "abc"
+		return strings.Repeat("abc", int(f.Min)/3+1)[:max(f.Min, min(3, f.Max))]
 	case spec.KindBytes:
 		return "YWJj"
 	case spec.KindJSON:
 		return "{}"
 	}
 	return fmt.Sprint(min(max(f.Min, 10), f.Max))
+}
+
+// duration writes a duration without units that are 0: 1h.
+func duration(d time.Duration) string {
+	text := strings.Replace(d.String(), "µ", "u", 1)
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // cell escapes text for a table.
