@@ -1,9 +1,12 @@
 package luatest
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // A step's expectations of keys are compared with the call's effects.
@@ -42,5 +45,22 @@ func TestStep_keysAreHeldAgainstWhatTheStepSays(t *testing.T) {
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// A suite in a folder of its own names the folder of the project's functions from there.
+func TestSuite_sourceMustHaveTheLibrary(t *testing.T) {
+	suite := Suite[any]{Library: &fcall.Library{Name: "ratelimit"}, Root: "functions"}
+	if err := suite.checkSource(); err != nil {
+		t.Errorf("no Source: %v", err)
+	}
+	suite.Source = os.DirFS("../functions")
+	if err := suite.checkSource(); err != nil {
+		t.Errorf("../functions: %v", err)
+	}
+	suite.Source = os.DirFS("functions")
+	const want = `Source has no ratelimit/library.lua: its path is relative to the folder of the test, so a test in a folder of its own needs os.DirFS("../functions")`
+	if err := suite.checkSource(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("functions: got %v, want %s", err, want)
 	}
 }

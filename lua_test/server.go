@@ -80,7 +80,7 @@ func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	name, err := s.Redis.FunctionLoad(t.Context(), code).Result()
 	if err != nil {
 		if strings.Contains(err.Error(), "already exists") {
-			t.Fatalf("%s: the server holds %s already, perhaps by a deploy: tests load their own copy, with a clock that they move, so they need a server without it", s.Engine, lib.ServerName)
+			t.Fatalf("%s: the server holds %s already, perhaps by a deploy: tests load their own copy, with a clock that they move, so they need a server without it; unset REDIS_URL to test on the embedded engine only", s.Engine, lib.ServerName)
 		}
 		t.Fatalf("%s: load %s: %v", s.Engine, lib.ServerName, err)
 	}

@@ -1,11 +1,13 @@
 package luatest
 
 import (
+	"fmt"
 	"io/fs"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 // A Suite is a library under test. C is the generated client's type.
@@ -17,6 +19,7 @@ type Suite[C any] struct {
 	// ExtraLibraries are further libraries that the client calls, on the same clock. Defaults to none.
 	ExtraLibraries []*fcall.Library
 	// Source has the folders lib and that of the library; real servers need it. Defaults to none.
+	// A path in it, as of os.DirFS, is relative to the folder of the test.
 	Source fs.FS
 	// Root is what the generator calls Source, as rlfunc.yaml has it: "functions".
 	Root string
@@ -90,6 +93,20 @@ func (su Suite[C]) libraries() []*fcall.Library {
 	return append([]*fcall.Library{su.Library}, su.ExtraLibraries...)
 }
 
+// checkSource returns an error if Source lacks a library, which only real servers would notice.
+func (su Suite[C]) checkSource() error {
+	if su.Source == nil {
+		return nil
+	}
+	for _, lib := range su.libraries() {
+		if _, err := fs.Stat(su.Source, lib.Name+"/"+source.LibraryFile); err != nil {
+			return fmt.Errorf("the suite's Source has no %s/%s: its path is relative to the folder of the test, so a test in a folder of its own needs os.DirFS(%q): %w",
+				lib.Name, source.LibraryFile, "../"+su.Root, err)
+		}
+	}
+	return nil
+}
+
 // onTestClock makes what a real server holds of a library.
 func (su Suite[C]) onTestClock(t *testing.T, s *Server, lib *fcall.Library) (code string) {
 	t.Helper()
@@ -109,6 +126,9 @@ func (su Suite[C]) onTestClock(t *testing.T, s *Server, lib *fcall.Library) (cod
 
 func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, test func(*testing.T, *Server, C)) {
 	t.Helper()
+	if err := su.checkSource(); err != nil {
+		t.Fatal(err)
+	}
 	engines := Engines
 	if su.Engines != nil {
 		engines = su.Engines
