@@ -123,7 +123,11 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 			return err
 		}
 	}
-	a.note("next:\n  cd %s\n  go test ./...\n  rlfunc call --redis embedded %s", o.Dir, o.Library.Example)
+	enter := ""
+	if o.Dir != "." {
+		enter = "\n  cd " + o.Dir
+	}
+	a.note("next:%s\n  go test ./...\n  rlfunc call --redis embedded %s", enter, o.Library.Example)
 	return nil
 }
 

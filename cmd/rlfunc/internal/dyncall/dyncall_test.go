@@ -155,11 +155,12 @@ func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 			`items.1.window must be a duration with its unit (us, ms, s, m, h, d), got "1"`,
 		}},
 		{"sometimes", "subject=u number=3 pairs_of.0.left=l others.1.of=x other=y counted.of=z", []string{
-			`unknown argument "other" (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
+			`unknown argument "other"; did you mean others.N.of? (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			`unknown argument "counted.of" (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			"others.0.of is missing: keys of other subjects",
 		}},
-		{"lists", "subject=u names=a names.0.x=1 names.x=1 deltas.1=x", []string{
+		{"lists", "subject=u name=a names=a names.0.x=1 names.x=1 deltas.1=x", []string{
+			`unknown argument "name"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
 			`unknown argument "names"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
 			`unknown argument "names.0.x"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,
 			`unknown argument "names.x"; did you mean names.N? (arguments: subject, names.N, counts.N, deltas.N, scores.N, prices.N, waits.N, times.N, marks.N, kinds.N, copies)`,

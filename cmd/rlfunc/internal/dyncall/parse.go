@@ -36,7 +36,7 @@ func split(fn *spec.Function, words []string) (values, map[string]int, Problems)
 		}
 		group, index, shape := groupName(name)
 		if !slices.Contains(known, shape) {
-			bad = append(bad, fmt.Sprintf("unknown argument %q%s (arguments: %s)", name, spelling.DidYouMean(shape, known), strings.Join(known, ", ")))
+			bad = append(bad, fmt.Sprintf("unknown argument %q%s (arguments: %s)", name, didYouMean(shape, known), strings.Join(known, ", ")))
 			continue
 		}
 		if _, twice := out[name]; twice {
@@ -49,6 +49,19 @@ func split(fn *spec.Function, words []string) (values, map[string]int, Problems)
 		}
 	}
 	return out, rows, bad
+}
+
+// didYouMean ends a message about an unknown argument. A name alone is near the rows and items of a like name.
+func didYouMean(shape string, known []string) string {
+	if suggestion := spelling.DidYouMean(shape, known); suggestion != "" {
+		return suggestion
+	}
+	for _, k := range known {
+		if name, _, many := strings.Cut(k, ".N"); many && spelling.Nearest(shape, []string{name}) != "" {
+			return "; did you mean " + k + "?"
+		}
+	}
+	return ""
 }
 
 // groupName splits limits.0.limit into its parts and its shape in the header, limits.N.limit. The item names.0 of a list is names.N.
