@@ -113,8 +113,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   if tried_tiers.tier > 0 then
     reason = 'tier'
   end
-  if outcome == 'consumed' then
-    outcome = 'unused'
-  end
+  outcome = outcome == 'consumed' and 'unused' or outcome
+  -- rlfunc:ignore refusal-writes an attempt is recorded, whatever else refuses the request
   return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
 end

@@ -900,7 +900,7 @@ end
 return attempt_tiers
 end)()
 
-do -- rlfunc: lines=54 file=functions/abuse/attempt.lua
+do -- rlfunc: lines=55 file=functions/abuse/attempt.lua
 --- Records an attempt, and blocks the subject if it is the threshold-th in a tier's window.
 ---
 --- A block is checked first, so it lasts until it expires even when the windows are empty; attempts during a block are
@@ -953,6 +953,7 @@ local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory
   if counted.tier == 0 then
     return true, 'none', 0, 0, counted.strikes, counted.rows
   end
+  -- rlfunc:ignore refusal-writes the attempt that begins a block is recorded, as each before it
   return false, 'tier', counted.tier, block_us, counted.strikes, counted.rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2}

@@ -5281,7 +5281,7 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=120 file=functions/guard/admit.lua
+do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may
@@ -5397,9 +5397,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   if tried_tiers.tier > 0 then
     reason = 'tier'
   end
-  if outcome == 'consumed' then
-    outcome = 'unused'
-  end
+  outcome = outcome == 'consumed' and 'unused' or outcome
+  -- rlfunc:ignore refusal-writes an attempt is recorded, whatever else refuses the request
   return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
 end
 

@@ -139,14 +139,14 @@ func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
 	out := flow{}
 	for _, o := range r.evalList(s, stmt.Rhs) {
 		if len(stmt.Lhs) == 1 {
-			out.next = r.store(out.next, o.s, stmt.Lhs[0], valueAt(o.vals, 0))
+			out.next = r.store(out.next, o.s, stmt.Lhs[0], stmt.Rhs[0], valueAt(o.vals, 0))
 			continue
 		}
 		states := []*state{o.s}
 		for i, lhs := range stmt.Lhs {
 			var next []*state
 			for _, st := range states {
-				next = r.store(next, st, lhs, valueAt(o.vals, i))
+				next = r.store(next, st, lhs, stmt.Rhs[min(i, len(stmt.Rhs)-1)], valueAt(o.vals, i))
 			}
 			states = next
 		}
@@ -155,8 +155,8 @@ func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
 	return out
 }
 
-// store writes a value to a variable, or to a field or element of a table, and appends the paths behind that.
-func (r *run) store(to []*state, s *state, lhs ast.Expr, val value) []*state {
+// store writes the value of an expression to a variable, or to a field or element of a table, and appends the paths behind that.
+func (r *run) store(to []*state, s *state, lhs, rhs ast.Expr, val value) []*state {
 	switch lhs := lhs.(type) {
 	case *ast.IdentExpr:
 		if v := r.here().refs[lhs]; v != nil {
@@ -164,7 +164,7 @@ func (r *run) store(to []*state, s *state, lhs ast.Expr, val value) []*state {
 		}
 	case *ast.AttrGetExpr:
 		for _, o := range r.evalList(s, []ast.Expr{lhs.Object, lhs.Key}) {
-			r.storeField(o.s, lhs, o.vals[0], o.vals[1], val)
+			r.storeField(o.s, lhs, rhs, o.vals[0], o.vals[1], val)
 			to = append(to, o.s)
 		}
 		return to
@@ -172,7 +172,7 @@ func (r *run) store(to []*state, s *state, lhs ast.Expr, val value) []*state {
 	return append(to, s)
 }
 
-func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) {
+func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, key, val value) {
 	name, byName := lhs.Key.(*ast.StringExpr)
 	if byName {
 		s.forgetField(name.Value)
@@ -186,6 +186,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 		r.written(o, lhs, lhs.Object)
 		if !byName {
 			o.fill(int(place), fixed, val)
+			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
 		}
 		switch {
 		case fixed && len(table.objects) == 1 && place >= 1 && int(place) <= len(o.items):
@@ -213,10 +214,26 @@ func (o *object) fill(place int, fixed bool, val value) {
 		o.filled = -1
 	case val.only(isNil):
 		o.holed = o.holed || place < last
+	case val.may(isNil) && !val.vague() && place == last+1:
+		// the element may be missing: one behind it leaves a hole
 	default:
 		o.holed = o.holed || place > last+1
 		o.filled = max(last, place)
 	}
+}
+
+// mayBeHole reports whether a write to an element may leave it nil, while a later one is set. `t[#t + 1] = x` leaves none, and `t[i] = nil`
+// removes.
+func mayBeHole(lhs *ast.AttrGetExpr, rhs ast.Expr, val value) bool {
+	if _, removes := rhs.(*ast.NilExpr); removes || !val.may(isNil) || val.vague() {
+		return false
+	}
+	next, ok := lhs.Key.(*ast.ArithmeticOpExpr)
+	if !ok || next.Operator != "+" {
+		return true
+	}
+	_, length := next.Lhs.(*ast.UnaryLenOpExpr)
+	return !length
 }
 
 // append joins a value with the elements of a table's array part.
@@ -235,7 +252,7 @@ func (r *run) append(o *object, val value) {
 func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
 	fn := r.functionValue(stmt.Func)
 	if stmt.Name.Func != nil {
-		return flow{next: r.store(nil, s, stmt.Name.Func, fn)}
+		return flow{next: r.store(nil, s, stmt.Name.Func, stmt.Func, fn)}
 	}
 	out := flow{}
 	for _, o := range r.evalList(s, []ast.Expr{stmt.Name.Receiver}) {

@@ -347,6 +347,7 @@ func (w *view) apply(s, end *state) {
 	if s.first == nil {
 		s.first = end.first
 	}
+	s.stays = s.stays || end.stays
 	s.forgot = s.forgot.plus(end.forgot)
 	for _, field := range end.forgot {
 		s.forgetField(field.name)

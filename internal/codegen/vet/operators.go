@@ -63,6 +63,9 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
 		out.setSpan(a.span())
 	}
+	if _, fixed := a.number(); fixed && e.Operator == "*" {
+		out.setSpan(b.span())
+	}
 	r.divisor(e, b)
 	out.in = calculate(e.Operator, a.interval(), b.interval())
 	out.in.related = out.in.related || r.here().lib != ""

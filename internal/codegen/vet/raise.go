@@ -60,6 +60,9 @@ func (s *state) wrote(at site) {
 	}
 }
 
+// changes are the commands that change a key whatever it holds. Others may find nothing to do, and their reply tells: SETNX, HDEL, SADD.
+var changes = set("SET SETEX PSETEX MSET APPEND SETRANGE INCR INCRBY INCRBYFLOAT DECR DECRBY HSET HMSET HINCRBY HINCRBYFLOAT LPUSH RPUSH LSET ZADD ZINCRBY XADD")
+
 // refused reports a refusal behind a write.
 func (r *run) refused(s *state, at site, what string) {
 	if s.first == nil || !r.reportOnce(at, RuleRefusalWrites) {

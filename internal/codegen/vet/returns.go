@@ -32,8 +32,22 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	for i, field := range want {
 		if i < len(vals) {
 			r.checkResult(s, returned(stmt, i), field, field.Name, vals[i])
+			if s.stays && refuses(r.spec.Refused, field, vals[i]) {
+				r.refused(s, r.at(stmt), "the refusal")
+			}
 		}
 	}
+}
+
+// refuses reports whether a result surely says that the call was refused.
+func refuses(by *spec.Refused, result spec.Field, v value) bool {
+	switch {
+	case by == nil || by.Result != result.Name:
+		return false
+	case result.Kind == spec.KindBool:
+		return v.only(isFalse)
+	}
+	return v.literal != nil && slices.Contains(by.Values, *v.literal)
 }
 
 // givesMany reports whether a return ends in a call with any number of values.

@@ -20,6 +20,10 @@ function clock.now_us()
   return time[1] * 1000000 + time[2]
 end
 
+function clock.expire(key, ttl_us)
+  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+end
+
 return clock
 `
 

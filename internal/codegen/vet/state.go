@@ -40,6 +40,7 @@ func (t ttl) equals(other ttl) bool {
 // changes them, so all changes begin with own.
 type state struct {
 	owned  part
+	stays  bool             // it has written what a result must not refuse
 	env    sorted[*value]   // by the variable's ID; the values never change, so clones stay small
 	heap   sorted[*object]  // tables
 	base   *sorted[*object] // the library's tables, as they were when it was loaded; never written
@@ -171,6 +172,7 @@ func merge(a, b *state, reuse bool) *state {
 	if b.first == nil {
 		out.first = nil
 	}
+	out.stays = a.stays && b.stays
 	return out
 }
 

@@ -75,6 +75,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	}
 	if cmd.write && effect != empties {
 		s.wrote(r.outer(e))
+		s.stays = s.stays || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT")
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
@@ -236,8 +237,12 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 	switch {
 	case v.may(isStr) && v.param() != "":
 		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param(), microsPer[want])
-	case r.sees(v) && (in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) || !in.known && v.may(isNum) && len(v.reply) > 0):
+	case r.sees(v) && (mayBeOver(in) || !in.known && v.may(isNum) && len(v.reply) > 0):
 		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
+	case v.span() != "" && len(v.reply) == 0 && mayBeOver(in):
+		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {
+			r.report(at, RuleBadTTL, "the time to live may be 0 or less, as it comes from %s: EXPIRE with it deletes the key, and SET refuses it; bound %s by its @arg, or test it before", v.span(), v.span())
+		}
 	case v.may(isFrac):
 		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, which Redis refuses: round up with math.ceil(%s)", name, name)
 	case v.floored:
@@ -250,6 +255,9 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 		r.report(at, RuleBadTTL, "%s is in milliseconds, and %s takes seconds: use the P variant, or divide by 1000 and round up", name, command)
 	}
 }
+
+// mayBeOver reports whether a range has 0 or less.
+func mayBeOver(in interval) bool { return in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) }
 
 // sharedTTL checks the expiry of a key that may have entries of other callers.
 func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string) {
