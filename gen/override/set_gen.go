@@ -68,7 +68,7 @@ const (
 // changes nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLFULL: 1,000 other subjects have an override
+//   - RLFULL ([fcall.CodeError]): 1,000 other subjects have an override
 //   - RLSTATE: the key holds data that is not an override
 func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {
 	reply, err := c.setArgs(p).Call(ctx)

@@ -50,7 +50,7 @@ const (
 // Fail fails in the requested way.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLBUSY: when told so
+//   - RLBUSY ([fcall.CodeError]): when told so
 func (c *Client) Fail(ctx context.Context, p FailParams) (FailResult, error) {
 	reply, err := c.failArgs(p).Call(ctx)
 	if err != nil {
