@@ -161,19 +161,32 @@ func mayBeKind(v value, kind string) bool {
 }
 
 // commandForm reports arguments that the command does not take.
-func (r *run) commandForm(e *ast.FuncCallExpr, name string, args []value) {
+func (r *run) commandForm(s *state, e *ast.FuncCallExpr, name string, args []value) {
 	f := forms[name]
 	if f == nil {
 		return
 	}
-	if r.isOpenList(e) || matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
+	open, hint := r.isOpenList(e), ""
+	if open {
+		given := len(args)
+		if args, open = r.unpacked(s, e, args); len(args) < given {
+			hint = " (the table of unpack may be empty: test its length before)"
+		}
+	}
+	if open {
+		return
+	}
+	if matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
+		if why := excludes(name, args); why != "" {
+			r.report(r.at(e), RuleCommandForm, "%s, and Redis refuses the call: choose one of them", why)
+		}
 		return
 	}
 	of := " in Redis 7.0"
 	if newerCommands[name] != "" {
 		of = ""
 	}
-	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it%s: %s %s", name, countOf(len(args), "argument"), of, name, f.text)
+	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it%s: %s %s%s", name, countOf(len(args), "argument"), of, name, f.text, hint)
 }
 
 // isOpenList reports whether the last argument of a call may be any number of them.
@@ -200,4 +213,32 @@ func isOpen(e *ast.FuncCallExpr) bool {
 		return false
 	}
 	return true
+}
+
+// excludes returns which options of a command exclude each other, which its form does not say, or "".
+func excludes(name string, args []value) string {
+	switch name {
+	case "ZADD":
+		first := 1 // index of the first score
+		for first < len(args) && hasWord(args[:first+1][first-1:], "NX", "XX", "GT", "LT", "CH", "INCR") {
+			first++
+		}
+		if options := args[:first]; hasWord(options, "NX") && hasWord(options, "GT", "LT") {
+			return "ZADD takes NX without GT and LT"
+		}
+	case "ZRANGE", "ZRANGESTORE":
+		first := 3 // index of the first option
+		if name == "ZRANGESTORE" {
+			first = 4
+		}
+		for _, v := range args[min(first, len(args)):] {
+			if v.literal == nil && v.may(isStr) {
+				return "" // it may be a word
+			}
+		}
+		if wordFrom(first, args, "LIMIT") >= 0 && wordFrom(first, args, "BYSCORE", "BYLEX") < 0 {
+			return name + " takes LIMIT only with BYSCORE or BYLEX"
+		}
+	}
+	return ""
 }

@@ -23,11 +23,23 @@ func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 		}
 		a, knownA := r.number(s, e.Lhs)
 		b, knownB := r.number(s, e.Rhs)
+		if knownA && knownB && a.literal != nil && b.literal != nil && excluded(operator, a.interval(), b.interval()) {
+			s.note(impossible)
+		}
 		if knownA && knownB {
 			r.narrowTo(s, e.Lhs, a, operator, b)
 			r.narrowTo(s, e.Rhs, b, mirrored[operator], a)
 		}
 	}
+}
+
+// impossible is the fact that a condition on constants has excluded a path, as one on a counter that is 0.
+const impossible = "impossible"
+
+// excluded reports whether a comparison of two constants is false.
+func excluded(operator string, a, b interval) bool {
+	truth, sure := holds(operator, a, b)
+	return sure && !truth || operator == "~=" && a.low == b.low
 }
 
 // number evaluates an expression without effects to a number.

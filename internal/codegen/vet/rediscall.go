@@ -34,7 +34,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		return gives(s, unknown())
 	}
 	args = args[1:]
-	r.commandForm(e, name, args)
+	r.commandForm(s, e, name, args)
 	r.loopRules(e, cmd, args)
 	if cmd.write && r.spec != nil && r.spec.Has("no-writes") {
 		r.report(r.outer(e), RuleNoWrites, "%s has the flag no-writes, and %s writes: Redis refuses it at run time; remove the flag or the write", r.spec.Name, name)
