@@ -236,6 +236,10 @@ func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
 		if strings.IndexByte("fgGeE", (*pattern.literal)[i]) >= 0 {
 			r.negativeZero(argument(e, at), v)
 			r.inRange(argument(e, at), v, true)
+			if in := v.interval(); *pattern.literal == "%.0f" && !v.minusZero && in.known && v.may(isFrac) && in.low < 0 && in.high >= -0.5 && r.sees(v) {
+				v.minusZero = true
+				r.negativeZero(argument(e, at), v)
+			}
 		}
 		if c := (*pattern.literal)[i]; c == 's' || c == 'q' {
 			r.numberText(v, argument(e, at), "%"+string(c))
@@ -244,7 +248,7 @@ func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
 		}
 		at++
 	}
-	return out
+	return r.formatted(*pattern.literal, valueAt(args, 1), out)
 }
 
 // formatText reports a text that may hold a NUL, where %s ends.

@@ -8,6 +8,7 @@ import (
 
 // condition splits a path by a condition.
 func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
+	r.noteNarrowing(e)
 	for _, got := range r.eval(s, e) {
 		r.noteTested(e, got.v)
 		if got.v.truthy().kinds != 0 {

@@ -27,7 +27,7 @@ func (v value) interval() interval {
 	if v.lenient {
 		return interval{}
 	}
-	if n, ok := v.number(); ok {
+	if n, ok := v.number(); ok && !math.IsNaN(n) {
 		in := between(n, n)
 		in.exact = true
 		return in

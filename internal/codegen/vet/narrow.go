@@ -6,6 +6,22 @@ var opposite = map[string]string{"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==
 
 var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "~=": "~="}
 
+// noteNarrowing notes the comparisons of a variable with a constant in a condition: narrow learns all that they say, so both ends of the
+// variable's range stay possible.
+func (r *run) noteNarrowing(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.LogicalOpExpr:
+		r.noteNarrowing(e.Lhs)
+		r.noteNarrowing(e.Rhs)
+	case *ast.RelationalOpExpr:
+		_, variable := e.Lhs.(*ast.IdentExpr)
+		_, constant := e.Rhs.(*ast.NumberExpr)
+		if variable && constant {
+			r.narrowing[e] = true
+		}
+	}
+}
+
 // narrow learns the ranges of numbers from a condition that was true or false.
 func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 	switch e := e.(type) {

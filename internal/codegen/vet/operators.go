@@ -183,7 +183,9 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
 	out.setOrder(ordered(e.Operator, a, b))
-	r.bounded(s, e.Lhs, e.Rhs)
+	if !r.narrowing[e] {
+		r.bounded(s, e.Lhs, e.Rhs)
+	}
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")

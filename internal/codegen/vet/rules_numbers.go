@@ -124,8 +124,12 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 	if most == 0 || len(args) < 2 || args[1].lenient || !r.sees(args[1]) {
 		return
 	}
-	if in := args[1].interval(); in.known && in.high > most {
-		node, at := r.origin(argument(e, 2))
+	in := args[1].interval()
+	node, at := r.origin(argument(e, 2))
+	switch {
+	case in.exact && in.low < 0:
+		r.report(at, RuleNumberRange, "%s may be %.0f, and %s refuses an offset below 0: compare before, or bound its @arg", exprText(node), in.low, name)
+	case in.known && in.high > most:
 		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
 	}
 }

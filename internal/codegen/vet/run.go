@@ -54,6 +54,7 @@ type run struct {
 	tested    map[ast.Expr]tested
 	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
+	narrowing map[*ast.RelationalOpExpr]bool // conditions that bound a variable by a constant
 	marks     marks
 	reached   map[any]*big.Int // results of reachOf
 	reachedAt int              // rewritten when they were found
@@ -75,7 +76,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{}, reached: map[any]*big.Int{},
 	}
 }

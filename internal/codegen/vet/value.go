@@ -195,12 +195,14 @@ func join(a, b value) value {
 	}
 	out.proof = a.proof.and(b.proof)
 	switch {
-	case !a.may(isNumber):
-		out.in = b.in
-	case !b.may(isNumber):
-		out.in = a.in
-	default:
+	case a.may(isNumber) && b.may(isNumber) || a.may(isStr) && b.may(isStr) && !a.may(isNumber) && !b.may(isNumber):
 		out.in = a.interval().join(b.interval())
+	case a.in.known && b.in.known:
+		out.in = a.in.join(b.in)
+	case b.may(isNumber) || !a.may(isNumber) && !a.may(isStr):
+		out.in = b.in
+	default:
+		out.in = a.in
 	}
 	switch {
 	case a.unit == b.unit || b.literal != nil || !b.may(isNumber|isStr):
