@@ -53,7 +53,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.thrown(s)
 	}
 	r.reads(cmd, args, keys)
-	if protected && r.failsQuietly(cmd, args, keys, s) {
+	// Where it fails, it has written nothing. XGROUP fails where the group exists.
+	splits := protected && cmd.write && cmd.name != "XGROUP" && (cmd.expiry != setsTTL || r.failsQuietly(cmd, args, keys, s))
+	if splits {
 		failed := s.clone()
 		defer func() {
 			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
@@ -81,7 +83,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 			reply.reply = union(reply.reply, args[i].keys())
 		}
 	}
-	if protected {
+	if protected && !splits {
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
