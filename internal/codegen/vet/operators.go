@@ -80,7 +80,8 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	} else if out.left == 0 {
 		out.left = b.left
 	}
-	out.product = e.Operator != "%" && (a.product || b.product) || e.Operator == "*" && r.here().lib == "" && (a.unbounded() && b.literal == nil || b.unbounded() && a.literal == nil)
+	sum := e.Operator == "+" && (r.beyond(a) && b.unlimited() || r.beyond(b) && a.unlimited())
+	out.product = sum || e.Operator != "%" && (a.product || b.product) || e.Operator == "*" && r.here().lib == "" && (a.unbounded() && b.literal == nil || b.unbounded() && a.literal == nil)
 	if e.Operator == "*" || e.Operator == "/" {
 		x, y := a.interval(), b.interval()
 		out.minusZero = a.minusZero || b.minusZero || r.here().lib == "" && x.known && y.known && (x.has(0) && y.low < 0 || y.has(0) && x.low < 0 && e.Operator == "*")

@@ -61,7 +61,13 @@ func (s *state) wrote(at site) {
 }
 
 // changes are the commands that change a key whatever it holds. Others may find nothing to do, and their reply tells: SETNX, HDEL, SADD.
-var changes = set("SET SETEX PSETEX MSET APPEND SETRANGE INCR INCRBY INCRBYFLOAT DECR DECRBY HSET HMSET HINCRBY HINCRBYFLOAT LPUSH RPUSH LSET ZADD ZINCRBY XADD")
+var changes = set("SET SETEX PSETEX MSET APPEND SETRANGE INCR INCRBY INCRBYFLOAT HSET HMSET HINCRBY HINCRBYFLOAT LPUSH RPUSH LSET ZADD ZINCRBY XADD")
+
+// takesBack reports whether a command takes from a number, perhaps what the call has added before.
+func takesBack(name string, args []value) bool {
+	at, ok := map[string]int{"INCRBY": 1, "INCRBYFLOAT": 1, "HINCRBY": 2, "HINCRBYFLOAT": 2, "ZINCRBY": 1}[name]
+	return name == "DECR" || name == "DECRBY" || ok && valueAt(args, at).interval().known && valueAt(args, at).interval().high <= 0
+}
 
 // refused reports a refusal behind a write.
 func (r *run) refused(s *state, at site, what string) {

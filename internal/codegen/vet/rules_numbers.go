@@ -51,12 +51,18 @@ func (v value) unbounded() bool {
 	return v.may(isNum) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
 }
 
+// beyond reports whether the header's bounds allow a number beyond the whole ones.
+func (r *run) beyond(v value) bool {
+	in := v.interval()
+	return !v.lenient && v.literal == nil && in.known && in.high >= 2*maxWhole && !math.IsInf(in.high, 1) && r.sees(v)
+}
+
 // inRange reports a number that its header's bounds allow to leave the range of whole numbers.
 func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	in := v.interval()
-	if v.product && v.may(isNumber) && !v.lenient && v.unlimited() && r.sees(v) {
+	if v.product && v.may(isNumber) && !v.lenient && v.unlimited() && r.here().lib == "" {
 		node, at := r.origin(e)
-		r.report(at, RuleNumberRange, "%s is a product of a stored number, which nothing bounds, and may be beyond 2^53: clamp it with math.min, or compare before", exprText(node))
+		r.report(at, RuleNumberRange, "%s is calculated with a number that nothing bounds, and may be beyond 2^53: clamp it with math.min, or compare before", exprText(node))
 		return
 	}
 	if v.lenient || !in.known || v.literal != nil || !v.may(isNumber) || !r.sees(v) || math.IsInf(in.low, 0) || math.IsInf(in.high, 0) {

@@ -75,7 +75,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	}
 	if cmd.write && effect != empties {
 		s.wrote(r.outer(e))
-		s.stays = s.stays || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT")
+		s.stays = !takesBack(cmd.name, args) && (s.stays || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT"))
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {

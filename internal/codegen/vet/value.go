@@ -46,7 +46,7 @@ type value struct {
 	content   bool     // a number that grows with a key's content
 	floored   bool     // rounded down from a fraction: it may be 0
 	minusZero bool     // a number that may be -0
-	product   bool     // of a stored number that nothing bounds
+	product   bool     // of a stored number that nothing bounds, or a sum with a number beyond the whole ones
 	reads     bool     // a table that is a reply of unknown length
 	taint     taint    //
 	json      json     // decoded
