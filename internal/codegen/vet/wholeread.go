@@ -108,7 +108,7 @@ func literal(v value) string {
 // ranged checks a range of ranks.
 func ranged(name string, first, last value) string {
 	a, b := first.interval(), last.interval()
-	why := name + " reads as much as its key holds: read at most 10,000 elements, as 0 99, by numbers that are literals or bounded by their @arg"
+	why := name + " reads as much as its key holds unless its ends, literals or numbers bounded by their @arg, are at most 10,000 elements apart, as 0 99"
 	switch {
 	case last.content && !first.content:
 		return why
@@ -142,5 +142,5 @@ func counted(name string, count value) string {
 	if count.kinds == 0 || !in.known || in.related || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
 		return ""
 	}
-	return name + " may read as much as its key holds: give it a count of at most 10,000"
+	return name + " reads as much as its key holds without a count of at most 10,000"
 }
