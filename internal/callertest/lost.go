@@ -225,7 +225,7 @@ func (y *tally) add(t *testing.T, err error) {
 		y.answered++
 	case errors.Is(err, fcall.ErrOutcomeUnknown):
 		y.unknown++
-	case errors.Is(err, fcall.ErrUnavailable):
+	case errors.Is(err, fcall.ErrUnavailable), errors.Is(err, fcall.ErrNotLoaded):
 		y.nothing++
 	default:
 		t.Errorf("an error that proves neither: %v", err)
