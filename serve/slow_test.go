@@ -75,6 +75,16 @@ func dial(t *testing.T, l *bufconn.Listener) net.Conn {
 	return conn
 }
 
+func client(t *testing.T, l *bufconn.Listener) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 // held returns how long a port keeps the connection of a peer that sends text at once, and then drip once a second.
 func held(t *testing.T, l *bufconn.Listener, text, drip string) time.Duration {
 	conn, start := dial(t, l), time.Now()
@@ -137,11 +147,7 @@ func TestRun_disconnectsPeersThatDoNotRead(t *testing.T) {
 // A request whose message does not arrive ends; its connection stays.
 func TestRun_endsRequestsWithoutAMessage(t *testing.T) {
 	onVirtualTime(t, 0, func(t *testing.T, p ports) {
-		conn, err := grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.grpc.DialContext(ctx) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := client(t, p.grpc)
 		defer conn.Close()
 		start := time.Now()
 		slow, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, ratelimitv3.RateLimitService_ShouldRateLimit_FullMethodName)

@@ -1,17 +1,13 @@
 package serve
 
 import (
-	"context"
 	"io"
-	"net"
 	"strings"
 	"testing"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"golang.org/x/net/http2"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // A request costs no ping, which the peer would have to answer.
@@ -50,11 +46,7 @@ func TestRun_answersWithoutAPing(t *testing.T) {
 // A message may be larger than the window.
 func TestRun_readsALargeMessage(t *testing.T) {
 	onVirtualTime(t, 0, func(t *testing.T, p ports) {
-		conn, err := grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.grpc.DialContext(ctx) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := client(t, p.grpc)
 		defer conn.Close()
 		got, err := ratelimitv3.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), &ratelimitv3.RateLimitRequest{
 			Domain: strings.Repeat("d", maxMessage-window), Descriptors: []*commonv3.RateLimitDescriptor{{}},
