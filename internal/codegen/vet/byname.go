@@ -13,7 +13,7 @@ type named[V any] struct {
 	v    V
 }
 
-// find returns where a name is, or belongs.
+// find returns where a name is, or belongs. With slices.BinarySearchFunc vet takes 5 % longer.
 func (l byName[V]) find(name string) (int, bool) {
 	low, high := 0, len(l)
 	for low < high {

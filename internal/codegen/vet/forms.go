@@ -220,7 +220,7 @@ func excludes(name string, args []value) string {
 	switch name {
 	case "ZADD":
 		first := 1 // index of the first score
-		for first < len(args) && hasWord(args[:first+1][first-1:], "NX", "XX", "GT", "LT", "CH", "INCR") {
+		for wordFrom(first, args, "NX", "XX", "GT", "LT", "CH", "INCR") == first {
 			first++
 		}
 		if options := args[:first]; hasWord(options, "NX") && hasWord(options, "GT", "LT") {

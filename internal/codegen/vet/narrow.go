@@ -39,13 +39,14 @@ func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 		}
 		a, knownA := r.number(s, e.Lhs)
 		b, knownB := r.number(s, e.Rhs)
-		if knownA && knownB && a.literal != nil && b.literal != nil && excluded(operator, a.interval(), b.interval()) {
+		if !knownA || !knownB {
+			return
+		}
+		if a.literal != nil && b.literal != nil && excluded(operator, a.interval(), b.interval()) {
 			s.note(impossible)
 		}
-		if knownA && knownB {
-			r.narrowTo(s, e.Lhs, a, operator, b)
-			r.narrowTo(s, e.Rhs, b, mirrored[operator], a)
-		}
+		r.narrowTo(s, e.Lhs, a, operator, b)
+		r.narrowTo(s, e.Rhs, b, mirrored[operator], a)
 	}
 }
 
@@ -82,7 +83,7 @@ func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other val
 	r.replace(s, e, v)
 }
 
-// divides reports whether an expression has a division, so that it matters whether a number in it may be 0.
+// hasDivision reports whether an expression has a division, so that it matters whether a number in it may be 0.
 func hasDivision(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.ArithmeticOpExpr:

@@ -66,7 +66,9 @@ var changes = set("SET SETEX PSETEX MSET APPEND SETRANGE INCR INCRBY INCRBYFLOAT
 // takesBack reports whether a command takes from a number, perhaps what the call has added before.
 func takesBack(name string, args []value) bool {
 	at, ok := map[string]int{"INCRBY": 1, "INCRBYFLOAT": 1, "HINCRBY": 2, "HINCRBYFLOAT": 2, "ZINCRBY": 1}[name]
-	return name == "DECR" || name == "DECRBY" || ok && valueAt(args, at).interval().known && valueAt(args, at).interval().high <= 0
+	v := valueAt(args, at)
+	in := v.interval()
+	return name == "DECR" || name == "DECRBY" || ok && in.known && in.high <= 0
 }
 
 // refused reports a refusal behind a write.

@@ -36,8 +36,8 @@ func (t ttl) equals(other ttl) bool {
 		t.below == other.below && t.group == other.group && t.size == other.size
 }
 
-// A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the maps until one of the two
-// changes them, so all changes begin with own.
+// A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the variables and
+// tables until one of the two changes them, so all changes of these begin with own. The lists by name never change.
 type state struct {
 	owned  part
 	stays  bool             // it has written what a result must not refuse

@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // unpacked returns the arguments of a call whose last is `unpack(t)`: with all elements of t if they are known one by one, or with none if t
 // may be empty. Otherwise they are open.
@@ -31,13 +35,7 @@ func (r *run) unpacked(s *state, e *ast.FuncCallExpr, args []value) (list []valu
 }
 
 func (r *run) isParameter(e ast.Expr) bool {
-	v := r.here().named(e)
-	for _, p := range r.top().fn.params {
-		if p == v {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.top().fn.params, r.here().named(e))
 }
 
 // untested reports whether an expression is a variable of the running function that is only filled, looped over and unpacked, so that nothing
