@@ -123,7 +123,11 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
 	dir := t.TempDir()
 	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL="}
-	shell(t, dir, env, "rlfunc init mylimits")
+	source, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, dir, env, "rlfunc init --replace "+source+" mylimits")
 	dir = filepath.Join(dir, "mylimits")
 	for file, content := range map[string]string{
 		"functions/quota/acquire.lua": blocks(t, page, "lua")[0],

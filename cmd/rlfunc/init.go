@@ -136,13 +136,18 @@ func released(version string) bool {
 	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+") && !module.IsPseudoVersion(version)
 }
 
+// sourceFile is this file on the machine that built the program; -trimpath leaves out its folder.
+var sourceFile = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return file
+}()
+
 // builtFrom returns the folder of the module's source if this machine built the program, or "".
 func builtFrom() string {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
+	if !filepath.IsAbs(sourceFile) {
 		return ""
 	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	root := filepath.Dir(filepath.Dir(filepath.Dir(sourceFile)))
 	if strings.Contains(root, "@") {
 		return "" // the module cache
 	}

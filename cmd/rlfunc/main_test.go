@@ -14,8 +14,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(engines.Wrap(caching{m}), map[string]func(){"rlfunc": main})
+	testscript.Main(engines.Wrap(caching{m}), map[string]func(){"rlfunc": func() {
+		if file := os.Getenv(sourceVariable); file != "" {
+			sourceFile = file
+		}
+		main()
+	}})
 }
+
+// sourceVariable names init.go for the scripts' rlfunc, which -trimpath may have built.
+const sourceVariable = "RLFUNC_TEST_SOURCE"
 
 // caching gives all tests one folder of caches, so that a tree is vetted once. The Go tool's stays where it is.
 type caching struct{ *testing.M }
@@ -30,6 +38,9 @@ func (c caching) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
+	if sourceFile, err = filepath.Abs("init.go"); err != nil {
+		panic(err)
+	}
 	os.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
 	os.Setenv("XDG_CACHE_HOME", dir)
 	return c.M.Run()
@@ -120,6 +131,7 @@ func goEnvironment(env *testscript.Env) error {
 	}
 	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
+	env.Setenv(sourceVariable, sourceFile)
 	env.Setenv("REDIS_URL", "")
 	return nil
 }
