@@ -275,6 +275,11 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			o := s.object(id)
 			r.written(o, e, argument(e, 0))
 			o.filled = -1
+			more := o.size.plus(1)
+			if added.may(isNil) && !added.vague() || len(first.objects) > 1 {
+				more = more.or(o.size)
+			}
+			o.size = more
 			r.append(o, added)
 		}
 		s.forgetField("")
@@ -288,13 +293,22 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			r.written(s.object(id), e, argument(e, 0))
 		}
 	case "table.remove":
+		none := empty(s, first)
+		v := r.elements(s, first)
 		for _, id := range first.objects {
-			r.written(s.object(id), e, argument(e, 0))
+			o := s.object(id)
+			r.written(o, e, argument(e, 0))
+			less := o.size.removed()
+			if len(first.objects) > 1 {
+				less = less.or(o.size)
+			}
+			o.size = less
+			r.append(o, v)
 		}
-		if empty(s, first) {
+		s.forgetField("")
+		if none {
 			return of(isNil)
 		}
-		v := r.elements(s, first)
 		v.kinds |= isNil
 		return v
 	case "table.maxn":

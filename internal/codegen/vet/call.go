@@ -62,7 +62,7 @@ func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) 
 		return r.builtinCall(s, e, c.builtin, args)
 	}
 	r.bounded(s, e.Args...)
-	return r.invoke(s, c, args, e, e.Args)
+	return r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
 }
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
@@ -74,7 +74,9 @@ func (r *run) lost(s *state, args []value) []outcome {
 	slices.Sort(w.tables)
 	for _, id := range w.tables {
 		if _, ok := s.base.get(id); !ok {
-			r.append(s.object(id), anything())
+			o := s.object(id)
+			o.size = tally{}
+			r.append(o, anything())
 		}
 	}
 	return gives(s, anything())
@@ -135,6 +137,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		if len(r.frames) == 1 && !r.caught() {
 			r.refused(s, r.at(e), "the error")
 		}
+		s.raised = true
 		r.thrown(s)
 		return nil
 	case "assert":
@@ -153,6 +156,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 	case "unpack":
 		return r.unpack(s, e, args)
 	case "select":
+		if first.literal != nil && *first.literal == "#" {
+			return gives(s, r.howMany(s, e, args[1:]))
+		}
 		if n, ok := first.number(); ok && n >= 1 && int(n) <= len(args) {
 			return gives(s, args[int(n):]...)
 		}
@@ -245,6 +251,7 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		r.raises(e, args[1], 1)
 	}
 	if failed := s.clone(); valueAt(args, 0).falsy().kinds != 0 {
+		failed.raised = true
 		valueAt(args, 0).learn(failed, false)
 		if len(r.frames) == 1 && !r.caught() {
 			r.refused(s, r.at(e), "the error of assert")
@@ -301,18 +308,4 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 		out.kinds |= isNil
 	}
 	return out
-}
-
-func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
-	v := valueAt(args, 0)
-	if v.reads && len(args) < 3 {
-		r.report(r.at(e), RuleUnpack, "unpack of a reply fails above about 8,000 elements on Redis, and gopher-lua has another limit: give bounds, unpack(t, 1, 100), or loop")
-	}
-	for _, id := range v.objects {
-		if o := s.get(id); o != nil && len(o.items) > 0 && len(args) == 1 {
-			return gives(s, o.items...)
-		}
-	}
-	elem := r.elements(s, v)
-	return gives(s, elem, elem, elem, elem)
 }

@@ -52,8 +52,8 @@ func (r *run) judgeTested() {
 	}
 }
 
-// pathOf returns the name of a variable, or of a field or element below one, with the variable's number. It returns "" for any other
-// expression.
+// pathOf returns the name of a variable, of a field or element below one, or of the length of one, with the variable's number. It returns
+// "" for any other expression.
 func (r *run) pathOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -69,6 +69,10 @@ func (r *run) pathOf(e ast.Expr) string {
 			r.here().paths[e] = path
 		}
 		return path
+	case *ast.UnaryLenOpExpr:
+		if path := r.pathOf(e.Expr); path != "" {
+			return "#" + path
+		}
 	case *ast.ArithmeticOpExpr:
 		lhs, rhs := r.pathOf(e.Lhs), r.pathOf(e.Rhs)
 		if lhs != "" && rhs != "" {
@@ -106,6 +110,12 @@ func (r *run) peek(s *state, e ast.Expr) (value, bool) {
 		if _, ok := r.peek(s, e.Object); !ok {
 			return value{}, false
 		}
+	case *ast.UnaryLenOpExpr:
+		v, ok := r.peek(s, e.Expr)
+		if !ok || v.lenient || !v.only(isTable|isStr) {
+			return value{}, false
+		}
+		return r.length(s, e, v), true
 	default:
 		return value{}, false
 	}

@@ -55,7 +55,12 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
   variants fail behind a write, where their key may hold another text; error and assert count on every path.
-- The rule refusal-writes assumes no write where a path that writes and one that does not have been joined.
+- The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: in a function that the public
+  one calls, if their values are alike, and anywhere above the limits of paths.
+- The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of
+  it, is compared with a constant or tested, and not once the code has calculated with it.
+- The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in
+  unpack(t) or ..., the rule unpack reports a number that it may not take. A table of unknown origin counts as fitting.
 - It does not follow functions called through a table that is built at run time.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.
 - It treats the rows of a group as one key, so an expiry of one row's key counts for the others.

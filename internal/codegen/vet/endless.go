@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"math"
 	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -185,7 +186,7 @@ func (r *run) turns(stmt *ast.NumberForStmt, vals []value) (most float64) {
 	}
 	from := vals[0].interval()
 	switch {
-	case limit.lenient || !r.sees(limit):
+	case limit.lenient || !r.sees(limit) || limit.told && math.IsInf(in.high, 1):
 	case !in.known && len(limit.reply) > 0 && limit.may(isNum):
 		if r.reportOnce(r.at(stmt.Limit), RuleKeyLoop) {
 			r.report(r.at(stmt.Limit), RuleKeyLoop, "this for runs up to a stored number, which nothing bounds: clamp it with math.min")

@@ -93,7 +93,7 @@ func (w *view) see(h print, v value) print {
 // print adds all properties of a value that rules read to a hash.
 func (v *value) print(h print) print {
 	flags := int(v.taint)
-	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.told, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++
@@ -226,7 +226,7 @@ func sightOf(id int, o *object) *sight {
 	if o.elem != nil {
 		h = t.add(h.number(1), o.elem)
 	}
-	t.sum = h.word(o.top).number(o.atLeast).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled)
+	t.sum = h.word(o.top).number(o.size.least).number(o.size.step).number(o.size.most).flag(o.size.known).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled)
 	return t
 }
 
@@ -344,10 +344,7 @@ func (w *view) apply(s, end *state) {
 		}
 	}
 	s.times = end.times
-	if s.first == nil {
-		s.first = end.first
-	}
-	s.stays = s.stays || end.stays
+	s.writes = s.writes.then(end.writes)
 	s.forgot = s.forgot.plus(end.forgot)
 	for _, field := range end.forgot {
 		s.forgetField(field.name)

@@ -1,6 +1,9 @@
 package vet
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // An interval holds the least and the greatest number that a value can be. Its zero value says nothing.
 type interval struct {
@@ -170,6 +173,22 @@ func holds(operator string, a, b interval) (truth, sure bool) {
 		return true, a.high < b.low || b.high < a.low
 	}
 	return false, false
+}
+
+// decided returns the possible outcomes of a comparison of numbers of which all that they may be is known.
+func decided(operator string, a, b value) kind {
+	x, y := a.interval(), b.interval()
+	truth, sure := holds(operator, x, y)
+	if !sure && x.low == x.high && y.low == y.high && x.low == y.low {
+		truth, sure = strings.Contains(operator, "=") && operator != "~=", true
+	}
+	switch {
+	case !a.only(isNumber) || !b.only(isNumber) || !x.known || !y.known || !sure:
+		return isBool
+	case truth:
+		return isTrue
+	}
+	return isFalse
 }
 
 // narrowed returns the part of an interval for which a comparison with another is true.

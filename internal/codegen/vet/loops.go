@@ -119,11 +119,12 @@ func (r *run) surelyFilled(s *state, e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	v, ok := r.peek(s, length.Expr)
-	if !ok {
-		return false
+	v, ok := r.peek(s, length)
+	if ok && v.told && v.in.low >= 1 {
+		return true
 	}
-	return filled(s, v)
+	v, ok = r.peek(s, length.Expr)
+	return ok && filled(s, v)
 }
 
 // surelyEmpty reports whether an expression is the length of an empty table.
@@ -138,17 +139,17 @@ func (r *run) surelyEmpty(s *state, e ast.Expr) bool {
 
 func empty(s *state, v value) bool {
 	for _, id := range v.objects {
-		if o := s.get(id); o == nil || o.open || o.elem != nil || len(o.items) > 0 || o.atLeast > 0 {
+		if o := s.get(id); o == nil || o.open || o.elem != nil || len(o.items) > 0 || o.size.least > 0 {
 			return false
 		}
 	}
-	return len(v.objects) > 0 && v.only(isTable) && !v.lenient && !v.reads
+	return len(v.objects) > 0 && v.only(isTable) && !v.lenient
 }
 
 func filled(s *state, v value) bool {
 	for _, id := range v.objects {
 		o := s.get(id)
-		if o == nil || o.atLeast == 0 && len(o.items) == 0 {
+		if o == nil || o.size.least == 0 && len(o.items) == 0 {
 			return false
 		}
 	}

@@ -53,6 +53,34 @@ func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	return fewer(out)
 }
 
+// and returns the writes of two paths that have been joined: those that both have. The print keeps paths apart by them, so only too many
+// paths are joined.
+func (w writes) and(other writes) writes {
+	if other.first == nil {
+		w.first = nil
+	}
+	w.stays = w.stays && other.stays
+	return w
+}
+
+// then returns the writes of a path behind a call.
+func (w writes) then(other writes) writes {
+	if w.first == nil {
+		w.first = other.first
+	}
+	w.stays = w.stays || other.stays
+	return w
+}
+
+// apart adds the writes to a hash, which keeps paths of the public function apart by them. In the functions that it calls, this would take
+// half as long again.
+func (s *state) apart(h print) print {
+	if !s.public {
+		return h
+	}
+	return h.flag(s.first != nil).flag(s.stays)
+}
+
 // wrote records a write that a refusal must not follow.
 func (s *state) wrote(at site) {
 	if s.first == nil {

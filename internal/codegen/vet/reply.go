@@ -17,7 +17,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	maybe := field
 	maybe.kinds |= isFalse
 	some := func(atLeast int, elem value) value {
-		v := r.newObject(s, e, &object{elem: &elem, atLeast: atLeast, scores: hasWord(args, "WITHSCORES")})
+		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: atLeast}, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
 	}
@@ -45,7 +45,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesArray:
 		switch {
 		case c.name == "SMISMEMBER":
-			return some(r.exactly(e, args, 1), of(isInt))
+			return some(r.exactly(s, e, args, 1), of(isInt))
 		case hasWord(args, "WITHCOORD", "WITHDIST", "WITHHASH"):
 			return unknown()
 		}
@@ -55,9 +55,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		case "BITFIELD", "BITFIELD_RO":
 			return list(of(isInt | isFalse))
 		case "MGET":
-			return some(r.exactly(e, args, 0), maybe)
+			return some(r.exactly(s, e, args, 0), maybe)
 		}
-		return some(r.exactly(e, args, 1), maybe)
+		return some(r.exactly(s, e, args, 1), maybe)
 	case repliesTime:
 		digits := value{kinds: isStr, digits: true}
 		seconds := digits
@@ -96,10 +96,10 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		v.kinds |= isFalse
 		return v
 	case "LMPOP", "ZMPOP":
-		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, atLeast: 1})
+		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, size: tally{least: 1}})
 		if c.name == "ZMPOP" {
 			pair := r.newObject(s, inner{e, 2}, &object{items: []value{element, field}})
-			popped = r.newObject(s, inner{e, 1}, &object{elem: &pair, atLeast: 1})
+			popped = r.newObject(s, inner{e, 1}, &object{elem: &pair, size: tally{least: 1}})
 		}
 		v := r.newObject(s, e, &object{items: []value{element, popped}})
 		v.kinds |= isFalse
@@ -107,7 +107,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case "GEOPOS":
 		place := r.newObject(s, inner{e, 1}, &object{items: []value{field, field}})
 		place.kinds |= isFalse
-		return some(r.exactly(e, args, 1), place)
+		return some(r.exactly(s, e, args, 1), place)
 	}
 	return unknown()
 }
@@ -140,8 +140,8 @@ type inner struct {
 }
 
 // exactly returns how many elements a reply has that has one for each argument from a place on.
-func (r *run) exactly(e *ast.FuncCallExpr, args []value, from int) int {
-	if r.isOpenList(e) {
+func (r *run) exactly(s *state, e *ast.FuncCallExpr, args []value, from int) int {
+	if r.isOpenList(s, e) {
 		return 0
 	}
 	return max(len(args)-from, 0)

@@ -73,9 +73,9 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
-	if cmd.write && effect != empties {
+	if cmd.write && (effect != empties || takes[cmd.name]) {
 		s.wrote(r.outer(e))
-		s.stays = !takesBack(cmd.name, args) && (s.stays || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT"))
+		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT"))
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {

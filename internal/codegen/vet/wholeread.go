@@ -139,7 +139,7 @@ func scored(name string, args []value) string {
 // counted checks a number of elements.
 func counted(name string, count value) string {
 	in := count.interval()
-	if count.kinds == 0 || !in.known || in.related || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
+	if count.kinds == 0 || !in.known || in.related || count.told && math.IsInf(in.high, 1) || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
 		return ""
 	}
 	return name + " reads as much as its key holds without a count of at most 10,000"
