@@ -81,6 +81,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		out.product = out.product || v.product
 		out.minusZero = out.minusZero || v.minusZero && name != "math.abs"
 	}
+	r.inDomain(argument(e, 0), name, first)
 	switch name {
 	case "math.fmod":
 		if len(args) == 2 {

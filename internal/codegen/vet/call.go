@@ -205,10 +205,7 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		return value{kinds: isStr}
 	}
 	if strings.HasPrefix(name, "bit.") {
-		for i, v := range args {
-			r.below32Bits(argument(e, i), v, name)
-		}
-		return of(isInt)
+		return r.bitCall(e, name, args)
 	}
 	return unknown()
 }
@@ -289,6 +286,9 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero}
 	if name := v.name(); name != "" {
 		out.rare = &rare{name: name}
+	}
+	if !out.in.known && v.taint&stored != 0 {
+		out.in.exact = true // a stored number may be any
 	}
 	switch {
 	case v.lenient:

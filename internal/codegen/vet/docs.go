@@ -51,6 +51,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of decoded JSON
   counts as a number only behind tonumber or a test of its type. The decoded value itself counts as a table.
+- A stored number that only constants bound may be at each end of its range. It bounds a result as long as the code has not compared it with
+  another number, or passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.
 - A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its

@@ -2,7 +2,6 @@ package vet
 
 import (
 	"math"
-	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -13,17 +12,15 @@ const mostTurns = 1_000_000
 // ends reports a while or repeat that cannot end, or that may not: nothing in its condition changes, its step may be 0, or its steps may
 // pass the one value at which it ends. One that calls Redis is reported there.
 func (r *run) ends(s *state, l loop) {
-	if l.condition == nil || r.callsRedis(l.body) || r.mentionsRedis(l.condition) {
+	if l.condition == nil || effectsOf(r.here(), l.body, l.condition).redis {
 		return
 	}
 	why := ""
 	switch {
-	case always(l.condition, l.atEnd):
-		if !leaves(l.body) {
-			why = "this loop never ends: it has no break and no return"
-		}
-	case !r.changes(l.condition, l.body) && !leaves(l.body):
-		why = "nothing in this loop changes its condition, so it never ends: count its turns with a for"
+	case always(l.condition, l.atEnd) && !leaves(l.body):
+		why = "this loop never ends: it has no break and no return"
+	case r.stuck(l):
+		why = "nothing in this loop changes what ends it, so it ends in its first turn or never: count its turns with a for"
 	default:
 		if why = r.missesItsEnd(s, l); why == "" && r.settles(s, l) {
 			why = "every turn of this loop gives its condition the same values, so it ends after one turn or never: use an if, or count its turns with a for"
@@ -92,83 +89,27 @@ func (r *run) names(e ast.Expr, v *variable) bool {
 
 // always reports whether a loop never ends by its condition.
 func always(condition ast.Expr, atEnd bool) bool {
-	if atEnd {
-		_, ok := condition.(*ast.FalseExpr)
-		return ok
-	}
-	_, ok := condition.(*ast.TrueExpr)
-	return ok
+	truth, constant := constantTruth(condition)
+	return constant && truth != atEnd
 }
 
-// leaves reports whether a loop's body has a break or a return.
-func leaves(stmts []ast.Stmt) bool {
-	return slices.ContainsFunc(stmts, func(stmt ast.Stmt) bool {
-		switch stmt := stmt.(type) {
-		case *ast.BreakStmt, *ast.ReturnStmt:
-			return true
-		case *ast.IfStmt:
-			return leaves(stmt.Then) || leaves(stmt.Else)
-		case *ast.DoBlockStmt:
-			return leaves(stmt.Stmts)
-		}
-		return false
-	})
+// constantTruth returns the truth of a condition without variables or calls.
+func constantTruth(e ast.Expr) (truth, constant bool) {
+	switch e := e.(type) {
+	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr, *ast.TableExpr:
+		return true, true
+	case *ast.FalseExpr, *ast.NilExpr:
+		return false, true
+	case *ast.UnaryNotOpExpr:
+		truth, constant = constantTruth(e.Expr)
+		return !truth, constant
+	}
+	return false, false
 }
 
 func (r *run) same(e ast.Expr, id *ast.IdentExpr) bool {
 	other, ok := e.(*ast.IdentExpr)
 	return ok && r.here().refs[other] != nil && r.here().refs[other] == r.here().refs[id]
-}
-
-// changes reports whether the body may change what an expression reads: it assigns a variable of it or a field, or the expression, or a
-// statement of its own, calls something.
-func (r *run) changes(e ast.Expr, body []ast.Stmt) bool {
-	vars, calls := map[*variable]bool{}, false
-	in := &walker{file: r.here(), visit: func(node any, _ *function) {
-		if v := r.here().named(node); v != nil {
-			vars[v] = true
-		}
-		_, isCall := node.(*ast.FuncCallExpr)
-		calls = calls || isCall
-	}}
-	in.exprs(e)
-	changed := calls
-	w := &walker{file: r.here(), visit: func(node any, _ *function) {
-		switch node := node.(type) {
-		case *ast.FuncCallStmt:
-			changed = true
-		case *ast.AssignStmt:
-			for _, lhs := range node.Lhs {
-				id, isVar := lhs.(*ast.IdentExpr)
-				changed = changed || !isVar || vars[r.here().refs[id]]
-			}
-		}
-	}}
-	w.stmts(body)
-	return changed
-}
-
-func (r *run) callsRedis(body []ast.Stmt) bool {
-	found := false
-	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || isRedisCall(node) }}
-	w.stmts(body)
-	return found
-}
-
-func (r *run) mentionsRedis(e ast.Expr) bool {
-	found := false
-	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || isRedisCall(node) }}
-	w.exprs(e)
-	return found
-}
-
-func isRedisCall(node any) bool {
-	call, ok := node.(*ast.FuncCallExpr)
-	if !ok || call.Func == nil {
-		return false
-	}
-	name := exprText(call.Func)
-	return name == "redis.call" || name == "redis.pcall"
 }
 
 // turns reports a for with more turns than its bounds should allow, alone or within others. It returns its turns, 1 if they are unknown.

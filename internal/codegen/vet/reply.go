@@ -30,8 +30,13 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
 			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
-		case "EXISTS", "DEL", "UNLINK", "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "SADD", "SREM", "HDEL", "ZREM", "HSET", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE":
-			return value{kinds: isInt, in: nonNegative}
+		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
+			return value{kinds: isInt, in: between(0, 1)}
+		case "EXISTS", "DEL", "UNLINK", "SADD", "SREM", "HDEL", "ZREM", "HSET":
+			if r.isOpenList(s, e) {
+				return value{kinds: isInt, in: nonNegative}
+			}
+			return value{kinds: isInt, in: between(0, float64(len(args)))}
 		}
 		return value{kinds: isInt, in: r.decreased(c.name, args)}
 	case repliesGrowing:

@@ -48,7 +48,7 @@ func (v value) unlimited() bool {
 
 // unbounded reports whether a value is a stored number that nothing bounds.
 func (v value) unbounded() bool {
-	return v.may(isNum) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
+	return (v.may(isNum) || !v.in.known && v.in.exact) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
 }
 
 // beyond reports whether the header's bounds allow a number beyond the whole ones.
@@ -80,48 +80,16 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 // exactly reports whether both ends of an operation's range are possible: because its sides have nothing to do with each other.
 func exactly(operator string, a, b value) bool {
 	x, y := a.interval(), b.interval()
-	apart := x.low == x.high || y.low == y.high || a.name() != "" && b.name() != "" && a.name() != b.name()
-	return x.exact && y.exact && apart && (operator == "+" || operator == "-" || operator == "*")
+	return x.exact && y.exact && apart(a, b) && (operator == "+" || operator == "-" || operator == "*")
 }
 
-// bounded notes that code compares the arguments in an expression, or passes them to a function that may: a relation that vet does not
-// know may bound them from then on.
-func (r *run) bounded(s *state, exprs ...ast.Expr) {
-	for _, e := range exprs {
-		for _, v := range r.here().variablesIn(e) {
-			if old, ok := s.env.get(v.id); ok && old.in.exact {
-				other := *old
-				other.in.exact = false
-				s.own(env).env.set(v.id, &other)
-			}
-		}
-	}
-}
-
-// variablesIn returns the variables that an expression names.
-func (f *file) variablesIn(e ast.Expr) []*variable {
-	if known, ok := f.within[e]; ok {
-		return known
-	}
-	var vars []*variable
-	w := &walker{file: f, visit: func(node any, _ *function) {
-		if v := f.named(node); v != nil {
-			vars = append(vars, v)
-		}
-	}}
-	w.exprs(e)
-	f.within[e] = vars
-	return vars
-}
-
-// below32Bits reports an argument of a function of the bit library that its header allows to be larger.
-func (r *run) below32Bits(e ast.Expr, v value, name string) {
-	in := v.interval()
-	if v.lenient || !in.known || in.high < 1<<32 && in.low >= -1<<31 || !r.sees(v) {
-		return
-	}
-	node, at := r.origin(e)
-	r.report(at, RuleNumberRange, "%s may have more than 32 bits, of which %s drops the upper ones: bound its @arg, or calculate with %% and math.floor", exprText(node), name)
+// apart reports whether no relation is known between two numbers: one is a constant, or they are two arguments, or an argument and a stored
+// number.
+func apart(a, b value) bool {
+	x, y := a.interval(), b.interval()
+	argumentA, argumentB := a.name() != "", b.name() != ""
+	return x.known && x.low == x.high || y.known && y.low == y.high || argumentA && argumentB && a.name() != b.name() ||
+		argumentA && len(b.reply) > 0 || argumentB && len(a.reply) > 0
 }
 
 // bitOffset reports an offset in a string that its header allows to be beyond what Redis takes.
@@ -143,7 +111,7 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 // belowZero reports a number that the header's bounds allow to be below 0 where there is no sign.
 func (r *run) belowZero(e ast.Expr, v value) bool {
 	in := v.interval()
-	if v.lenient || !in.known || !in.exact || in.low >= 0 || v.literal != nil || !r.sees(v) {
+	if v.lenient || !in.known || !in.exact || in.low >= 0 || math.IsInf(in.low, -1) || v.literal != nil || !r.sees(v) {
 		return false
 	}
 	node, at := r.origin(e)
@@ -168,14 +136,14 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleNumberRange,
-		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, and that offsets and bits are within their limits.",
+		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, that offsets and bits are within their limits, and that math.sqrt and math.log get numbers of which they have a result.",
 		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; clients reject a count below 0.",
 		Bad:    hit("redis.call('SET', counter, window_us * 1000000, 'PX', math.ceil(window_us / 1000))", "return 1"),
 		Good:   hit("redis.call('SET', counter, math.min(window_us * 1000000, 9007199254740992), 'PX', math.ceil(window_us / 1000))", "return 1"),
 	},
 	{
 		ID:     RuleEndlessLoop,
-		Checks: "Checks that no loop is seen not to end: a condition that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
+		Checks: "Checks that no loop is seen not to end: a condition, or one around its breaks, that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
 		Why:    "The server answers BUSY to every client until the function is killed, and cannot kill it once it has written.",
 		Bad:    hit("local turns, left = redis.call('EXISTS', counter), window_us", "while left > 0 do", "  turns = turns + 1", "end", "return turns"),
 		Good:   hit("local turns = redis.call('EXISTS', counter)", "for _ = 1, 10 do", "  turns = turns + 1", "end", "return turns + window_us"),

@@ -72,6 +72,8 @@ type file struct {
 	globalWrites map[*ast.IdentExpr]bool     // names on the left that are not local
 	paths        map[*ast.AttrGetExpr]string // results of pathOf
 	within       map[ast.Expr][]*variable    // results of variablesIn
+	given        map[*variable][]ast.Expr    // calculations whose results a variable gets
+	from         map[*variable][]*variable   // results of sources
 	pending      []pendingFinding
 }
 
@@ -111,6 +113,7 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[*ast.AttrGetExpr]string{}, within: map[ast.Expr][]*variable{},
+		given: map[*variable][]ast.Expr{}, from: map[*variable][]*variable{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
@@ -195,11 +198,13 @@ func (r *resolver) stmt(s ast.Stmt) {
 	case *ast.LocalAssignStmt:
 		r.pos[s] = r.tokens.word("local")
 		r.local(s)
+		r.gives(s)
 	case *ast.AssignStmt:
 		r.exprs(s.Lhs)
 		r.exprs(s.Rhs)
 		r.pos[s] = r.at(s.Lhs[0])
 		r.assigned(s)
+		r.gives(s)
 	case *ast.FuncCallStmt:
 		r.expr(s.Expr)
 		r.pos[s] = r.at(s.Expr)

@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"math"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // idleReplies maps commands whose reply says whether they changed anything to a value of that reply where they did not: 0, false, or an
 // empty table.
@@ -58,7 +62,9 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, re
 	case isInt:
 		nothing.literal, nothing.kinds, nothing.told = &zeroText, isInt, true
 		reply.told = true
-		reply.in = between(1, nonNegative.high)
+		if reply.in = reply.in.narrowed(">=", between(1, 1), true); math.IsInf(reply.in.high, 1) {
+			reply.in.high = nonNegative.high
+		}
 		if cmd.name == "LINSERT" {
 			nothing.literal = nil
 			nothing.in = between(-1, 0)
