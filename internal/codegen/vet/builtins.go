@@ -286,10 +286,6 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		s.forgetField("")
 		return of(isNil)
 	case "table.sort":
-		if len(args) > 1 {
-			elem := r.elements(s, first)
-			r.apply(s.clone(), e, args[1], []value{elem, elem})
-		}
 		for _, id := range first.objects {
 			r.written(s.object(id), e, argument(e, 0))
 		}

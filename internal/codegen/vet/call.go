@@ -59,7 +59,7 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 
 func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) []outcome {
 	if c.builtin != "" {
-		return r.builtinCall(s, e, c.builtin, args)
+		return r.withCallbacks(s, e, c.builtin, args)
 	}
 	r.bounded(s, e.Args...)
 	return r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
@@ -91,7 +91,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 			r.needs(args.s, receiver.v, e.Receiver, "call a method of")
 			switch {
 			case receiver.v.only(isStr):
-				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
+				out = append(out, r.withCallbacks(args.s, e, "string."+e.Method, vals)...)
 			case len(receiver.v.objects) == 1 && args.s.get(receiver.v.objects[0]) != nil:
 				callee, _ := args.s.get(receiver.v.objects[0]).field(e.Method)
 				out = append(out, r.apply(args.s, e, callee, vals)...)

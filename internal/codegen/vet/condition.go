@@ -20,7 +20,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 			}
 		}
 		switch {
-		case got.v.only(isNumber): // judgeTested reports it; the author meant the other branch
+		case got.v.only(isNumber) && !got.v.present: // judgeTested reports it; the author meant the other branch
 			no = append(no, got.s)
 		case got.v.falsy().kinds != 0:
 			got.v.learn(got.s, false)
@@ -176,12 +176,17 @@ func (r *run) refine(s *state, e ast.Expr, truth bool) (ok, changed bool) {
 		}
 		return true, false
 	}
-	return r.learn(s, e, func(v value) value {
+	ok, changed = r.learn(s, e, func(v value) value {
 		if truth {
 			return v.truthy()
 		}
 		return v.falsy()
 	})
+	if condition := r.here().conditionIn(e); ok && condition != nil {
+		possible, more := r.refine(s, condition, truth)
+		return possible, changed || more
+	}
+	return ok, changed
 }
 
 func (r *run) refineLogical(s *state, e *ast.LogicalOpExpr, truth bool) (ok, changed bool) {

@@ -364,7 +364,7 @@ func (r *run) leave(fn *function, outcomes []outcome) []outcome {
 			r.keep(o.s, fn)
 			continue
 		}
-		o.s.leave(fn)
+		r.escapes(o, fn)
 	}
 	return few(outcomes, outcomeLimit)
 }

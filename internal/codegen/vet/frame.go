@@ -93,7 +93,7 @@ func (w *view) see(h print, v value) print {
 // print adds all properties of a value that rules read to a hash.
 func (v *value) print(h print) print {
 	flags := int(v.taint)
-	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.told, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.told, v.present, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.exact, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++
@@ -244,7 +244,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 			h = h.flag(f.unbounded > 0)
 		}
 	}
-	h = h.flag(r.caught())
+	h = h.flag(r.caught()).number(int(r.nested))
 	for _, v := range args {
 		h = w.see(h, v)
 	}
@@ -349,6 +349,7 @@ func (w *view) apply(s, end *state) {
 	for _, field := range end.forgot {
 		s.forgetField(field.name)
 	}
+	w.keep(s, end)
 	if len(w.vars) == 0 {
 		return
 	}

@@ -29,7 +29,7 @@ func fewer(outcomes []outcome) []outcome {
 
 // few joins outcomes as distinct joins paths.
 func few(outcomes []outcome, limit int) []outcome {
-	outcomes = alike(outcomes, func(o outcome) print { return o.s.apart(o.s.print(o.vals, finest).number(len(o.vals))) })
+	outcomes = alike(outcomes, func(o outcome) print { return o.s.keptApart(o.s.print(o.vals, finest).number(len(o.vals))) })
 	for depth := finest; len(outcomes) > limit && depth >= 0; depth-- {
 		outcomes = alike(outcomes, func(o outcome) print { return o.s.print(o.vals, depth).number(len(o.vals)) })
 	}

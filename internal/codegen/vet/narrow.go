@@ -30,6 +30,10 @@ func isConstant(e ast.Expr) bool {
 // narrow learns the ranges of numbers from a condition that was true or false.
 func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 	switch e := e.(type) {
+	case *ast.IdentExpr:
+		if condition := r.here().conditionIn(e); condition != nil {
+			r.narrow(s, condition, truth)
+		}
 	case *ast.UnaryNotOpExpr:
 		r.narrow(s, e.Expr, !truth)
 	case *ast.LogicalOpExpr:

@@ -44,7 +44,7 @@ func (f *file) sources(v *variable) []*variable {
 func (f *file) gives(stmt ast.Stmt) {
 	note := func(v *variable, e ast.Expr) {
 		switch e.(type) {
-		case *ast.ArithmeticOpExpr, *ast.FuncCallExpr, *ast.LogicalOpExpr, *ast.UnaryMinusOpExpr, *ast.IdentExpr:
+		case *ast.ArithmeticOpExpr, *ast.FuncCallExpr, *ast.LogicalOpExpr, *ast.RelationalOpExpr, *ast.UnaryNotOpExpr, *ast.UnaryMinusOpExpr, *ast.IdentExpr:
 			f.given[v] = append(f.given[v], e)
 		}
 	}

@@ -46,6 +46,11 @@ func (v value) unlimited() bool {
 	return !in.known || math.IsInf(in.high, 1)
 }
 
+// anyNumber reports whether a value is a stored number of which nothing says how great it is.
+func (v value) anyNumber() bool {
+	return v.in.exact && !v.lenient && v.literal == nil && v.unlimited() && !v.told
+}
+
 // unbounded reports whether a value is a stored number that nothing bounds.
 func (v value) unbounded() bool {
 	return (v.may(isNum) || !v.in.known && v.in.exact) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
@@ -103,7 +108,7 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 	switch {
 	case in.exact && in.low < 0:
 		r.report(at, RuleNumberRange, "%s may be %.0f, and %s refuses an offset below 0: compare before, or bound its @arg", exprText(node), in.low, name)
-	case in.known && in.high > most:
+	case in.known && in.high > most, args[1].anyNumber():
 		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
 	}
 }

@@ -215,7 +215,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	for i, v := range args {
 		args[i].in.exact = v.name() != ""
 	}
-	s.public = true
+	s.apart = true
 	raised := r.catching(false, func() {
 		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, passed{}) {
 			r.endOfCall(o.s, false)

@@ -74,6 +74,7 @@ type file struct {
 	within       map[ast.Expr][]*variable    // results of variablesIn
 	given        map[*variable][]ast.Expr    // calculations whose results a variable gets
 	from         map[*variable][]*variable   // results of sources
+	conditions   map[*variable]ast.Expr      // that locals hold: see conditionIn
 	pending      []pendingFinding
 }
 
@@ -113,12 +114,13 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[*ast.AttrGetExpr]string{}, within: map[ast.Expr][]*variable{},
-		given: map[*variable][]ast.Expr{}, from: map[*variable][]*variable{},
+		given: map[*variable][]ast.Expr{}, from: map[*variable][]*variable{}, conditions: map[*variable]ast.Expr{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
 	r.block(src.Chunk, nil)
 	f.lifetimes()
+	f.nameConditions()
 	return f, r.nextID
 }
 

@@ -40,7 +40,7 @@ func (t ttl) equals(other ttl) bool {
 // tables until one of the two changes them, so all changes of these begin with own. The lists by name never change.
 type state struct {
 	owned  part
-	public bool             // of the public function, not of one that it calls
+	apart  bool             // its writes keep it apart from other paths
 	raised bool             // error or assert has ended it
 	env    sorted[*value]   // by the variable's ID; the values never change, so clones stay small
 	heap   sorted[*object]  // tables
@@ -140,14 +140,18 @@ func (s *state) drop(v *variable) {
 	}
 }
 
-// leave drops the locals of a function.
-func (s *state) leave(fn *function) {
+// leave drops the locals of a function, except those that a closure keeps.
+func (s *state) leave(fn *function, kept []*variable) {
 	for _, v := range fn.vars {
-		s.drop(v)
-		s.forget(v)
+		if !slices.Contains(kept, v) {
+			s.drop(v)
+			s.forget(v)
+		}
 	}
 	for _, v := range fn.params {
-		s.drop(v)
+		if !slices.Contains(kept, v) {
+			s.drop(v)
+		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// A tally says how many elements a table has: at least so many, and if it is known, least or least plus a multiple of step. Its zero value
+// A tally is the number of elements of a table: at least least, and if it is known, no number but least plus multiples of step. Its zero value
 // says nothing.
 type tally struct {
 	least int
