@@ -61,7 +61,9 @@ func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) 
 	if c.builtin != "" {
 		return r.withCallbacks(s, e, c.builtin, args)
 	}
-	r.bounded(s, e.Args...)
+	if r.compares(c.fn) {
+		r.bounded(s, e.Args...)
+	}
 	return r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
 }
 

@@ -41,12 +41,15 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
-  division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use them for unchanged arguments
-  only, because a relation between numbers, such as used <= limit, may bound the others, and vet knows no relations.
+  division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use the ranges that callers pass, for
+  unchanged arguments and for sums, differences and products of independent arguments and constants that no code has compared. Of others, vet
+  does not know the relations that may bound them, such as used <= limit. A division ends this in a lib file.
+- Recursion is not part of the dialect: vet cannot prove that it ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
-- A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that LREM 1
+- A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. Vet
+  looks into the local functions that it calls, and assumes that a lib function changes every table. Vet does not prove that LREM 1
   finds its element soon.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of decoded JSON

@@ -15,6 +15,51 @@ func (r *run) bounded(s *state, exprs ...ast.Expr) {
 	}
 }
 
+// compares reports whether a function compares anything, or calls a function that may.
+func (r *run) compares(fn *function) bool {
+	if fn.compares != nil {
+		return *fn.compares
+	}
+	compares := true
+	fn.compares = &compares // ends a cycle
+	found := false
+	fn.walk(func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.RelationalOpExpr, *ast.FunctionExpr:
+			found = true
+		case *ast.FuncCallExpr:
+			found = found || r.callsOn(fn, node)
+		}
+	})
+	fn.compares = &found
+	return found
+}
+
+// callsOn reports whether a call in a function is to a function of the author that compares something, or that vet cannot name.
+func (r *run) callsOn(fn *function, call *ast.FuncCallExpr) bool {
+	if call.Func == nil {
+		return false
+	}
+	f := fn.file
+	if v := f.named(call.Func); v != nil {
+		return f.bodies[v] == nil || r.compares(f.bodies[v])
+	}
+	if member, ok := call.Func.(*ast.AttrGetExpr); ok {
+		id, named := member.Object.(*ast.IdentExpr)
+		key, byName := member.Key.(*ast.StringExpr)
+		switch {
+		case !named || !byName:
+			return true
+		case f.refs[id] != nil:
+			return f.members[key.Value] == nil || r.compares(f.members[key.Value])
+		case r.c.libs[id.Value] != nil && f.usesLib(r.c, id.Value):
+			body := r.c.libs[id.Value].members[key.Value]
+			return body == nil || r.compares(body)
+		}
+	}
+	return false
+}
+
 // related notes that a relation may bound a variable.
 func (s *state) related(v *variable) {
 	if old, ok := s.env.get(v.id); ok && old.in.exact {

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -27,9 +28,11 @@ func (r *run) notZero(at, e ast.Expr, v value) {
 	r.report(r.at(at), RuleDivisionByZero, "%s may be 0, and Lua's quotient is then infinite or NaN, with which every comparison is false: bound it by its @arg, or test %s > 0 before", exprText(e), exprText(e))
 }
 
-// sees reports whether vet knows what bounds a number: in a function file, and of an argument that a lib file gets unchanged. In a lib
-// file a relation that its callers keep may bound it, and vet knows no relations.
-func (r *run) sees(v value) bool { return r.here().lib == "" && !v.in.related || v.name() != "" }
+// sees reports whether vet knows what bounds a number: in a function file, of an argument that a lib file gets unchanged, and of what it
+// calculates from independent arguments. A relation that its callers keep may bound any other, and vet knows no relations.
+func (r *run) sees(v value) bool {
+	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.exact
+}
 
 // negativeZero reports a number that may be -0 where it becomes text.
 func (r *run) negativeZero(e ast.Expr, v value) {
@@ -92,9 +95,9 @@ func exactly(operator string, a, b value) bool {
 // number.
 func apart(a, b value) bool {
 	x, y := a.interval(), b.interval()
-	argumentA, argumentB := a.name() != "", b.name() != ""
-	return x.known && x.low == x.high || y.known && y.low == y.high || argumentA && argumentB && a.name() != b.name() ||
-		argumentA && len(b.reply) > 0 || argumentB && len(a.reply) > 0
+	from, to := cmp.Or(a.name(), a.span()), cmp.Or(b.name(), b.span())
+	return x.known && x.low == x.high || y.known && y.low == y.high || from != "" && to != "" && from != to ||
+		from != "" && len(b.reply) > 0 || to != "" && len(a.reply) > 0
 }
 
 // bitOffset reports an offset in a string that its header allows to be beyond what Redis takes.

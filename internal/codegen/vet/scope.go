@@ -52,6 +52,7 @@ type function struct {
 	active   int  // live locals at the walk's position
 	full     bool // they are too many, and a finding says so
 	entered  bool
+	compares *bool            // nil until it is known
 	mentions map[mention]bool // nil until ofLibrary has found them
 }
 
