@@ -70,9 +70,14 @@ func (r *run) pathOf(e ast.Expr) string {
 		}
 		return path
 	case *ast.UnaryLenOpExpr:
-		if path := r.pathOf(e.Expr); path != "" {
-			return "#" + path
+		path, known := r.here().paths[e]
+		if !known {
+			if path = r.pathOf(e.Expr); path != "" {
+				path = "#" + path
+			}
+			r.here().paths[e] = path
 		}
+		return path
 	case *ast.ArithmeticOpExpr:
 		lhs, rhs := r.pathOf(e.Lhs), r.pathOf(e.Rhs)
 		if lhs != "" && rhs != "" {

@@ -12,14 +12,18 @@ const mostTurns = 1_000_000
 // ends reports a while or repeat that cannot end, or that may not: nothing in its condition changes, its step may be 0, or its steps may
 // pass the one value at which it ends. One that calls Redis is reported there.
 func (r *run) ends(s *state, l loop) {
-	if l.condition == nil || effectsOf(r.here(), l.body, l.condition).redis {
+	if l.condition == nil {
+		return
+	}
+	turn := r.turnOf(l)
+	if turn.redis {
 		return
 	}
 	why := ""
 	switch {
 	case always(l.condition, l.atEnd) && !leaves(l.body):
 		why = "this loop never ends: it has no break and no return"
-	case r.stuck(l):
+	case turn.stuck:
 		why = "nothing in this loop changes what ends it, so it ends in its first turn or never: count its turns with a for"
 	default:
 		if why = r.missesItsEnd(s, l); why == "" && r.settles(s, l) {
@@ -127,7 +131,7 @@ func (r *run) turns(stmt *ast.NumberForStmt, vals []value) (most float64) {
 	}
 	from := vals[0].interval()
 	switch {
-	case limit.lenient || !r.sees(limit) || limit.told && math.IsInf(in.high, 1):
+	case limit.lenient || !r.sees(limit) || limit.in.told && math.IsInf(in.high, 1):
 	case !in.known && len(limit.reply) > 0 && limit.may(isNum):
 		if r.reportOnce(r.at(stmt.Limit), RuleKeyLoop) {
 			r.report(r.at(stmt.Limit), RuleKeyLoop, "this for runs up to a stored number, which nothing bounds: clamp it with math.min")

@@ -1,9 +1,11 @@
 package vet
 
+import "slices"
+
 // escapes drops the locals of a function that has ended, except those of closures that it returns.
 func (r *run) escapes(o outcome, fn *function) {
 	var kept []*variable
-	if fn.closes() {
+	if fn.closes() && slices.ContainsFunc(o.vals, func(v value) bool { return v.may(isFunc | isTable) }) {
 		held := r.marks.view(o.s)
 		for _, v := range o.vals {
 			held.see(0, v)

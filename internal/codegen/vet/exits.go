@@ -44,10 +44,25 @@ func below(condition ast.Expr, list []exit) []exit {
 // leaves reports whether a loop's body has a break or a return.
 func leaves(stmts []ast.Stmt) bool { return len(exits(stmts, false)) > 0 }
 
+// A turn is what the text of a loop says of its turns.
+type turn struct {
+	redis bool // they call Redis
+	stuck bool
+}
+
+func (r *run) turnOf(l loop) turn {
+	f := r.here()
+	t, known := f.turns[l.stmt]
+	if !known {
+		t = turn{redis: effectsOf(f, l.body, l.condition).redis, stuck: f.stuck(l)}
+		f.turns[l.stmt] = t
+	}
+	return t
+}
+
 // stuck reports whether a loop that its first turn does not end never ends: its turns change nothing of what its condition and the
 // conditions around its exits read.
-func (r *run) stuck(l loop) bool {
-	f := r.here()
+func (f *file) stuck(l loop) bool {
 	body := effectsOf(f, l.body, l.condition)
 	ways := exits(l.body, false)
 	if !always(l.condition, l.atEnd) {

@@ -11,6 +11,7 @@ type interval struct {
 	nonzero   bool
 	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
 	exact     bool // both ends are possible: of constants, and of arguments and stored numbers that nothing has compared with others
+	told      bool // of a reply, a length or an argument: no calculation in a loop has made it
 	low, high float64
 }
 
@@ -45,8 +46,14 @@ func (a interval) join(b interval) interval {
 	out := between(min(a.low, b.low), max(a.high, b.high))
 	out.nonzero = !a.has(0) && !b.has(0)
 	out.related = a.related || b.related
-	out.exact = a.exact && b.exact
+	out.exact, out.told = a.exact && b.exact, a.told && b.told
 	return out
+}
+
+// asTold returns the interval of a number as a reply, a length or an argument gives it, so comparisons with constants can be decided.
+func (a interval) asTold() interval {
+	a.told = true
+	return a
 }
 
 func (a interval) has(n float64) bool {

@@ -129,7 +129,7 @@ func (r *run) surelyFilled(s *state, e ast.Expr) bool {
 		return false
 	}
 	v, ok := r.peek(s, length)
-	if ok && v.told && v.in.low >= 1 {
+	if ok && v.in.told && v.in.low >= 1 {
 		return true
 	}
 	v, ok = r.peek(s, length.Expr)

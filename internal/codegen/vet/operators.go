@@ -199,7 +199,7 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	if !r.narrowing[e] {
 		r.bounded(s, e.Lhs, e.Rhs)
 	}
-	if a.told && b.literal != nil || b.told && a.literal != nil {
+	if a.in.told && b.literal != nil || b.in.told && a.literal != nil {
 		out.kinds = decided(e.Operator, a, b)
 	}
 	if e.Operator != "==" && e.Operator != "~=" {

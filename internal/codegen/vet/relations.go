@@ -1,16 +1,17 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // bounded notes that code compares the numbers in an expression, or passes them to a function that may: a relation that vet does not know may
 // bound them from then on, and so may it those from which they were calculated.
 func (r *run) bounded(s *state, exprs ...ast.Expr) {
 	for _, e := range exprs {
-		for _, v := range r.here().variablesIn(e) {
+		for _, v := range r.here().involved(e) {
 			s.related(v)
-			for _, from := range r.here().sources(v) {
-				s.related(from)
-			}
 		}
 	}
 }
@@ -67,6 +68,23 @@ func (s *state) related(v *variable) {
 		other.in.exact = false
 		s.own(env).env.set(v.id, &other)
 	}
+}
+
+// involved returns the variables that an expression names, and those from which they are calculated.
+func (f *file) involved(e ast.Expr) []*variable {
+	if known, ok := f.relates[e]; ok {
+		return known
+	}
+	var all []*variable
+	for _, v := range f.variablesIn(e) {
+		for _, v := range append([]*variable{v}, f.sources(v)...) {
+			if !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+	}
+	f.relates[e] = all
+	return all
 }
 
 // sources returns the variables from which a variable is calculated, directly or through others.

@@ -51,7 +51,7 @@ func (v value) unlimited() bool {
 
 // anyNumber reports whether a value is a stored number of which nothing says how great it is.
 func (v value) anyNumber() bool {
-	return v.in.exact && !v.lenient && v.literal == nil && v.unlimited() && !v.told
+	return v.in.exact && !v.lenient && v.literal == nil && v.unlimited() && !v.in.told
 }
 
 // unbounded reports whether a value is a stored number that nothing bounds.

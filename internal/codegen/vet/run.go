@@ -283,7 +283,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindFloat:
 		v = value{kinds: isInt | isFrac, rare: &rare{name: name}, in: between(float64(p.Min), float64(p.Max))}
 	default:
-		v = value{kinds: isInt, told: true, rare: &rare{span: p.Name, name: name}, in: between(float64(p.Min), float64(p.Max))}
+		v = value{kinds: isInt, rare: &rare{span: p.Name, name: name}, in: between(float64(p.Min), float64(p.Max)).asTold()}
 		switch p.Kind {
 		case spec.KindDuration:
 			v.unit = spanMicros
@@ -299,7 +299,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 
 // rowsOf returns how many rows an argument has.
 func rowsOf(p spec.Field) tally {
-	t := tally{least: int(p.Min), most: int(p.Max), step: 1, known: true}
+	t := tally{least: int32(p.Min), most: int32(p.Max), step: 1, known: true}
 	if p.Min == p.Max {
 		t.step = 0
 	}

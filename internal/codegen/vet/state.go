@@ -42,13 +42,13 @@ type state struct {
 	owned  part
 	apart  bool             // its writes keep it apart from other paths
 	raised bool             // error or assert has ended it
+	times  int32            // reads of the clock
 	env    sorted[*value]   // by the variable's ID; the values never change, so clones stay small
 	heap   sorted[*object]  // tables
 	base   *sorted[*object] // the library's tables, as they were when it was loaded; never written
 	ttl    byName[ttl]
 	paths  byName[*value] // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
 	facts  names          // `a % b == 0`
-	times  int            // reads of the clock
 	forgot names          // fields that were written in this frame
 	writes
 }

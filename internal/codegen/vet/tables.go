@@ -112,7 +112,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			v = of(isNil)
 		default:
 			v = elementOf(o)
-			if fixed && int(place) > o.size.least && !s.facts.has("#"+r.pathOf(e.Object)) {
+			if fixed && int(place) > int(o.size.least) && !s.facts.has("#"+r.pathOf(e.Object)) {
 				v = join(v, of(isNil))
 			}
 			v.proof = table.proof.element()
@@ -241,11 +241,11 @@ func (r *run) constructed(s *state, e *ast.TableExpr, obj *object) tally {
 	n := len(obj.items)
 	for i, item := range obj.items {
 		if item.may(isNil) && !item.vague() {
-			return tally{least: i}
+			return tally{least: int32(i)}
 		}
 	}
 	if last := len(e.Fields) - 1; last >= 0 && e.Fields[last].Key == nil && r.opens(s, e.Fields[last].Value) {
-		return tally{least: max(n-1, last)}
+		return tally{least: int32(max(n-1, last))}
 	}
 	if obj.elem != nil {
 		return tally{} // elements with computed keys

@@ -9,14 +9,14 @@ import (
 // A tally is the number of elements of a table: at least least, and if it is known, no number but least plus multiples of step. Its zero value
 // says nothing.
 type tally struct {
-	least int
-	step  int
-	most  int // of an argument; 0 is unknown
+	least int32
+	step  int32
+	most  int32 // of an argument; 0 is unknown
 	known bool
 }
 
 // sized returns the tally of a table that has n elements.
-func sized(n int) tally { return tally{least: n, known: true} }
+func sized(n int) tally { return tally{least: int32(n), known: true} }
 
 // or returns the tally of a table that is one of two. Turns of a loop that add the same number each give a step.
 func (t tally) or(other tally) tally {
@@ -31,7 +31,7 @@ func (t tally) or(other tally) tally {
 }
 
 // commonDivisor returns the greatest common divisor of two numbers, of which one may be 0.
-func commonDivisor(a, b int) int {
+func commonDivisor(a, b int32) int32 {
 	for b != 0 {
 		a, b = b, a%b
 	}
@@ -39,7 +39,7 @@ func commonDivisor(a, b int) int {
 }
 
 // plus returns the tally with n more elements.
-func (t tally) plus(n int) tally {
+func (t tally) plus(n int32) tally {
 	t.least, t.most = t.least+n, 0
 	return t
 }
@@ -47,7 +47,7 @@ func (t tally) plus(n int) tally {
 // removed returns the tally with one element less, if there was one.
 func (t tally) removed() tally {
 	if t.known && t.step == 0 {
-		return sized(max(t.least-1, 0))
+		return sized(int(max(t.least-1, 0)))
 	}
 	return tally{least: max(t.least-1, 0)}
 }
@@ -57,12 +57,12 @@ func (t tally) set(lhs *ast.AttrGetExpr, place int, fixed bool, val value) tally
 	mayBeNil := val.may(isNil) && !val.vague()
 	switch {
 	case mayBeNil && fixed:
-		return tally{least: min(t.least, max(place-1, 0))}
+		return tally{least: min(t.least, max(int32(place)-1, 0))}
 	case mayBeNil:
 		return tally{}
-	case appends(lhs), fixed && t.known && t.step == 0 && place == t.least+1:
+	case appends(lhs), fixed && t.known && t.step == 0 && place == int(t.least)+1:
 		return t.plus(1)
-	case fixed && place >= 1 && place <= t.least:
+	case fixed && place >= 1 && place <= int(t.least):
 		return t
 	}
 	return tally{least: max(t.least, 1)} // any other element: those before it are assumed
@@ -92,7 +92,7 @@ func (r *run) length(s *state, e *ast.UnaryLenOpExpr, v value) value {
 	case v.only(isStr):
 		out.in = nonNegative
 	case v.only(isTable) && len(v.objects) > 0:
-		out.in, out.told = lengths(s, v), true
+		out.in = lengths(s, v).asTold()
 	}
 	return out
 }

@@ -60,14 +60,14 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, re
 	nothing := reply
 	switch idle {
 	case isInt:
-		nothing.literal, nothing.kinds, nothing.told = &zeroText, isInt, true
-		reply.told = true
+		nothing.literal, nothing.kinds, nothing.in.told = &zeroText, isInt, true
 		if reply.in = reply.in.narrowed(">=", between(1, 1), true); math.IsInf(reply.in.high, 1) {
 			reply.in.high = nonNegative.high
 		}
+		reply.in.told = true
 		if cmd.name == "LINSERT" {
 			nothing.literal = nil
-			nothing.in = between(-1, 0)
+			nothing.in = between(-1, 0).asTold()
 		}
 	case isFalse:
 		nothing = reply.falsy()

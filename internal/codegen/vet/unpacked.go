@@ -99,7 +99,7 @@ func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args
 			size, elem = o.size, elementOf(o)
 			empties := size.least == 0 && len(call.Args) == 1 && r.mayBeEmpty(s, call.Args[0], v)
 			if in, ok := s.paths.get("#" + r.pathOf(call.Args[0])); ok && in.in.known {
-				size.least = max(size.least, int(in.in.low))
+				size.least = max(size.least, int32(in.in.low))
 			}
 			if empties && !matches(f.parts, args[:fixed], none) {
 				r.wrongForm(e, name, f, fixed, " (the table of unpack may be empty: test its length before)")
@@ -107,7 +107,7 @@ func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args
 			}
 		}
 	}
-	step := 1
+	step := int32(1)
 	if size.known {
 		step = max(size.step, 1)
 	}
@@ -162,7 +162,7 @@ func (r *run) howMany(s *state, e *ast.FuncCallExpr, args []value) value {
 	case slices.ContainsFunc(args, func(v value) bool { return v.may(isNil) && !v.lenient }):
 		why = "one of the values may be nil"
 	default:
-		return value{kinds: isInt, told: true, in: between(n, n)}
+		return value{kinds: isInt, in: between(n, n).asTold()}
 	}
 	if r.reportOnce(r.at(e), RuleUnpack) {
 		r.report(r.at(e), RuleUnpack, "select('#', ...) differs in gopher-lua for long lists and counts nil, and %s: pass a table and its length, or call the function with a list of strings and numbers", why)

@@ -48,7 +48,6 @@ type value struct {
 	floored   bool     // rounded down from a fraction: it may be 0
 	minusZero bool     // a number that may be -0
 	product   bool     // of a stored number that nothing bounds, or a sum with a number beyond the whole ones
-	told      bool     // a number as a reply or a length gives it, so that its range is all that it may be
 	reads     bool     // a table that is a reply of unknown length
 	taint     taint    //
 	json      json     // decoded
@@ -188,7 +187,6 @@ func join(a, b value) value {
 		left:      a.left,
 		json:      max(a.json, b.json),
 		product:   a.product || b.product,
-		told:      a.told && b.told,
 		present:   a.present || b.present,
 	}
 	if a.literal != nil && b.literal != nil && *a.literal == *b.literal {
@@ -268,7 +266,7 @@ func joined(a, b *value) *value {
 
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
-		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.told == o.told && v.present == o.present && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.unit == o.unit && v.in == o.in &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.present == o.present && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.unit == o.unit && v.in == o.in &&
 		v.literal == o.literal && v.proof == o.proof &&
 		slices.Equal(v.objects, o.objects) && slices.Equal(v.reply, o.reply) &&
 		(v.rare == o.rare || v.rares().equals(o.rares()))

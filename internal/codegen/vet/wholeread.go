@@ -142,7 +142,7 @@ func counted(name string, count value) string {
 	if count.anyNumber() {
 		in = between(0, math.Inf(1))
 	}
-	if count.kinds == 0 || !in.known || in.related || count.told && math.IsInf(in.high, 1) || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
+	if count.kinds == 0 || !in.known || in.related || count.in.told && math.IsInf(in.high, 1) || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
 		return ""
 	}
 	return name + " reads as much as its key holds without a count of at most 10,000"
