@@ -56,7 +56,7 @@ func (e *effects) visit(node any, _ *function) {
 // call adds what a call does.
 func (e *effects) call(call *ast.FuncCallExpr) {
 	if call.Func == nil {
-		e.unknown = e.unknown || libraryMembers["string"][call.Method] == false
+		e.unknown = e.unknown || !libraryMembers["string"][call.Method]
 		return
 	}
 	name := exprText(call.Func)

@@ -79,6 +79,9 @@ func appends(lhs *ast.AttrGetExpr) bool {
 	return length && literal && by.Value == "1"
 }
 
+// longestText is the greatest length of a value in Redis, 512 MiB.
+const longestText = 1 << 29
+
 // length returns the value of an expression `#v`.
 func (r *run) length(s *state, e *ast.UnaryLenOpExpr, v value) value {
 	if len(s.paths) > 0 {
@@ -90,7 +93,7 @@ func (r *run) length(s *state, e *ast.UnaryLenOpExpr, v value) value {
 	switch {
 	case v.lenient || v.json != 0:
 	case v.only(isStr):
-		out.in = nonNegative
+		out.in = between(0, longestText)
 	case v.only(isTable) && len(v.objects) > 0:
 		out.in = lengths(s, v).asTold()
 	}
