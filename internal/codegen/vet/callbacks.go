@@ -5,12 +5,16 @@ import "github.com/yuin/gopher-lua/ast"
 // withCallbacks runs a function that Redis provides, and before it the author's functions among its arguments: it may call each or not, as
 // table.sort and string.gsub do.
 func (r *run) withCallbacks(s *state, e *ast.FuncCallExpr, name string, args []value) []outcome {
-	if name == "pcall" || name == "xpcall" {
+	has := false
+	for i := range args {
+		has = has || args[i].kinds == isFunc && !args[i].lenient
+	}
+	if !has || name == "pcall" || name == "xpcall" {
 		return r.builtinCall(s, e, name, args)
 	}
 	states := []*state{s}
 	for _, callback := range args {
-		if !callback.only(isFunc) || callback.lenient {
+		if callback.kinds != isFunc || callback.lenient {
 			continue
 		}
 		next := states

@@ -16,7 +16,12 @@ func (r *run) isOpenList(s *state, e *ast.FuncCallExpr) bool {
 func (r *run) opens(s *state, last ast.Expr) bool {
 	switch last := last.(type) {
 	case *ast.FuncCallExpr:
-		if last.AdjustRet || !isOpen(last) {
+		open, known := r.here().open[last]
+		if !known {
+			open = !last.AdjustRet && isOpen(last)
+			r.here().open[last] = open
+		}
+		if !open {
 			return false
 		}
 		t, ok := r.unpackedTable(s, last)
