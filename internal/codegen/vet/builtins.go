@@ -81,6 +81,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		out.product = out.product || v.product
 		out.minusZero = out.minusZero || v.minusZero && name != "math.abs"
 	}
+	r.inDomain(argument(e, 0), name, first)
 	switch name {
 	case "math.fmod":
 		if len(args) == 2 {
@@ -275,26 +276,36 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			o := s.object(id)
 			r.written(o, e, argument(e, 0))
 			o.filled = -1
+			more := o.size.plus(1)
+			if added.may(isNil) && !added.vague() || len(first.objects) > 1 {
+				more = more.or(o.size)
+			}
+			o.size = more
 			r.append(o, added)
 		}
 		s.forgetField("")
 		return of(isNil)
 	case "table.sort":
-		if len(args) > 1 {
-			elem := r.elements(s, first)
-			r.apply(s.clone(), e, args[1], []value{elem, elem})
-		}
 		for _, id := range first.objects {
 			r.written(s.object(id), e, argument(e, 0))
 		}
 	case "table.remove":
+		none := empty(s, first)
+		v := r.elements(s, first)
 		for _, id := range first.objects {
-			r.written(s.object(id), e, argument(e, 0))
+			o := s.object(id)
+			r.written(o, e, argument(e, 0))
+			less := o.size.removed()
+			if len(first.objects) > 1 {
+				less = less.or(o.size)
+			}
+			o.size = less
+			r.append(o, v)
 		}
-		if empty(s, first) {
+		s.forgetField("")
+		if none {
 			return of(isNil)
 		}
-		v := r.elements(s, first)
 		v.kinds |= isNil
 		return v
 	case "table.maxn":

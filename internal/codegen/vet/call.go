@@ -59,10 +59,12 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 
 func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) []outcome {
 	if c.builtin != "" {
-		return r.builtinCall(s, e, c.builtin, args)
+		return r.withCallbacks(s, e, c.builtin, args)
 	}
-	r.bounded(s, e.Args...)
-	return r.invoke(s, c, args, e, e.Args)
+	if r.compares(c.fn) {
+		r.bounded(s, e.Args...)
+	}
+	return r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
 }
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
@@ -74,7 +76,9 @@ func (r *run) lost(s *state, args []value) []outcome {
 	slices.Sort(w.tables)
 	for _, id := range w.tables {
 		if _, ok := s.base.get(id); !ok {
-			r.append(s.object(id), anything())
+			o := s.object(id)
+			o.size = tally{}
+			r.append(o, anything())
 		}
 	}
 	return gives(s, anything())
@@ -89,7 +93,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 			r.needs(args.s, receiver.v, e.Receiver, "call a method of")
 			switch {
 			case receiver.v.only(isStr):
-				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
+				out = append(out, r.withCallbacks(args.s, e, "string."+e.Method, vals)...)
 			case len(receiver.v.objects) == 1 && args.s.get(receiver.v.objects[0]) != nil:
 				callee, _ := args.s.get(receiver.v.objects[0]).field(e.Method)
 				out = append(out, r.apply(args.s, e, callee, vals)...)
@@ -135,6 +139,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		if len(r.frames) == 1 && !r.caught() {
 			r.refused(s, r.at(e), "the error")
 		}
+		s.raised = true
 		r.thrown(s)
 		return nil
 	case "assert":
@@ -153,6 +158,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 	case "unpack":
 		return r.unpack(s, e, args)
 	case "select":
+		if first.literal != nil && *first.literal == "#" {
+			return gives(s, r.howMany(s, e, args[1:]))
+		}
 		if n, ok := first.number(); ok && n >= 1 && int(n) <= len(args) {
 			return gives(s, args[int(n):]...)
 		}
@@ -199,10 +207,7 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		return value{kinds: isStr}
 	}
 	if strings.HasPrefix(name, "bit.") {
-		for i, v := range args {
-			r.below32Bits(argument(e, i), v, name)
-		}
-		return of(isInt)
+		return r.bitCall(e, name, args)
 	}
 	return unknown()
 }
@@ -245,6 +250,7 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		r.raises(e, args[1], 1)
 	}
 	if failed := s.clone(); valueAt(args, 0).falsy().kinds != 0 {
+		failed.raised = true
 		valueAt(args, 0).learn(failed, false)
 		if len(r.frames) == 1 && !r.caught() {
 			r.refused(s, r.at(e), "the error of assert")
@@ -283,6 +289,9 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	if name := v.name(); name != "" {
 		out.rare = &rare{name: name}
 	}
+	if !out.in.known && v.taint&stored != 0 {
+		out.in.exact = true // a stored number may be any
+	}
 	switch {
 	case v.lenient:
 		return anything()
@@ -301,18 +310,4 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 		out.kinds |= isNil
 	}
 	return out
-}
-
-func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
-	v := valueAt(args, 0)
-	if v.reads && len(args) < 3 {
-		r.report(r.at(e), RuleUnpack, "unpack of a reply fails above about 8,000 elements on Redis, and gopher-lua has another limit: give bounds, unpack(t, 1, 100), or loop")
-	}
-	for _, id := range v.objects {
-		if o := s.get(id); o != nil && len(o.items) > 0 && len(args) == 1 {
-			return gives(s, o.items...)
-		}
-	}
-	elem := r.elements(s, v)
-	return gives(s, elem, elem, elem, elem)
 }

@@ -20,7 +20,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 			}
 		}
 		switch {
-		case got.v.only(isNumber): // judgeTested reports it; the author meant the other branch
+		case got.v.only(isNumber) && !got.v.present: // judgeTested reports it; the author meant the other branch
 			no = append(no, got.s)
 		case got.v.falsy().kinds != 0:
 			got.v.learn(got.s, false)
@@ -52,8 +52,8 @@ func (r *run) judgeTested() {
 	}
 }
 
-// pathOf returns the name of a variable, or of a field or element below one, with the variable's number. It returns "" for any other
-// expression.
+// pathOf returns the name of a variable, of a field or element below one, or of the length of one, with the variable's number. It returns
+// "" for any other expression.
 func (r *run) pathOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -66,6 +66,15 @@ func (r *run) pathOf(e ast.Expr) string {
 		path, known := r.here().paths[e]
 		if !known {
 			path = r.pathBelow(e)
+			r.here().paths[e] = path
+		}
+		return path
+	case *ast.UnaryLenOpExpr:
+		path, known := r.here().paths[e]
+		if !known {
+			if path = r.pathOf(e.Expr); path != "" {
+				path = "#" + path
+			}
 			r.here().paths[e] = path
 		}
 		return path
@@ -106,6 +115,12 @@ func (r *run) peek(s *state, e ast.Expr) (value, bool) {
 		if _, ok := r.peek(s, e.Object); !ok {
 			return value{}, false
 		}
+	case *ast.UnaryLenOpExpr:
+		v, ok := r.peek(s, e.Expr)
+		if !ok || v.lenient || !v.only(isTable|isStr) {
+			return value{}, false
+		}
+		return r.length(s, e, v), true
 	default:
 		return value{}, false
 	}
@@ -166,12 +181,17 @@ func (r *run) refine(s *state, e ast.Expr, truth bool) (ok, changed bool) {
 		}
 		return true, false
 	}
-	return r.learn(s, e, func(v value) value {
+	ok, changed = r.learn(s, e, func(v value) value {
 		if truth {
 			return v.truthy()
 		}
 		return v.falsy()
 	})
+	if condition := r.here().conditionIn(e); ok && condition != nil {
+		possible, more := r.refine(s, condition, truth)
+		return possible, changed || more
+	}
+	return ok, changed
 }
 
 func (r *run) refineLogical(s *state, e *ast.LogicalOpExpr, truth bool) (ok, changed bool) {

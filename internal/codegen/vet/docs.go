@@ -41,22 +41,33 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
-  division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use them for unchanged arguments
-  only, because a relation between numbers, such as used <= limit, may bound the others, and vet knows no relations.
+  division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use the ranges that callers pass, for
+  unchanged arguments and for sums, differences and products of independent arguments and constants that no code has compared. Of others, vet
+  does not know the relations that may bound them, such as used <= limit. A division ends this in a lib file.
+- Recursion is not part of the dialect: vet cannot prove that it ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
-- A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that LREM 1
+- A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. Vet
+  looks into the local functions that it calls, and assumes that a lib function changes every table. Vet does not prove that LREM 1
   finds its element soon.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of decoded JSON
   counts as a number only behind tonumber or a test of its type. The decoded value itself counts as a table.
+- A stored number that only constants bound may be at each end of its range. It bounds a result as long as the code has not compared it with
+  another number, or passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.
 - A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
   variants fail behind a write, where their key may hold another text; error and assert count on every path.
-- The rule refusal-writes assumes no write where a path that writes and one that does not have been joined.
-- It does not follow functions called through a table that is built at run time.
+- The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: in a function that the public
+  one calls, if their values are alike, and anywhere above the limits of paths.
+- The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of
+  it, is compared with a constant or tested, and not once the code has calculated with it.
+- The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in
+  unpack(t) or ..., the rule unpack reports a number that it may not take. A table of unknown origin counts as fitting.
+- It does not follow functions called through a table that is built at run time. A function that table.sort or string.gsub calls may run not at all or
+  once. Closures that one function returns in several calls share their locals, of which each may have any of the values.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.
 - It treats the rows of a group as one key, so an expiry of one row's key counts for the others.
 `

@@ -1,7 +1,7 @@
 package vet
 
 import (
-	"slices"
+	"math"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -12,17 +12,19 @@ const mostTurns = 1_000_000
 // ends reports a while or repeat that cannot end, or that may not: nothing in its condition changes, its step may be 0, or its steps may
 // pass the one value at which it ends. One that calls Redis is reported there.
 func (r *run) ends(s *state, l loop) {
-	if l.condition == nil || r.callsRedis(l.body) || r.mentionsRedis(l.condition) {
+	if l.condition == nil {
+		return
+	}
+	turn := r.turnOf(l)
+	if turn.redis {
 		return
 	}
 	why := ""
 	switch {
-	case always(l.condition, l.atEnd):
-		if !leaves(l.body) {
-			why = "this loop never ends: it has no break and no return"
-		}
-	case !r.changes(l.condition, l.body) && !leaves(l.body):
-		why = "nothing in this loop changes its condition, so it never ends: count its turns with a for"
+	case always(l.condition, l.atEnd) && !leaves(l.body):
+		why = "this loop never ends: it has no break and no return"
+	case turn.stuck:
+		why = "nothing in this loop changes what ends it, so it ends in its first turn or never: count its turns with a for"
 	default:
 		if why = r.missesItsEnd(s, l); why == "" && r.settles(s, l) {
 			why = "every turn of this loop gives its condition the same values, so it ends after one turn or never: use an if, or count its turns with a for"
@@ -91,83 +93,27 @@ func (r *run) names(e ast.Expr, v *variable) bool {
 
 // always reports whether a loop never ends by its condition.
 func always(condition ast.Expr, atEnd bool) bool {
-	if atEnd {
-		_, ok := condition.(*ast.FalseExpr)
-		return ok
-	}
-	_, ok := condition.(*ast.TrueExpr)
-	return ok
+	truth, constant := constantTruth(condition)
+	return constant && truth != atEnd
 }
 
-// leaves reports whether a loop's body has a break or a return.
-func leaves(stmts []ast.Stmt) bool {
-	return slices.ContainsFunc(stmts, func(stmt ast.Stmt) bool {
-		switch stmt := stmt.(type) {
-		case *ast.BreakStmt, *ast.ReturnStmt:
-			return true
-		case *ast.IfStmt:
-			return leaves(stmt.Then) || leaves(stmt.Else)
-		case *ast.DoBlockStmt:
-			return leaves(stmt.Stmts)
-		}
-		return false
-	})
+// constantTruth returns the truth of a condition without variables or calls.
+func constantTruth(e ast.Expr) (truth, constant bool) {
+	switch e := e.(type) {
+	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr, *ast.TableExpr:
+		return true, true
+	case *ast.FalseExpr, *ast.NilExpr:
+		return false, true
+	case *ast.UnaryNotOpExpr:
+		truth, constant = constantTruth(e.Expr)
+		return !truth, constant
+	}
+	return false, false
 }
 
 func (r *run) same(e ast.Expr, id *ast.IdentExpr) bool {
 	other, ok := e.(*ast.IdentExpr)
 	return ok && r.here().refs[other] != nil && r.here().refs[other] == r.here().refs[id]
-}
-
-// changes reports whether the body may change what an expression reads: it assigns a variable of it or a field, or the expression, or a
-// statement of its own, calls something.
-func (r *run) changes(e ast.Expr, body []ast.Stmt) bool {
-	vars, calls := map[*variable]bool{}, false
-	in := &walker{file: r.here(), visit: func(node any, _ *function) {
-		if v := r.here().named(node); v != nil {
-			vars[v] = true
-		}
-		_, isCall := node.(*ast.FuncCallExpr)
-		calls = calls || isCall
-	}}
-	in.exprs(e)
-	changed := calls
-	w := &walker{file: r.here(), visit: func(node any, _ *function) {
-		switch node := node.(type) {
-		case *ast.FuncCallStmt:
-			changed = true
-		case *ast.AssignStmt:
-			for _, lhs := range node.Lhs {
-				id, isVar := lhs.(*ast.IdentExpr)
-				changed = changed || !isVar || vars[r.here().refs[id]]
-			}
-		}
-	}}
-	w.stmts(body)
-	return changed
-}
-
-func (r *run) callsRedis(body []ast.Stmt) bool {
-	found := false
-	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || isRedisCall(node) }}
-	w.stmts(body)
-	return found
-}
-
-func (r *run) mentionsRedis(e ast.Expr) bool {
-	found := false
-	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || isRedisCall(node) }}
-	w.exprs(e)
-	return found
-}
-
-func isRedisCall(node any) bool {
-	call, ok := node.(*ast.FuncCallExpr)
-	if !ok || call.Func == nil {
-		return false
-	}
-	name := exprText(call.Func)
-	return name == "redis.call" || name == "redis.pcall"
 }
 
 // turns reports a for with more turns than its bounds should allow, alone or within others. It returns its turns, 1 if they are unknown.
@@ -185,7 +131,7 @@ func (r *run) turns(stmt *ast.NumberForStmt, vals []value) (most float64) {
 	}
 	from := vals[0].interval()
 	switch {
-	case limit.lenient || !r.sees(limit):
+	case limit.lenient || !r.sees(limit) || limit.in.told && math.IsInf(in.high, 1):
 	case !in.known && len(limit.reply) > 0 && limit.may(isNum):
 		if r.reportOnce(r.at(stmt.Limit), RuleKeyLoop) {
 			r.report(r.at(stmt.Limit), RuleKeyLoop, "this for runs up to a stored number, which nothing bounds: clamp it with math.min")
@@ -213,6 +159,6 @@ func (r *run) recursion(fn *function, call ast.Expr) {
 		through = " through " + r.top().fn.name
 	}
 	if r.reportOnce(at, RuleRecursion) {
-		r.report(at, RuleRecursion, "%s calls itself%s, and vet follows no recursion: it knows neither that it ends nor what it does; count the turns with a for", fn.name, through)
+		r.report(at, RuleRecursion, "%s calls itself%s, and vet follows no recursion: it knows neither that it ends nor what it does; write a for with a bound, and keep what is still to do in a table", fn.name, through)
 	}
 }

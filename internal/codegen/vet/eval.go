@@ -188,7 +188,7 @@ func (r *run) evalOne(s *state, e ast.Expr) []result {
 	case *ast.UnaryLenOpExpr:
 		return r.unary(s, e.Expr, func(st *state, v value) value {
 			r.needs(st, v, e.Expr, "take the length of")
-			return value{kinds: isInt, proof: v.proof.length()}
+			return r.length(st, e, v)
 		})
 	case *ast.FunctionExpr:
 		return one(s, r.functionValue(e))

@@ -56,6 +56,7 @@ func (r *run) stmt(s *state, stmt ast.Stmt) flow {
 	case *ast.AssignStmt:
 		return r.assign(s, stmt)
 	case *ast.FuncCallStmt:
+		r.unused = stmt.Expr
 		return only(r.evalMany(s, stmt.Expr))
 	case *ast.DoBlockStmt:
 		return r.block([]*state{s}, stmt.Stmts)
@@ -180,6 +181,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		s.forgetField("")
 	}
 	place, fixed := key.number()
+	val.in.exact = false // comparisons of elements are not followed
 	for _, id := range table.objects {
 		o := s.object(id)
 		r.steps += len(o.fields) / 8
@@ -187,6 +189,13 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		if !byName {
 			o.fill(int(place), fixed, val)
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
+		}
+		if !byName && !(key.only(isStr) && key.literal != nil && !fixed) {
+			size := o.size.set(lhs, int(place), fixed, val)
+			if len(table.objects) > 1 {
+				size = size.or(o.size)
+			}
+			o.size = size
 		}
 		switch {
 		case fixed && len(table.objects) == 1 && place >= 1 && int(place) <= len(o.items):
@@ -209,7 +218,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 func (o *object) fill(place int, fixed bool, val value) {
 	last := max(len(o.items), o.filled)
 	switch {
-	case o.filled < 0 || o.open || o.atLeast > 0:
+	case o.filled < 0 || o.open || o.size.least > 0 && !o.size.known || o.size.most > 0:
 	case !fixed:
 		o.filled = -1
 	case val.only(isNil):
@@ -244,6 +253,11 @@ func (r *run) append(o *object, val value) {
 	}
 	if o.elem != nil {
 		val = join(*o.elem, val)
+	}
+	for _, item := range o.items {
+		if item.kinds &^= isNil; item.kinds != 0 {
+			val = join(val, item)
+		}
 	}
 	o.elem = &val
 	o.items = nil
@@ -291,7 +305,7 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 }
 
 // invoke runs a function and returns its outcomes.
-func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
 	fn := c.fn
 	if fn != nil && r.running(fn) {
 		r.recursion(fn, call)
@@ -301,13 +315,13 @@ func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []
 	}
 	defer r.enter(call, 0)()
 	if len(r.frames) > 0 && !r.loading {
-		return r.framed(s, c, args, call, exprs)
+		return r.framed(s, c, args, call, passed)
 	}
-	return r.follow(s, c, args, call, exprs)
+	return r.follow(s, c, args, call, passed)
 }
 
 // follow runs the statements of a function.
-func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
 	fn := c.fn
 	fn.entered = true
 	for i, p := range fn.params {
@@ -318,7 +332,7 @@ func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, exprs []
 		s.forget(p)
 		s.own(env).env.set(p.id, &val)
 	}
-	frame := &frame{fn: fn, call: call, args: exprs, loaded: c.loaded}
+	frame := &frame{fn: fn, call: call, passed: passed, loaded: c.loaded}
 	if fn.expr.ParList != nil && fn.expr.ParList.HasVargs && len(args) > len(fn.params) {
 		frame.extra = args[len(fn.params):]
 	}
@@ -350,7 +364,7 @@ func (r *run) leave(fn *function, outcomes []outcome) []outcome {
 			r.keep(o.s, fn)
 			continue
 		}
-		o.s.leave(fn)
+		r.escapes(o, fn)
 	}
 	return few(outcomes, outcomeLimit)
 }

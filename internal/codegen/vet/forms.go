@@ -166,41 +166,32 @@ func (r *run) commandForm(s *state, e *ast.FuncCallExpr, name string, args []val
 	if f == nil {
 		return
 	}
-	open, hint := r.isOpenList(e), ""
-	if open {
-		given := len(args)
-		if args, open = r.unpacked(s, e, args); len(args) < given {
-			hint = " (the table of unpack may be empty: test its length before)"
-		}
-	}
-	if open {
+	if r.isOpenList(s, e) {
+		r.unproven(s, e, name, f, args)
 		return
 	}
-	if matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
+	if matches(f.parts, args, none) {
 		if why := excludes(name, args); why != "" {
 			r.report(r.at(e), RuleCommandForm, "%s, and Redis refuses the call: choose one of them", why)
 		}
 		return
 	}
+	hint := ""
+	if n := len(e.Args); len(args) < n-1 {
+		if call, ok := e.Args[n-1].(*ast.FuncCallExpr); ok && (s.facts.has(impossible) || !r.untested(call.Args[0])) {
+			return // a count of its own may have been tested
+		}
+		hint = " (the table of unpack may be empty: test its length before)"
+	}
+	r.wrongForm(e, name, f, len(args), hint)
+}
+
+func (r *run) wrongForm(e *ast.FuncCallExpr, name string, f *form, n int, hint string) {
 	of := " in Redis 7.0"
 	if newerCommands[name] != "" {
 		of = ""
 	}
-	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it%s: %s %s%s", name, countOf(len(args), "argument"), of, name, f.text, hint)
-}
-
-// isOpenList reports whether the last argument of a call may be any number of them.
-func (r *run) isOpenList(e *ast.FuncCallExpr) bool {
-	if len(e.Args) == 0 {
-		return false
-	}
-	switch last := e.Args[len(e.Args)-1].(type) {
-	case *ast.FuncCallExpr:
-		return !last.AdjustRet && isOpen(last)
-	case *ast.Comma3Expr:
-		return true
-	}
-	return false
+	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it%s: %s %s%s", name, countOf(n, "argument"), of, name, f.text, hint)
 }
 
 // isOpen reports whether a call gives any number of values.

@@ -1,13 +1,17 @@
 package vet
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // An interval holds the least and the greatest number that a value can be. Its zero value says nothing.
 type interval struct {
 	known     bool
 	nonzero   bool
 	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
-	exact     bool // both ends are possible: of constants, and of arguments that nothing has compared
+	exact     bool // both ends are possible: of constants, and of arguments and stored numbers that nothing has compared with others
+	told      bool // of a reply, a length or an argument: no calculation in a loop has made it
 	low, high float64
 }
 
@@ -37,13 +41,19 @@ func (v value) interval() interval {
 
 func (a interval) join(b interval) interval {
 	if !a.known || !b.known {
-		return interval{}
+		return interval{exact: a.exact && b.exact}
 	}
 	out := between(min(a.low, b.low), max(a.high, b.high))
 	out.nonzero = !a.has(0) && !b.has(0)
 	out.related = a.related || b.related
-	out.exact = a.exact && b.exact
+	out.exact, out.told = a.exact && b.exact, a.told && b.told
 	return out
+}
+
+// asTold returns the interval of a number as a reply, a length or an argument gives it, so comparisons with constants can be decided.
+func (a interval) asTold() interval {
+	a.told = true
+	return a
 }
 
 func (a interval) has(n float64) bool {
@@ -70,12 +80,7 @@ func calculated(operator string, a, b interval) interval {
 	case "-":
 		return between(a.low-b.high, a.high-b.low)
 	case "^":
-		if a.low >= 1 && b.low == b.high && b.low >= 1 {
-			return between(math.Pow(a.low, b.low), math.Pow(a.high, b.high))
-		}
-		if a.low >= 0 && b.low == b.high && b.low >= 1 {
-			return between(0, math.Pow(a.high, b.high))
-		}
+		return power(a, b)
 	case "*":
 		return corners(a, b, func(x, y float64) float64 { return x * y })
 	case "/":
@@ -104,9 +109,16 @@ func corners(a, b interval, f func(x, y float64) float64) interval {
 // rounded returns the interval of a function of the math library.
 func rounded(name string, list []interval) interval {
 	out := roundedAll(name, list)
+	out.exact = name == "math.floor" || name == "math.ceil" || name == "math.max" || name == "math.min"
+	constants := 0
 	for _, in := range list {
 		out.related = out.related || in.related
+		out.exact = out.exact && in.exact
+		if in.known && in.low == in.high {
+			constants++
+		}
 	}
+	out.exact = out.exact && len(list)-constants < 2
 	return out
 }
 
@@ -125,6 +137,16 @@ func roundedAll(name string, list []interval) interval {
 		return between(math.Floor(out.low), math.Floor(out.high))
 	case "math.ceil":
 		return between(math.Ceil(out.low), math.Ceil(out.high))
+	case "math.sqrt":
+		return monotone(out, math.Sqrt)
+	case "math.log":
+		return monotone(out, math.Log)
+	case "math.log10":
+		return monotone(out, math.Log10)
+	case "math.pow":
+		if len(list) == 2 {
+			return power(list[0], list[1])
+		}
 	case "math.abs":
 		if out.low >= 0 {
 			return out
@@ -172,13 +194,29 @@ func holds(operator string, a, b interval) (truth, sure bool) {
 	return false, false
 }
 
+// decided returns the possible outcomes of a comparison of numbers of which all that they may be is known.
+func decided(operator string, a, b value) kind {
+	x, y := a.interval(), b.interval()
+	truth, sure := holds(operator, x, y)
+	if !sure && x.low == x.high && y.low == y.high && x.low == y.low {
+		truth, sure = strings.Contains(operator, "=") && operator != "~=", true
+	}
+	switch {
+	case !a.only(isNumber) || !b.only(isNumber) || !x.known || !y.known || !sure:
+		return isBool
+	case truth:
+		return isTrue
+	}
+	return isFalse
+}
+
 // narrowed returns the part of an interval for which a comparison with another is true.
 func (a interval) narrowed(operator string, b interval, whole bool) interval {
 	if !b.known {
 		return a
 	}
 	if !a.known {
-		a = between(math.Inf(-1), math.Inf(1))
+		a.known, a.low, a.high = true, math.Inf(-1), math.Inf(1)
 	}
 	below, above := math.Nextafter(b.high, math.Inf(-1)), math.Nextafter(b.low, math.Inf(1))
 	if whole {

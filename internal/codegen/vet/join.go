@@ -29,11 +29,12 @@ func fewer(outcomes []outcome) []outcome {
 
 // few joins outcomes as distinct joins paths.
 func few(outcomes []outcome, limit int) []outcome {
-	for depth := finest; depth >= 0; depth-- {
+	outcomes = alike(outcomes, func(o outcome) print { return o.s.keptApart(o.s.print(o.vals, finest).number(len(o.vals))) })
+	for depth := finest; len(outcomes) > limit && depth >= 0; depth-- {
 		outcomes = alike(outcomes, func(o outcome) print { return o.s.print(o.vals, depth).number(len(o.vals)) })
-		if len(outcomes) <= limit {
-			return outcomes
-		}
+	}
+	if len(outcomes) <= limit {
+		return outcomes
 	}
 	if len(outcomes[0].vals) > 0 { // callers test the first value
 		outcomes = alike(outcomes, func(o outcome) print { return printBegin.number(len(o.vals)).number(int(valueAt(o.vals, 0).kinds)) })

@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"math"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // A loop is a Lua loop of any kind.
 type loop struct {
@@ -9,7 +13,7 @@ type loop struct {
 	atEnd     bool     // the condition is at the end, and ends the loop if it holds
 	once      bool     // it runs at least once
 	unbounded bool     // how often it runs depends on data
-	begin     func(s *state)
+	begin     func(s *state) []*state
 	body      []ast.Stmt
 }
 
@@ -39,9 +43,11 @@ func (r *run) loop(s *state, l loop) flow {
 			}
 		}
 		if l.begin != nil {
+			var begun []*state
 			for _, st := range enter {
-				l.begin(st)
+				begun = append(begun, l.begin(st)...)
 			}
+			enter = begun
 		}
 		f := r.block(distinct(enter), l.body)
 		out.returns = append(out.returns, f.returns...)
@@ -101,7 +107,10 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 			continue
 		}
 		l := loop{stmt: stmt, body: stmt.Stmts, unbounded: limit.content && !limit.lenient}
-		l.begin = func(st *state) { r.set(st, v, val) }
+		l.begin = func(st *state) []*state {
+			r.set(st, v, val)
+			return []*state{st}
+		}
 		to, toOK := limit.number()
 		l.once = fromOK && toOK && from <= to || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
 		r.nested *= most
@@ -119,11 +128,12 @@ func (r *run) surelyFilled(s *state, e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	v, ok := r.peek(s, length.Expr)
-	if !ok {
-		return false
+	v, ok := r.peek(s, length)
+	if ok && v.in.told && v.in.low >= 1 {
+		return true
 	}
-	return filled(s, v)
+	v, ok = r.peek(s, length.Expr)
+	return ok && filled(s, v)
 }
 
 // surelyEmpty reports whether an expression is the length of an empty table.
@@ -138,17 +148,17 @@ func (r *run) surelyEmpty(s *state, e ast.Expr) bool {
 
 func empty(s *state, v value) bool {
 	for _, id := range v.objects {
-		if o := s.get(id); o == nil || o.open || o.elem != nil || len(o.items) > 0 || o.atLeast > 0 {
+		if o := s.get(id); o == nil || o.open || o.elem != nil || len(o.items) > 0 || o.size.least > 0 {
 			return false
 		}
 	}
-	return len(v.objects) > 0 && v.only(isTable) && !v.lenient && !v.reads
+	return len(v.objects) > 0 && v.only(isTable) && !v.lenient
 }
 
 func filled(s *state, v value) bool {
 	for _, id := range v.objects {
 		o := s.get(id)
-		if o == nil || o.atLeast == 0 && len(o.items) == 0 {
+		if o == nil || o.size.least == 0 && len(o.items) == 0 {
 			return false
 		}
 	}
@@ -180,7 +190,7 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 		} else if r.isGmatch(stmt) {
 			key, elem = value{kinds: isStr, taint: fromCaller | fromStore}, value{kinds: isStr | isNil, taint: fromCaller | fromStore}
 		}
-		l.begin = func(st *state) {
+		l.begin = func(st *state) []*state {
 			for i, v := range vars {
 				switch i {
 				case 0:
@@ -191,8 +201,18 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 					r.set(st, v, of(isNil))
 				}
 			}
+			return []*state{st}
 		}
+		if o.vals[0].only(isFunc) && len(o.vals[0].fns()) > 0 && o.vals[0].fns()[0].fn != nil {
+			l.begin = r.iterate(stmt, o.vals)
+		}
+		turns := 1.0
+		if in := lengths(o.s, o.vals[0]); over != nil && in.known && in.high >= 1 && !math.IsInf(in.high, 1) {
+			turns = in.high
+		}
+		r.nested *= turns
 		f := r.loop(o.s, l)
+		r.nested /= turns
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}

@@ -14,17 +14,26 @@ func (r *run) noteNarrowing(e ast.Expr) {
 		r.noteNarrowing(e.Lhs)
 		r.noteNarrowing(e.Rhs)
 	case *ast.RelationalOpExpr:
-		_, variable := e.Lhs.(*ast.IdentExpr)
-		_, constant := e.Rhs.(*ast.NumberExpr)
-		if variable && constant {
+		_, left := e.Lhs.(*ast.IdentExpr)
+		_, right := e.Rhs.(*ast.IdentExpr)
+		if left && isConstant(e.Rhs) || right && isConstant(e.Lhs) {
 			r.narrowing[e] = true
 		}
 	}
 }
 
+func isConstant(e ast.Expr) bool {
+	_, number := e.(*ast.NumberExpr)
+	return number
+}
+
 // narrow learns the ranges of numbers from a condition that was true or false.
 func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 	switch e := e.(type) {
+	case *ast.IdentExpr:
+		if condition := r.here().conditionIn(e); condition != nil {
+			r.narrow(s, condition, truth)
+		}
 	case *ast.UnaryNotOpExpr:
 		r.narrow(s, e.Expr, !truth)
 	case *ast.LogicalOpExpr:

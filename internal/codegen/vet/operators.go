@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"math"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -67,7 +68,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.setSpan(b.span())
 	}
 	r.divisor(e, b)
-	out.in = calculate(e.Operator, a.interval(), b.interval())
+	out.in = calculate(e.Operator, a.minuend(e.Operator), b.interval())
 	out.in.related = out.in.related || r.here().lib != ""
 	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
 		out.in.high = b.interval().high - 1
@@ -81,7 +82,8 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.left = b.left
 	}
 	sum := e.Operator == "+" && (r.beyond(a) && b.unlimited() || r.beyond(b) && a.unlimited())
-	out.product = sum || e.Operator != "%" && (a.product || b.product) || e.Operator == "*" && r.here().lib == "" && (a.unbounded() && b.literal == nil || b.unbounded() && a.literal == nil)
+	power := e.Operator == "^" && b.unbounded() && r.here().lib == ""
+	out.product = power || sum || e.Operator != "%" && (a.product || b.product) || e.Operator == "*" && r.here().lib == "" && (a.unbounded() && b.literal == nil || b.unbounded() && a.literal == nil)
 	if e.Operator == "*" || e.Operator == "/" {
 		x, y := a.interval(), b.interval()
 		out.minusZero = a.minusZero || b.minusZero || r.here().lib == "" && x.known && y.known && (x.has(0) && y.low < 0 || y.has(0) && x.low < 0 && e.Operator == "*")
@@ -116,6 +118,16 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.kinds |= inexact
 	}
 	return out
+}
+
+// minuend returns the range of the left side of an operation. A stored number from which something is subtracted may be 0, if nothing else
+// is known of it.
+func (v value) minuend(operator string) interval {
+	in := v.interval()
+	if operator == "-" && !in.known && in.exact {
+		in.known, in.high = true, math.Inf(1)
+	}
+	return in
 }
 
 // numbers returns the number kinds of the value in an operation, one by one, so an operation on joined paths gives the same result as
@@ -186,6 +198,9 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	out.setOrder(ordered(e.Operator, a, b))
 	if !r.narrowing[e] {
 		r.bounded(s, e.Lhs, e.Rhs)
+	}
+	if a.in.told && b.literal != nil || b.in.told && a.literal != nil {
+		out.kinds = decided(e.Operator, a, b)
 	}
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")

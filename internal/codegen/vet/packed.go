@@ -19,7 +19,7 @@ func (r *run) prepare(s *state, g spec.Field) (*state, value) {
 		row.setField(c.Lua, r.argument(s, c, g.Lua+"."+c.Lua))
 	}
 	elem := r.newObject(s, g.Lua+"[]", row)
-	rows := r.newObject(s, g.Lua, &object{elem: &elem, atLeast: int(g.Min)})
+	rows := r.newObject(s, g.Lua, &object{elem: &elem, size: rowsOf(g)})
 	if g.Prepare {
 		s = r.prepared(s, g, elem, r.newObject(s, g.Lua+" above", &object{elem: &elem}))
 	}
@@ -37,7 +37,7 @@ func (r *run) prepared(s *state, g spec.Field, row, above value) *state {
 	r.preparing = g.Rows
 	defer func() { r.preparing = "" }()
 	var out *state
-	for _, o := range r.invoke(s.clone(), &closure{fn: fn}, []value{row, above}, nil, nil) {
+	for _, o := range r.invoke(s.clone(), &closure{fn: fn}, []value{row, above}, nil, passed{}) {
 		if refusal := valueAt(o.vals, 1); !refusal.may(isNil) {
 			continue
 		}

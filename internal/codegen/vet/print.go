@@ -57,7 +57,7 @@ func (s *state) print(extra []value, depth int) print {
 			sum += printBegin.word(key.name)
 		}
 	}
-	p := sum.number(min(s.times, 2))
+	p := sum.number(int(min(s.times, 2))).flag(s.raised)
 	for _, v := range extra {
 		p = s.printValue(p, v, depth)
 	}

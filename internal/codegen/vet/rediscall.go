@@ -67,6 +67,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.stream(s, e, cmd.name, args, keys, protected)
 	}
 	proof := r.proves(s, cmd, args, keys)
+	before := s.writes
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, cmd.name, args, timed)
 	for i, v := range args {
@@ -87,7 +88,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
-	return gives(s, reply)
+	return r.told(s, e, cmd, args, reply, before)
 }
 
 // failsQuietly reports whether an expiry that redis.pcall sets may fail behind a write that needs it.
@@ -257,10 +258,10 @@ func (r *run) origin(e ast.Expr) (ast.Expr, site) {
 				place = i
 			}
 		}
-		if place < 0 || place >= len(f.args) {
+		if place < 0 || place >= len(f.passed.exprs) {
 			break
 		}
-		e = f.args[place]
+		e = f.passed.exprs[place]
 		depth--
 	}
 	file := r.frames[depth].fn.file

@@ -17,7 +17,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	maybe := field
 	maybe.kinds |= isFalse
 	some := func(atLeast int, elem value) value {
-		v := r.newObject(s, e, &object{elem: &elem, atLeast: atLeast, scores: hasWord(args, "WITHSCORES")})
+		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: int32(atLeast)}, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
 	}
@@ -30,8 +30,13 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
 			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
-		case "EXISTS", "DEL", "UNLINK", "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "SADD", "SREM", "HDEL", "ZREM", "HSET", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE":
-			return value{kinds: isInt, in: nonNegative}
+		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
+			return value{kinds: isInt, in: between(0, 1)}
+		case "EXISTS", "DEL", "UNLINK", "SADD", "SREM", "HDEL", "ZREM", "HSET":
+			if r.isOpenList(s, e) {
+				return value{kinds: isInt, in: nonNegative}
+			}
+			return value{kinds: isInt, in: between(0, float64(len(args)))}
 		}
 		return value{kinds: isInt, in: r.decreased(c.name, args)}
 	case repliesGrowing:
@@ -45,7 +50,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesArray:
 		switch {
 		case c.name == "SMISMEMBER":
-			return some(r.exactly(e, args, 1), of(isInt))
+			return some(r.exactly(s, e, args, 1), of(isInt))
 		case hasWord(args, "WITHCOORD", "WITHDIST", "WITHHASH"):
 			return unknown()
 		}
@@ -55,9 +60,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		case "BITFIELD", "BITFIELD_RO":
 			return list(of(isInt | isFalse))
 		case "MGET":
-			return some(r.exactly(e, args, 0), maybe)
+			return some(r.exactly(s, e, args, 0), maybe)
 		}
-		return some(r.exactly(e, args, 1), maybe)
+		return some(r.exactly(s, e, args, 1), maybe)
 	case repliesTime:
 		digits := value{kinds: isStr, digits: true}
 		seconds := digits
@@ -96,10 +101,10 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		v.kinds |= isFalse
 		return v
 	case "LMPOP", "ZMPOP":
-		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, atLeast: 1})
+		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, size: tally{least: 1}})
 		if c.name == "ZMPOP" {
 			pair := r.newObject(s, inner{e, 2}, &object{items: []value{element, field}})
-			popped = r.newObject(s, inner{e, 1}, &object{elem: &pair, atLeast: 1})
+			popped = r.newObject(s, inner{e, 1}, &object{elem: &pair, size: tally{least: 1}})
 		}
 		v := r.newObject(s, e, &object{items: []value{element, popped}})
 		v.kinds |= isFalse
@@ -107,7 +112,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case "GEOPOS":
 		place := r.newObject(s, inner{e, 1}, &object{items: []value{field, field}})
 		place.kinds |= isFalse
-		return some(r.exactly(e, args, 1), place)
+		return some(r.exactly(s, e, args, 1), place)
 	}
 	return unknown()
 }
@@ -140,8 +145,8 @@ type inner struct {
 }
 
 // exactly returns how many elements a reply has that has one for each argument from a place on.
-func (r *run) exactly(e *ast.FuncCallExpr, args []value, from int) int {
-	if r.isOpenList(e) {
+func (r *run) exactly(s *state, e *ast.FuncCallExpr, args []value, from int) int {
+	if r.isOpenList(s, e) {
 		return 0
 	}
 	return max(len(args)-from, 0)

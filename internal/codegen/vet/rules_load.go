@@ -124,7 +124,7 @@ var loadRules = []Rule{
 	},
 	{
 		ID:     RuleUnpack,
-		Checks: "Checks that replies are not unpacked without bounds, and that select('#', ...) is not used.",
+		Checks: "Checks that replies are not unpacked without bounds, that a command takes every number of elements that an unpacked table may have, and that select('#', ...) counts known values without nil.",
 		Why:    "unpack fails above some 8,000 elements on real servers (\"too many results to unpack\"), and both differ in gopher-lua for long lists.",
 		Bad: example([]string{
 			"--- Looks names up.",

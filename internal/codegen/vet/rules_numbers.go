@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -27,9 +28,11 @@ func (r *run) notZero(at, e ast.Expr, v value) {
 	r.report(r.at(at), RuleDivisionByZero, "%s may be 0, and Lua's quotient is then infinite or NaN, with which every comparison is false: bound it by its @arg, or test %s > 0 before", exprText(e), exprText(e))
 }
 
-// sees reports whether vet knows what bounds a number: in a function file, and of an argument that a lib file gets unchanged. In a lib
-// file a relation that its callers keep may bound it, and vet knows no relations.
-func (r *run) sees(v value) bool { return r.here().lib == "" && !v.in.related || v.name() != "" }
+// sees reports whether vet knows what bounds a number: in a function file, of an argument that a lib file gets unchanged, and of what it
+// calculates from independent arguments. A relation that its callers keep may bound any other, and vet knows no relations.
+func (r *run) sees(v value) bool {
+	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.exact
+}
 
 // negativeZero reports a number that may be -0 where it becomes text.
 func (r *run) negativeZero(e ast.Expr, v value) {
@@ -46,9 +49,14 @@ func (v value) unlimited() bool {
 	return !in.known || math.IsInf(in.high, 1)
 }
 
+// anyNumber reports whether a value is a stored number of which nothing says how great it is.
+func (v value) anyNumber() bool {
+	return v.in.exact && !v.lenient && v.literal == nil && v.unlimited() && !v.in.told
+}
+
 // unbounded reports whether a value is a stored number that nothing bounds.
 func (v value) unbounded() bool {
-	return v.may(isNum) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
+	return (v.may(isNum) || !v.in.known && v.in.exact) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
 }
 
 // beyond reports whether the header's bounds allow a number beyond the whole ones.
@@ -80,48 +88,16 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 // exactly reports whether both ends of an operation's range are possible: because its sides have nothing to do with each other.
 func exactly(operator string, a, b value) bool {
 	x, y := a.interval(), b.interval()
-	apart := x.low == x.high || y.low == y.high || a.name() != "" && b.name() != "" && a.name() != b.name()
-	return x.exact && y.exact && apart && (operator == "+" || operator == "-" || operator == "*")
+	return x.exact && y.exact && apart(a, b) && (operator == "+" || operator == "-" || operator == "*")
 }
 
-// bounded notes that code compares the arguments in an expression, or passes them to a function that may: a relation that vet does not
-// know may bound them from then on.
-func (r *run) bounded(s *state, exprs ...ast.Expr) {
-	for _, e := range exprs {
-		for _, v := range r.here().variablesIn(e) {
-			if old, ok := s.env.get(v.id); ok && old.in.exact {
-				other := *old
-				other.in.exact = false
-				s.own(env).env.set(v.id, &other)
-			}
-		}
-	}
-}
-
-// variablesIn returns the variables that an expression names.
-func (f *file) variablesIn(e ast.Expr) []*variable {
-	if known, ok := f.within[e]; ok {
-		return known
-	}
-	var vars []*variable
-	w := &walker{file: f, visit: func(node any, _ *function) {
-		if v := f.named(node); v != nil {
-			vars = append(vars, v)
-		}
-	}}
-	w.exprs(e)
-	f.within[e] = vars
-	return vars
-}
-
-// below32Bits reports an argument of a function of the bit library that its header allows to be larger.
-func (r *run) below32Bits(e ast.Expr, v value, name string) {
-	in := v.interval()
-	if v.lenient || !in.known || in.high < 1<<32 && in.low >= -1<<31 || !r.sees(v) {
-		return
-	}
-	node, at := r.origin(e)
-	r.report(at, RuleNumberRange, "%s may have more than 32 bits, of which %s drops the upper ones: bound its @arg, or calculate with %% and math.floor", exprText(node), name)
+// apart reports whether no relation is known between two numbers: one is a constant, or they are two arguments, or an argument and a stored
+// number.
+func apart(a, b value) bool {
+	x, y := a.interval(), b.interval()
+	from, to := cmp.Or(a.name(), a.span()), cmp.Or(b.name(), b.span())
+	return x.known && x.low == x.high || y.known && y.low == y.high || from != "" && to != "" && from != to ||
+		from != "" && len(b.reply) > 0 || to != "" && len(a.reply) > 0
 }
 
 // bitOffset reports an offset in a string that its header allows to be beyond what Redis takes.
@@ -135,7 +111,7 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 	switch {
 	case in.exact && in.low < 0:
 		r.report(at, RuleNumberRange, "%s may be %.0f, and %s refuses an offset below 0: compare before, or bound its @arg", exprText(node), in.low, name)
-	case in.known && in.high > most:
+	case in.known && in.high > most, args[1].anyNumber():
 		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
 	}
 }
@@ -143,7 +119,7 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 // belowZero reports a number that the header's bounds allow to be below 0 where there is no sign.
 func (r *run) belowZero(e ast.Expr, v value) bool {
 	in := v.interval()
-	if v.lenient || !in.known || !in.exact || in.low >= 0 || v.literal != nil || !r.sees(v) {
+	if v.lenient || !in.known || !in.exact || in.low >= 0 || math.IsInf(in.low, -1) || v.literal != nil || !r.sees(v) {
 		return false
 	}
 	node, at := r.origin(e)
@@ -168,14 +144,14 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleNumberRange,
-		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, and that offsets and bits are within their limits.",
+		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, that offsets and bits are within their limits, and that math.sqrt and math.log get numbers of which they have a result.",
 		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; clients reject a count below 0.",
 		Bad:    hit("redis.call('SET', counter, window_us * 1000000, 'PX', math.ceil(window_us / 1000))", "return 1"),
 		Good:   hit("redis.call('SET', counter, math.min(window_us * 1000000, 9007199254740992), 'PX', math.ceil(window_us / 1000))", "return 1"),
 	},
 	{
 		ID:     RuleEndlessLoop,
-		Checks: "Checks that no loop is seen not to end: a condition that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
+		Checks: "Checks that no loop is seen not to end: a condition, or one around its breaks, that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
 		Why:    "The server answers BUSY to every client until the function is killed, and cannot kill it once it has written.",
 		Bad:    hit("local turns, left = redis.call('EXISTS', counter), window_us", "while left > 0 do", "  turns = turns + 1", "end", "return turns"),
 		Good:   hit("local turns = redis.call('EXISTS', counter)", "for _ = 1, 10 do", "  turns = turns + 1", "end", "return turns + window_us"),

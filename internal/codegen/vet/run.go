@@ -20,10 +20,16 @@ type site struct {
 type frame struct {
 	fn        *function
 	call      ast.Expr // in the frame below; nil in the first
-	args      []ast.Expr
+	passed    passed
 	extra     []value // of `...`
 	loaded    bool    // the function was made while the library was loaded
 	unbounded int     // open while and repeat loops, and loops over a key's content
+}
+
+// passed is the list of a call's arguments.
+type passed struct {
+	exprs []ast.Expr
+	open  bool // the last may give any number of values
 }
 
 // A run follows one public function through every path: its file, the lib files that it uses, and the functions of both
@@ -38,7 +44,8 @@ type run struct {
 	modules   map[string]value
 	frames    []*frame
 	loading   bool
-	preparing string // the lib file whose prepare runs
+	unused    ast.Expr // the call that is a statement, whose results are dropped
+	preparing string   // the lib file whose prepare runs
 	steps     int
 	nested    float64 // turns of the fors around, as far as their bounds say
 	place     int
@@ -202,14 +209,15 @@ func (r *run) public(fn *function, contract *spec.Function) {
 		args = append(args, prepared[p.Name])
 		for _, k := range p.Keys() {
 			key := r.argument(s, k, p.Lua+"."+k.Lua)
-			args = append(args, r.newObject(s, p.KeyName(k), &object{elem: &key, atLeast: int(p.Min)}))
+			args = append(args, r.newObject(s, p.KeyName(k), &object{elem: &key, size: rowsOf(p)}))
 		}
 	}
 	for i, v := range args {
 		args[i].in.exact = v.name() != ""
 	}
+	s.apart = true
 	raised := r.catching(false, func() {
-		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, nil) {
+		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, passed{}) {
 			r.endOfCall(o.s, false)
 		}
 	})
@@ -241,7 +249,7 @@ func (r *run) alone(fn *function, uses []string) {
 			s.own(env).env.set(v.id, &val)
 		}
 	}
-	r.invoke(s, &closure{fn: fn}, args, nil, nil)
+	r.invoke(s, &closure{fn: fn}, args, nil, passed{open: true})
 }
 
 // argument returns the value that the generated entry passes for a parameter.
@@ -264,18 +272,18 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		v = value{kinds: isStr, rare: &rare{enum: p.Values}}
 	case spec.KindList:
 		elem := r.argument(s, p.Fields[0], name+"[]")
-		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
+		return r.newObject(s, name, &object{elem: &elem, size: rowsOf(p)})
 	case spec.KindGroup, spec.KindMap:
 		row := &object{}
 		for _, f := range p.Fields {
 			row.setField(f.Lua, r.argument(s, f, name+"."+f.Lua))
 		}
 		elem := r.newObject(s, name+"[]", row)
-		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
+		return r.newObject(s, name, &object{elem: &elem, size: rowsOf(p)})
 	case spec.KindFloat:
 		v = value{kinds: isInt | isFrac, rare: &rare{name: name}, in: between(float64(p.Min), float64(p.Max))}
 	default:
-		v = value{kinds: isInt, rare: &rare{span: p.Name, name: name}, in: between(float64(p.Min), float64(p.Max))}
+		v = value{kinds: isInt, rare: &rare{span: p.Name, name: name}, in: between(float64(p.Min), float64(p.Max)).asTold()}
 		switch p.Kind {
 		case spec.KindDuration:
 			v.unit = spanMicros
@@ -287,6 +295,15 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		v.kinds |= isNil
 	}
 	return v
+}
+
+// rowsOf returns how many rows an argument has.
+func rowsOf(p spec.Field) tally {
+	t := tally{least: int32(p.Min), most: int32(p.Max), step: 1, known: true}
+	if p.Min == p.Max {
+		t.step = 0
+	}
+	return t
 }
 
 // declaredType returns the Redis type of a key in the header.

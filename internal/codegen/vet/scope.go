@@ -52,6 +52,7 @@ type function struct {
 	active   int  // live locals at the walk's position
 	full     bool // they are too many, and a finding says so
 	entered  bool
+	compares *bool            // nil until it is known
 	mentions map[mention]bool // nil until ofLibrary has found them
 }
 
@@ -65,13 +66,19 @@ type file struct {
 	byExpr       map[*ast.FunctionExpr]*function
 	pos          map[any]position
 	refs         map[*ast.IdentExpr]*variable
-	decls        map[any][]*variable         // of a LocalAssignStmt, NumberForStmt or GenericForStmt
-	over         map[ast.Stmt][]*variable    // locals that no later statement names
-	bodies       map[*variable]*function     // of `local function`
-	members      map[string]*function        // of `function lib.name`, by name
-	globalWrites map[*ast.IdentExpr]bool     // names on the left that are not local
-	paths        map[*ast.AttrGetExpr]string // results of pathOf
-	within       map[ast.Expr][]*variable    // results of variablesIn
+	decls        map[any][]*variable        // of a LocalAssignStmt, NumberForStmt or GenericForStmt
+	over         map[ast.Stmt][]*variable   // locals that no later statement names
+	bodies       map[*variable]*function    // of `local function`
+	members      map[string]*function       // of `function lib.name`, by name
+	globalWrites map[*ast.IdentExpr]bool    // names on the left that are not local
+	paths        map[ast.Expr]string        // results of pathOf
+	within       map[ast.Expr][]*variable   // results of variablesIn
+	relates      map[ast.Expr][]*variable   // results of involved
+	given        map[*variable][]ast.Expr   // calculations whose results a variable gets
+	from         map[*variable][]*variable  // results of sources
+	open         map[*ast.FuncCallExpr]bool // results of isOpen
+	turns        map[ast.Stmt]turn          // results of turnOf
+	conditions   map[*variable]ast.Expr     // that locals hold: see conditionIn
 	pending      []pendingFinding
 }
 
@@ -110,12 +117,14 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		src: src, lib: lib, byExpr: map[*ast.FunctionExpr]*function{}, pos: map[any]position{},
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
-		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[*ast.AttrGetExpr]string{}, within: map[ast.Expr][]*variable{},
+		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[ast.Expr]string{}, within: map[ast.Expr][]*variable{},
+		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]*variable{}, from: map[*variable][]*variable{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, open: map[*ast.FuncCallExpr]bool{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
 	r.block(src.Chunk, nil)
 	f.lifetimes()
+	f.nameConditions()
 	return f, r.nextID
 }
 
@@ -195,11 +204,13 @@ func (r *resolver) stmt(s ast.Stmt) {
 	case *ast.LocalAssignStmt:
 		r.pos[s] = r.tokens.word("local")
 		r.local(s)
+		r.gives(s)
 	case *ast.AssignStmt:
 		r.exprs(s.Lhs)
 		r.exprs(s.Rhs)
 		r.pos[s] = r.at(s.Lhs[0])
 		r.assigned(s)
+		r.gives(s)
 	case *ast.FuncCallStmt:
 		r.expr(s.Expr)
 		r.pos[s] = r.at(s.Expr)

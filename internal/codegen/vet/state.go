@@ -7,17 +7,17 @@ import (
 
 // An object is one table.
 type object struct {
-	fields  fields
-	elem    *value  // join of the elements of its array part; nil if that is empty
-	items   []value // of a constructor: known elements
-	open    bool    // fields that are not in the map may have any value
-	top     string  // the top-level variable that holds it, so it outlives the call
-	atLeast int     // least number of elements
-	holed   bool    // an element before its last may be nil
-	scores  bool    // a reply of which every second element is a score
-	filled  int     // elements that literal places have set; -1 is unknown
-	sight   *sight  // what a view of it sees; nil until one does
-	shape   print   // its print at depth 0; 0 until it is known
+	fields fields
+	elem   *value  // join of the elements of its array part; nil if that is empty
+	items  []value // of a constructor: known elements
+	open   bool    // fields that are not in the map may have any value
+	top    string  // the top-level variable that holds it, so it outlives the call
+	size   tally   // number of elements
+	holed  bool    // an element before its last may be nil
+	scores bool    // a reply of which every second element is a score
+	filled int     // elements that literal places have set; -1 is unknown
+	sight  *sight  // what a view of it sees; nil until one does
+	shape  print   // its print at depth 0; 0 until it is known
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -40,16 +40,23 @@ func (t ttl) equals(other ttl) bool {
 // tables until one of the two changes them, so all changes of these begin with own. The lists by name never change.
 type state struct {
 	owned  part
-	stays  bool             // it has written what a result must not refuse
+	apart  bool             // its writes keep it apart from other paths
+	raised bool             // error or assert has ended it
+	times  int32            // reads of the clock
 	env    sorted[*value]   // by the variable's ID; the values never change, so clones stay small
 	heap   sorted[*object]  // tables
 	base   *sorted[*object] // the library's tables, as they were when it was loaded; never written
 	ttl    byName[ttl]
 	paths  byName[*value] // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
 	facts  names          // `a % b == 0`
-	times  int            // reads of the clock
 	forgot names          // fields that were written in this frame
-	first  *site          // a write that a refusal must not follow
+	writes
+}
+
+// writes are what a path has written that a refusal must not follow.
+type writes struct {
+	first *site // the first write
+	stays bool  // one that a result must not refuse
 }
 
 // A part is a set of a state's lists that may change.
@@ -133,14 +140,18 @@ func (s *state) drop(v *variable) {
 	}
 }
 
-// leave drops the locals of a function.
-func (s *state) leave(fn *function) {
+// leave drops the locals of a function, except those that a closure keeps.
+func (s *state) leave(fn *function, kept []*variable) {
 	for _, v := range fn.vars {
-		s.drop(v)
-		s.forget(v)
+		if !slices.Contains(kept, v) {
+			s.drop(v)
+			s.forget(v)
+		}
 	}
 	for _, v := range fn.params {
-		s.drop(v)
+		if !slices.Contains(kept, v) {
+			s.drop(v)
+		}
 	}
 }
 
@@ -169,10 +180,8 @@ func merge(a, b *state, reuse bool) *state {
 	if !sameSlice(a.forgot, b.forgot) {
 		out.forgot = a.forgot.plus(b.forgot)
 	}
-	if b.first == nil {
-		out.first = nil
-	}
-	out.stays = a.stays && b.stays
+	out.writes = a.writes.and(b.writes)
+	out.raised = a.raised || b.raised
 	return out
 }
 
@@ -285,7 +294,7 @@ func mergeSites(a, b []site) []site {
 
 // mergeObjects returns a table that may be a or b, and a itself where that says all.
 func mergeObjects(a, b *object) *object {
-	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1}
+	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size)}
 	if a.filled == b.filled {
 		out.filled = a.filled
 	}
@@ -317,7 +326,7 @@ func mergeObjects(a, b *object) *object {
 
 // equals reports whether two tables share what they hold, and not only equal values.
 func (o *object) equals(other *object) bool {
-	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.atLeast == other.atLeast && o.holed == other.holed &&
+	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.size == other.size && o.holed == other.holed &&
 		o.scores == other.scores && o.filled == other.filled &&
 		sameSlice(o.fields, other.fields) && sameSlice(o.items, other.items)
 }

@@ -15,8 +15,9 @@ type summary struct {
 
 // framed runs a function on its view, once for all paths with the same view. A function without a finding is not run again for the
 // same view at another place.
-func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
 	w, view := r.viewOf(s, c.fn, args)
+	view = view.flag(passed.open)
 	key := view.number(r.place)
 	known, ok := r.known[key]
 	if !ok {
@@ -24,7 +25,7 @@ func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []
 			known = r.moveHere(w, c.fn, known, call)
 		} else {
 			reports := r.reports
-			known = r.explore(w, c, args, call, exprs)
+			known = r.explore(w, c, args, call, passed)
 			if r.reports == reports {
 				r.elsewhere[view] = known
 			}
@@ -43,6 +44,10 @@ func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []
 		}
 		w.apply(st, k.end)
 		if k.thrown {
+			if k.end.raised && len(r.frames) == 1 && !r.caught() {
+				r.refused(st, r.at(call), "the error in "+c.fn.name)
+			}
+			st.raised = k.end.raised
 			r.thrown(st)
 			continue
 		}
@@ -51,9 +56,9 @@ func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []
 	return out
 }
 
-func (r *run) explore(w *view, c *closure, args []value, call ast.Expr, exprs []ast.Expr) (known []summary) {
+func (r *run) explore(w *view, c *closure, args []value, call ast.Expr, passed passed) (known []summary) {
 	thrown := r.catching(false, func() {
-		for _, o := range r.follow(w.frame(), c, args, call, exprs) {
+		for _, o := range r.follow(w.frame(), c, args, call, passed) {
 			w.prune(o)
 			known = append(known, summary{end: o.s, vals: o.vals})
 		}

@@ -171,10 +171,6 @@ func (f *file) builtinUse(e *ast.FuncCallExpr, report reporter) {
 	switch name {
 	case "pairs":
 		report(e, RulePairs, "pairs visits a table in an order that differs between engines and calls: use ipairs on an array, or sort the names first")
-	case "select":
-		if s, ok := firstString(e); ok && s == "#" {
-			report(e, RuleUnpack, "select('#', ...) differs in gopher-lua for long lists: pass a table and its length")
-		}
 	case "string.find", "string.match", "string.gmatch", "string.gsub", "find", "match", "gmatch", "gsub":
 		at := 1
 		if e.Func == nil {
@@ -200,15 +196,4 @@ func (f *file) local(e ast.Expr) bool {
 			return true
 		}
 	}
-}
-
-func firstString(e *ast.FuncCallExpr) (string, bool) {
-	if len(e.Args) == 0 {
-		return "", false
-	}
-	s, ok := e.Args[0].(*ast.StringExpr)
-	if !ok {
-		return "", false
-	}
-	return s.Value, true
 }

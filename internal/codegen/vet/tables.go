@@ -112,7 +112,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			v = of(isNil)
 		default:
 			v = elementOf(o)
-			if fixed && int(place) > o.atLeast && !s.facts.has("#"+r.pathOf(e.Object)) {
+			if fixed && int(place) > int(o.size.least) && !s.facts.has("#"+r.pathOf(e.Object)) {
 				v = join(v, of(isNil))
 			}
 			v.proof = table.proof.element()
@@ -224,15 +224,33 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 		if len(o.vals) > len(e.Fields) {
 			obj.items = append(obj.items, o.vals[len(e.Fields):]...)
 		}
+		obj.size = r.constructed(o.s, e, obj)
 		if n := len(obj.items); n > mostItems {
 			for _, v := range obj.items {
 				r.append(obj, v)
 			}
-			obj.atLeast = n
+			obj.items = nil
 		}
 		out = append(out, result{o.s, r.newObject(o.s, e, obj)})
 	}
 	return out
+}
+
+// constructed returns how many elements a constructor gives. The last may be a call or `...` with any number of values.
+func (r *run) constructed(s *state, e *ast.TableExpr, obj *object) tally {
+	n := len(obj.items)
+	for i, item := range obj.items {
+		if item.may(isNil) && !item.vague() {
+			return tally{least: int32(i)}
+		}
+	}
+	if last := len(e.Fields) - 1; last >= 0 && e.Fields[last].Key == nil && r.opens(s, e.Fields[last].Value) {
+		return tally{least: int32(max(n-1, last))}
+	}
+	if obj.elem != nil {
+		return tally{} // elements with computed keys
+	}
+	return sized(n)
 }
 
 // mostItems is the most elements of a constructor that are known one by one.

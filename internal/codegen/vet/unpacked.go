@@ -2,84 +2,175 @@ package vet
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// unpacked returns the arguments of a call whose last is `unpack(t)`: with all elements of t if they are known one by one, or with none if t
-// may be empty. Otherwise they are open.
-func (r *run) unpacked(s *state, e *ast.FuncCallExpr, args []value) (list []value, open bool) {
-	call, ok := e.Args[len(e.Args)-1].(*ast.FuncCallExpr)
-	if !ok || call.Func == nil || exprText(call.Func) != "unpack" || len(call.Args) != 1 {
-		return args, true
-	}
-	v, known := r.peek(s, call.Args[0])
-	if !known || v.lenient || v.reads || len(v.objects) != 1 || !v.only(isTable) {
-		return args, true
-	}
-	table := s.get(v.objects[0])
-	fixed := len(e.Args) - 2 // without the command's name
-	switch {
-	case table == nil || table.open || fixed < 0:
-	case len(table.items) > 0 && table.elem == nil && len(args) == fixed+len(table.items):
-		for _, item := range table.items {
-			if item.may(isNil) {
-				return args, true
-			}
+// isOpenList reports whether the last argument of a call may be any number of them.
+func (r *run) isOpenList(s *state, e *ast.FuncCallExpr) bool {
+	return len(e.Args) > 0 && r.opens(s, e.Args[len(e.Args)-1])
+}
+
+// opens reports whether the last expression of a list may give any number of values.
+func (r *run) opens(s *state, last ast.Expr) bool {
+	switch last := last.(type) {
+	case *ast.FuncCallExpr:
+		open, known := r.here().open[last]
+		if !known {
+			open = !last.AdjustRet && isOpen(last)
+			r.here().open[last] = open
 		}
-		return args, false
-	case !s.facts.has(impossible) && r.untested(call.Args[0]) && (empty(s, v) || len(r.frames) == 1 && r.isParameter(call.Args[0]) && table.atLeast == 0):
-		return args[:fixed], false
+		if !open {
+			return false
+		}
+		t, ok := r.unpackedTable(s, last)
+		return !ok || !t.size.known || t.size.step != 0 || t.size.least > mostItems
+	case *ast.Comma3Expr:
+		return !last.AdjustRet && r.top().passed.open
 	}
-	return args, true
+	return false
 }
 
-func (r *run) isParameter(e ast.Expr) bool {
-	return slices.Contains(r.top().fn.params, r.here().named(e))
+// unpackedTable returns the table of `unpack(t)`, if it is known.
+func (r *run) unpackedTable(s *state, e *ast.FuncCallExpr) (*object, bool) {
+	if !r.unpacksAll(e) {
+		return nil, false
+	}
+	if made, ok := e.Args[0].(*ast.TableExpr); ok {
+		o := s.get(r.objectAt(made)) // it has just been made
+		return o, o != nil
+	}
+	v, known := r.peek(s, e.Args[0])
+	if !known || v.lenient || len(v.objects) != 1 || !v.only(isTable) {
+		return nil, false
+	}
+	o := s.get(v.objects[0])
+	return o, o != nil && !o.open && !o.holed
 }
 
-// untested reports whether an expression is a variable of the running function that is only filled, looped over and unpacked, so that nothing
-// can have found out whether it is empty.
-func (r *run) untested(e ast.Expr) bool {
-	f := r.here()
-	v := f.named(e)
-	if v == nil || v.captured || v.top() || len(r.frames) > 1 && r.isParameter(e) {
+// unpacksAll reports whether a call is `unpack(t)` or `unpack(t, 1, #t)`.
+func (r *run) unpacksAll(e *ast.FuncCallExpr) bool {
+	if e.Func == nil || exprText(e.Func) != "unpack" || len(e.Args) != 1 && len(e.Args) != 3 {
 		return false
 	}
-	uses, fills := 0, 0
-	is := func(e ast.Expr) int {
-		if e != nil && f.named(e) == v {
-			return 1
-		}
-		return 0
+	if len(e.Args) == 1 {
+		return true
 	}
-	length := func(e ast.Expr) int {
-		if of, ok := e.(*ast.UnaryLenOpExpr); ok {
-			return is(of.Expr)
-		}
-		return 0
+	first, ok := e.Args[1].(*ast.NumberExpr)
+	last, length := e.Args[2].(*ast.UnaryLenOpExpr)
+	path := r.pathOf(e.Args[0])
+	return ok && first.Value == "1" && length && path != "" && path == r.pathOf(last.Expr)
+}
+
+// unpack returns the elements of a table: all, if they are known.
+func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
+	v := valueAt(args, 0)
+	if v.reads && len(args) < 3 {
+		r.report(r.at(e), RuleUnpack, "unpack of a reply fails above about 8,000 elements on Redis, and gopher-lua has another limit: give bounds, unpack(t, 1, 100), or loop")
 	}
-	r.top().fn.walk(func(node any, _ *function) {
-		switch node := node.(type) {
-		case *ast.IdentExpr:
-			uses += is(node)
-		case *ast.NumberForStmt:
-			fills += length(node.Limit)
-		case *ast.AttrGetExpr:
-			if sum, ok := node.Key.(*ast.ArithmeticOpExpr); ok && length(sum.Lhs) > 0 {
-				fills += 1 + is(node.Object) // t[#t + 1]
+	elem := r.elements(s, v)
+	if r.unpacksAll(e) && len(v.objects) == 1 && v.only(isTable) && !v.lenient {
+		switch o := s.get(v.objects[0]); {
+		case o == nil || o.open || o.holed:
+		case len(o.items) > 0:
+			return gives(s, o.items...)
+		case o.size.known && o.size.step == 0 && o.size.least <= mostItems:
+			vals := make([]value, o.size.least)
+			for i := range vals {
+				vals[i] = elem
 			}
-		case *ast.FuncCallExpr:
-			if node.Func == nil {
+			return gives(s, vals...)
+		}
+	}
+	return gives(s, elem, elem, elem, elem)
+}
+
+// unproven reports a command whose arguments end in a list of which vet cannot prove that the command takes its number of elements.
+func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args []value) {
+	last := e.Args[len(e.Args)-1]
+	call, isCall := last.(*ast.FuncCallExpr)
+	fixed := len(e.Args) - 2 // without the command's name
+	if fixed < 0 || fixed > len(args) || isCall && (call.Func == nil || exprText(call.Func) != "unpack") {
+		return
+	}
+	size, elem := tally{}, value{kinds: isStr, lenient: true}
+	if isCall {
+		v, known := r.peek(s, call.Args[0])
+		if known && v.lenient {
+			return
+		}
+		if o, ok := r.unpackedTable(s, call); ok {
+			size, elem = o.size, elementOf(o)
+			empties := size.least == 0 && len(call.Args) == 1 && r.mayBeEmpty(s, call.Args[0], v)
+			if in, ok := s.paths.get("#" + r.pathOf(call.Args[0])); ok && in.in.known {
+				size.least = max(size.least, int32(in.in.low))
+			}
+			if empties && !matches(f.parts, args[:fixed], none) {
+				r.wrongForm(e, name, f, fixed, " (the table of unpack may be empty: test its length before)")
 				return
 			}
-			switch exprText(node.Func) {
-			case "unpack", "ipairs", "table.insert":
-				if len(node.Args) > 0 {
-					fills += is(node.Args[0])
-				}
-			}
 		}
-	})
-	return uses == fills
+	}
+	step := int32(1)
+	if size.known {
+		step = max(size.step, 1)
+	}
+	n := size.least
+	for n == 0 {
+		n += step
+	}
+	for range 4 {
+		list := args[:fixed:fixed]
+		for range n {
+			list = append(list, elem)
+		}
+		if !matches(f.parts, list, none) {
+			if r.reportOnce(r.at(last), RuleUnpack) {
+				r.report(r.at(last), RuleUnpack, "vet cannot prove how many values %s gives to %s, whose form is %s %s: %s", listText(last), name, name, f.text, provable(last))
+			}
+			return
+		}
+		n += step
+	}
+}
+
+func none(rest []value) bool { return len(rest) == 0 }
+
+func listText(e ast.Expr) string {
+	if _, dots := e.(*ast.Comma3Expr); dots {
+		return "..."
+	}
+	return strings.Replace(exprText(e), "(...)", "("+exprText(e.(*ast.FuncCallExpr).Args[0])+")", 1)
+}
+
+// provable returns what would let vet prove the number of values.
+func provable(e ast.Expr) string {
+	if _, dots := e.(*ast.Comma3Expr); dots {
+		return "name the values as parameters, or call the function with as many values each time"
+	}
+	return "fill the table by its constructor, or by table.insert or t[#t + 1] with the same number of elements in each turn, or pass the elements one by one"
+}
+
+// mayBeEmpty reports whether a table that is unpacked may be empty, and nothing can have found out.
+func (r *run) mayBeEmpty(s *state, e ast.Expr, v value) bool {
+	return !s.facts.has(impossible) && r.untested(e) && (empty(s, v) || len(r.frames) == 1 && r.isParameter(e))
+}
+
+// howMany returns the value of `select('#', ...)`.
+func (r *run) howMany(s *state, e *ast.FuncCallExpr, args []value) value {
+	n := float64(len(args))
+	why := ""
+	switch {
+	case r.isOpenList(s, e):
+		why = "vet cannot prove how many values there are"
+	case slices.ContainsFunc(args, func(v value) bool { return v.may(isNil) && !v.lenient }):
+		why = "one of the values may be nil"
+	default:
+		return value{kinds: isInt, in: between(n, n).asTold()}
+	}
+	if r.reportOnce(r.at(e), RuleUnpack) {
+		r.report(r.at(e), RuleUnpack, "select('#', ...) differs in gopher-lua for long lists and counts nil, and %s: pass a table and its length, or call the function with a list of strings and numbers", why)
+	}
+	return value{kinds: isInt, in: nonNegative}
 }

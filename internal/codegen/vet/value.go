@@ -39,6 +39,7 @@ const (
 // A value describes one Lua value on one path.
 type value struct {
 	kinds     kind
+	present   bool     // a condition has excluded nil and false
 	assumed   bool     // an operation that fails for nil has excluded nil
 	lenient   bool     // unknown, so no rule may conclude from it
 	fixed     bool     // a string made of literals only
@@ -186,6 +187,7 @@ func join(a, b value) value {
 		left:      a.left,
 		json:      max(a.json, b.json),
 		product:   a.product || b.product,
+		present:   a.present || b.present,
 	}
 	if a.literal != nil && b.literal != nil && *a.literal == *b.literal {
 		out.literal = a.literal
@@ -264,7 +266,7 @@ func joined(a, b *value) *value {
 
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
-		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.unit == o.unit && v.in == o.in &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.present == o.present && v.minusZero == o.minusZero && v.left == o.left && v.json == o.json && v.product == o.product && v.unit == o.unit && v.in == o.in &&
 		v.literal == o.literal && v.proof == o.proof &&
 		slices.Equal(v.objects, o.objects) && slices.Equal(v.reply, o.reply) &&
 		(v.rare == o.rare || v.rares().equals(o.rares()))
@@ -299,6 +301,7 @@ func commonPrefix(a, b string) string {
 
 // truthy and falsy return the value after a condition on it held or failed. A value without kinds is impossible.
 func (v value) truthy() value {
+	v.present = v.present || v.may(isFalsy)
 	v.kinds &^= isFalsy
 	return v
 }

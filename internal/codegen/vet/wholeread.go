@@ -110,7 +110,7 @@ func ranged(name string, first, last value) string {
 	a, b := first.interval(), last.interval()
 	why := name + " reads as much as its key holds unless its ends, literals or numbers bounded by their @arg, are at most 10,000 elements apart, as 0 99"
 	switch {
-	case last.content && !first.content:
+	case last.content && !first.content, last.anyNumber() && !first.anyNumber():
 		return why
 	case !a.known || !b.known || last.in.related || first.in.related:
 		return ""
@@ -139,7 +139,10 @@ func scored(name string, args []value) string {
 // counted checks a number of elements.
 func counted(name string, count value) string {
 	in := count.interval()
-	if count.kinds == 0 || !in.known || in.related || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
+	if count.anyNumber() {
+		in = between(0, math.Inf(1))
+	}
+	if count.kinds == 0 || !in.known || in.related || count.in.told && math.IsInf(in.high, 1) || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
 		return ""
 	}
 	return name + " reads as much as its key holds without a count of at most 10,000"
