@@ -72,6 +72,7 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 func TestOverride_reachesEachGuardWithinCacheTTL(t *testing.T) {
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			rdb := e.Client(t)
 			o := newOperator(t, rdb)
 			guards := []*guard.Guard{newGuard(t, rdb, overridable(), guard.Options{CacheTTL: cacheTTL}), newGuard(t, rdb, overridable(), guard.Options{CacheTTL: cacheTTL})}
@@ -137,6 +138,7 @@ func TestOverride_winsOverTheFile(t *testing.T) {
 func TestOverride_expiresWithoutRedis(t *testing.T) {
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			own := e.Own(t)
 			rdb := own.Client(t)
 			const holds = 2 * time.Second

@@ -34,6 +34,7 @@ func TestKeep_killedProcess(t *testing.T) {
 			continue // a process has the real time
 		}
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			rdb := e.Client(t)
 			g := newGuard(t, rdb, crashPolicy(), guard.Options{})
 			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKeep_process$")

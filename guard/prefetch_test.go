@@ -203,6 +203,7 @@ func TestPrefetch_shadow(t *testing.T) {
 func TestPrefetch_failureModes(t *testing.T) {
 	for name, addr := range map[string]func(*testing.T) string{"refused connections": closedPort, "a silent server": silentServer} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for mode, want := range map[policy.OnFailure]int{policy.Open: 10, policy.Closed: 0, policy.Local: 3} {
 				p := hot(10)
 				p.Timeout, p.Limits[0].OnFailure = 20*time.Millisecond, mode
