@@ -83,7 +83,7 @@ func TestPages_commandsRun(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Client(t)
 			bin := t.TempDir()
-			shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
+			buildCommand(t, bin)
 			env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
 			for _, page := range []string{"../README.md", "../docs/quickstart.md", "../docs/deploy-to-production.md"} {
 				for _, block := range blocks(t, page, "sh") {
@@ -120,14 +120,10 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	}
 	page, packed := "../docs/writing-a-function.md", "../docs/packed-rows.md"
 	bin := t.TempDir()
-	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
+	buildCommand(t, bin)
 	dir := t.TempDir()
 	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL="}
-	source, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell(t, dir, env, "rlfunc init --replace "+source+" mylimits")
+	shell(t, dir, env, "rlfunc init mylimits")
 	dir = filepath.Join(dir, "mylimits")
 	for file, content := range map[string]string{
 		"functions/quota/acquire.lua": blocks(t, page, "lua")[0],
@@ -149,6 +145,12 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 		block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", "embedded")
 		shell(t, dir, env, strings.ReplaceAll(block, "plan --redis embedded\n", "plan --redis embedded || [ $? = 2 ]\n"))
 	}
+}
+
+// buildCommand builds rlfunc into a folder. Its init finds the source, also if -trimpath hides it.
+func buildCommand(t *testing.T, bin string) {
+	t.Helper()
+	shell(t, "..", nil, `go build -ldflags "-X main.moduleSource=$PWD" -o `+bin+"/rlfunc ./cmd/rlfunc")
 }
 
 // shell runs a script and returns its output. It fails the test if the script fails.

@@ -26,7 +26,7 @@ func TestUpgrade_isWhatRuns(t *testing.T) {
 	e.Client(t)
 	host, port, _ := strings.Cut(e.Addr, ":")
 	bin, dir := t.TempDir(), t.TempDir()
-	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
+	buildCommand(t, bin)
 	env := []string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL=" + e.URL,
 		"GIT_CONFIG_GLOBAL=" + filepath.Join(dir, "none"), "GIT_CONFIG_NOSYSTEM=1",

@@ -136,20 +136,18 @@ func released(version string) bool {
 	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+") && !module.IsPseudoVersion(version)
 }
 
-// sourceFile is this file on the machine that built the program; -trimpath leaves out its folder.
-var sourceFile = func() string {
-	_, file, _, _ := runtime.Caller(0)
-	return file
-}()
+// moduleSource is the folder of the module's source. The linker sets it (-X main.moduleSource=DIR) where -trimpath hides it.
+var moduleSource string
 
-// builtFrom returns the folder of the module's source if this machine built the program, or "".
+// builtFrom returns moduleSource or where this machine built the program, or "" if no source of the module is there.
 func builtFrom() string {
-	if !filepath.IsAbs(sourceFile) {
-		return ""
+	root := moduleSource
+	if root == "" {
+		_, file, _, _ := runtime.Caller(0)
+		root = filepath.Dir(filepath.Dir(filepath.Dir(file)))
 	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(sourceFile)))
-	if strings.Contains(root, "@") {
-		return "" // the module cache
+	if !filepath.IsAbs(root) || strings.Contains(root, "@") {
+		return "" // built with -trimpath, or in the module cache
 	}
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module github.com/rlfunc/rlfunc\n") {

@@ -15,14 +15,12 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(engines.Wrap(caching{m}), map[string]func(){"rlfunc": func() {
-		if file := os.Getenv(sourceVariable); file != "" {
-			sourceFile = file
-		}
+		moduleSource = os.Getenv(sourceVariable)
 		main()
 	}})
 }
 
-// sourceVariable names init.go for the scripts' rlfunc, which -trimpath may have built.
+// sourceVariable has the folder of the source for the scripts' rlfunc, which -trimpath may have built.
 const sourceVariable = "RLFUNC_TEST_SOURCE"
 
 // caching gives all tests one folder of caches, so that a tree is vetted once. The Go tool's stays where it is.
@@ -38,7 +36,7 @@ func (c caching) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	if sourceFile, err = filepath.Abs("init.go"); err != nil {
+	if moduleSource, err = filepath.Abs("../.."); err != nil {
 		panic(err)
 	}
 	os.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
@@ -64,6 +62,7 @@ func TestRedis(t *testing.T) {
 				t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
 					testscript.RunT(oneByOne{t}, testscript.Params{Files: []string{script}, Setup: func(env *testscript.Env) error {
 						env.Setenv("REDIS_URL", e.URL)
+						env.Setenv(sourceVariable, moduleSource)
 						return nil
 					}})
 				})
@@ -131,7 +130,7 @@ func goEnvironment(env *testscript.Env) error {
 	}
 	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
-	env.Setenv(sourceVariable, sourceFile)
+	env.Setenv(sourceVariable, moduleSource)
 	env.Setenv("REDIS_URL", "")
 	return nil
 }
