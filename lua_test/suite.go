@@ -3,6 +3,7 @@ package luatest
 import (
 	"fmt"
 	"io/fs"
+	"sync"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/embedded"
@@ -28,6 +29,9 @@ type Suite[C any] struct {
 	// Scripts says where Run plays its table once more with the same Lua as scripts, as clients run it on servers without
 	// Functions. Defaults to nowhere.
 	Scripts func(testing.TB) []Engine
+	// Parallel runs a test on all engines at the same time. The test must not change variables that its runs share. Defaults to
+	// one engine after the other.
+	Parallel bool
 
 	mode fcall.Mode
 }
@@ -133,7 +137,7 @@ func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, te
 	if su.Engines != nil {
 		engines = su.Engines
 	}
-	for _, e := range engines(t) {
+	run := func(e Engine) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := start(t, e)
 			client, err := su.Client(s.Caller, fcall.Options{Mode: su.mode})
@@ -143,4 +147,13 @@ func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, te
 			test(t, s, client)
 		})
 	}
+	var runs sync.WaitGroup
+	for _, e := range engines(t) {
+		if su.Parallel && su.mode != fcall.ModeScripts { // scripts change the code that all engines share
+			runs.Go(func() { run(e) })
+		} else {
+			run(e)
+		}
+	}
+	runs.Wait()
 }

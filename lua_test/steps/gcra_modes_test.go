@@ -161,6 +161,7 @@ func TestGCRA_retryAfterIsExact(t *testing.T) {
 			tick = time.Millisecond
 		}
 		limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+			p := p
 			for i := range int64(40) {
 				p.Cost = cost(1 + i*7919%burst)
 				r, err := c.GCRA(t.Context(), p)

@@ -159,6 +159,7 @@ func TestSlidingCounter_retryAfterIsExact(t *testing.T) {
 	} {
 		p.Subject = "u1"
 		limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+			p := p
 			for i := range int64(40) {
 				p.Cost = cost(1 + i*79_193%p.Limit)
 				r, err := c.SlidingCounter(t.Context(), p)

@@ -29,6 +29,7 @@ var Guards = luatest.Suite[Guarded]{
 	Root:           functions.Root,
 	Engines:        Everywhere,
 	Scripts:        Somewhere,
+	Parallel:       true,
 }
 
 func newGuarded(server fcall.Caller, o fcall.Options) (g Guarded, err error) {

@@ -28,7 +28,7 @@ var (
 
 func suiteOf[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error)) luatest.Suite[C] {
 	return luatest.Suite[C]{
-		Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: Everywhere, Scripts: Somewhere,
+		Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: Everywhere, Scripts: Somewhere, Parallel: true,
 	}
 }
 
