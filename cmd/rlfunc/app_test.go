@@ -18,11 +18,11 @@ func runOutside(t *testing.T, args ...string) (exitcode.Code, string, string) {
 	return code, out.String(), errOut.String()
 }
 
-// TestJSON_hasAFormat runs commands with --json. Each prints an object with a top-level format.
+// TestJSON_hasAFormat runs commands with --json. Each prints an object with a top-level format. That of demo has a test beside it.
 func TestJSON_hasAFormat(t *testing.T) {
 	for _, line := range []string{
 		"acl deployer", "bundle ratelimit", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded -n 2",
-		"bench ratelimit.gcra subject=u limit=7 period=1m --redis embedded --for 1ms --subjects 1 -c 1", "demo", "deploy --redis embedded", "describe ratelimit", "doctor --redis embedded",
+		"bench ratelimit.gcra subject=u limit=7 period=1m --redis embedded --for 1ms --subjects 1 -c 1", "deploy --redis embedded", "describe ratelimit", "doctor --redis embedded",
 		"history --redis embedded", "inspect key=a --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
 		"top --once --redis embedded", "verify --redis embedded", "version",
 	} {

@@ -91,8 +91,8 @@ func TestRun_jsonIsOneObject(t *testing.T) {
 	if d.More() {
 		t.Error("the output continues after the object")
 	}
-	if diff := cmp.Diff(v, &got); diff != "" {
-		t.Errorf("printed and returned (-want +got):\n%s", diff)
+	if diff := cmp.Diff(v, &got); diff != "" || got.Format != 1 {
+		t.Errorf("format %d; printed and returned (-want +got):\n%s", got.Format, diff)
 	}
 }
 
