@@ -27,6 +27,9 @@ func (r *run) callTo(s *state, e *ast.FuncCallExpr, callee value) []outcome {
 	if callee.only(isNil|isFalse) && !callee.lenient {
 		r.report(r.at(e), RuleMaybeNil, "cannot call %s: there is no such function here", exprText(e.Func))
 	}
+	if member, ok := e.Func.(*ast.AttrGetExpr); callee.may(isFunc) && !(ok && isLiteral(member.Key)) { // a field may belong to another
+		r.needs(s, callee, e.Func, "call")
+	}
 	lists := r.evalList(s, e.Args)
 	if len(lists) == 1 {
 		return r.apply(lists[0].s, e, callee, lists[0].vals)

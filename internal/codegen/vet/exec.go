@@ -186,6 +186,10 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		o := s.object(id)
 		r.steps += len(o.fields) / 8
 		r.written(o, lhs, lhs.Object)
+		if !fixed && o.within(key) {
+			o.replaceOne(key.in, val)
+			continue
+		}
 		if !byName {
 			o.fill(int(place), fixed, val)
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)

@@ -97,6 +97,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 		return anything()
 	}
 	place, fixed := key.number()
+	names := key.texts()
 	out := value{}
 	for _, id := range table.objects {
 		o := s.get(id)
@@ -110,6 +111,12 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			v = o.items[int(place)-1]
 		case fixed && o.elem == nil && !o.open && (len(o.items) > 0 || len(o.fields) == 0 && table.reads):
 			v = of(isNil)
+		case fixed && o.isEmpty() && !table.reads && !s.facts.has(impossible):
+			v = of(isNil)
+		case !fixed && len(names) > 0 && o.elem == nil && !o.open:
+			v = o.named(names)
+		case !fixed && o.within(key):
+			v = o.between(key.in)
 		default:
 			v = elementOf(o)
 			if fixed && int(place) > int(o.size.least) && !s.facts.has("#"+r.pathOf(e.Object)) {
