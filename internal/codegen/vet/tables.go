@@ -68,6 +68,9 @@ func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 			r.report(r.at(e), RuleLoadCall, "redis.%s does not exist while Redis loads the library: call it inside the function", name)
 		}
 	}
+	if id, ok := e.Object.(*ast.IdentExpr); !ok || !r.isGlobal(id) || !isLiteral(e.Key) { // the syntax shows the others
+		libraryUse(e, lib, name, func(_ any, rule, format string, args ...any) { r.report(r.at(e), rule, format, args...) })
+	}
 	if lib == "math" && (name == "huge" || name == "pi") || lib == "redis" && strings.HasPrefix(name, "LOG_") || name == "REDIS_VERSION_NUM" {
 		return of(isNum)
 	}
@@ -95,6 +98,9 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
+	}
+	if fns := table.fns(); len(fns) == 1 && fns[0].builtin != "" && table.only(isTable) && key.literal != nil {
+		return r.member(e, fns[0].builtin, *key.literal)
 	}
 	place, fixed := key.number()
 	names := key.texts()
