@@ -293,7 +293,7 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 		out.rare = &rare{name: name}
 	}
 	if !out.in.known && v.taint&stored != 0 {
-		out.in.exact = true // a stored number may be any
+		out.in.ends = bothEnds // a stored number may be any
 	}
 	switch {
 	case v.lenient:

@@ -181,7 +181,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		s.forgetField("")
 	}
 	place, fixed := key.number()
-	val.in.exact = false // comparisons of elements are not followed
+	val.in.ends = 0 // comparisons of elements are not followed
 	for _, id := range table.objects {
 		o := s.object(id)
 		r.steps += len(o.fields) / 8

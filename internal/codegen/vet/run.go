@@ -62,6 +62,7 @@ type run struct {
 	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
 	narrowing map[*ast.RelationalOpExpr]bool // conditions that bound a variable by a constant
+	branching map[*ast.RelationalOpExpr]bool // conditions of which narrow learns on each branch
 	marks     marks
 	reached   map[any]*big.Int // results of reachOf
 	reachedAt int              // rewritten when they were found
@@ -83,7 +84,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{}, branching: map[*ast.RelationalOpExpr]bool{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{}, reached: map[any]*big.Int{},
 	}
 }
@@ -213,7 +214,9 @@ func (r *run) public(fn *function, contract *spec.Function) {
 		}
 	}
 	for i, v := range args {
-		args[i].in.exact = v.name() != ""
+		if v.name() != "" {
+			args[i].in.ends = bothEnds
+		}
 	}
 	s.apart = true
 	raised := r.catching(false, func() {
