@@ -17,7 +17,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	maybe := field
 	maybe.kinds |= isFalse
 	some := func(atLeast int, elem value) value {
-		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: int32(atLeast)}, scores: hasWord(args, "WITHSCORES")})
+		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: int32(atLeast), most: mostElements(c.name, args)}, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
 	}
