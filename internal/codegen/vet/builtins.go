@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -69,7 +70,9 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	out := of(isNum)
 	list := make([]interval, len(args))
 	for i, v := range args {
-		list[i] = v.interval()
+		if list[i] = v.interval(); !list[i].known && v.unit.isTime() {
+			list[i] = between(0, math.Inf(1))
+		}
 		out.reply = union(out.reply, v.reply)
 		out.content = out.content || v.content
 	}
