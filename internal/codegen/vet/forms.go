@@ -156,8 +156,13 @@ func mayBeKind(v value, kind string) bool {
 	if kind != "integer" && kind != "unix-time" || v.literal == nil || v.lenient || !v.may(isStr) {
 		return true
 	}
-	_, err := strconv.ParseInt(*v.literal, 10, 64)
-	return err == nil || strings.HasPrefix(*v.literal, "#") // an offset of BITFIELD
+	return isInteger(*v.literal) || strings.HasPrefix(*v.literal, "#") // an offset of BITFIELD
+}
+
+// isInteger reports whether Redis takes a text for an integer.
+func isInteger(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == text
 }
 
 // commandForm reports arguments that the command does not take.

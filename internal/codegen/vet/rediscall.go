@@ -63,6 +63,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		}()
 	}
 	r.bitOffset(e, cmd.name, args)
+	r.encoded(e, cmd.name, args)
 	if cmd.family == "stream" {
 		r.stream(s, e, cmd.name, args, keys, protected)
 	}
