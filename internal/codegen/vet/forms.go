@@ -175,6 +175,9 @@ func (r *run) commandForm(s *state, e *ast.FuncCallExpr, name string, args []val
 		r.unproven(s, e, name, f, args)
 		return
 	}
+	if n := len(args); n > 0 && n == len(e.Args)-1 && args[n-1].lenient && r.giver(e.Args[n]) {
+		return // of a call that vet does not follow
+	}
 	if matches(f.parts, args, none) {
 		if why := excludes(name, args); why != "" {
 			r.report(r.at(e), RuleCommandForm, "%s, and Redis refuses the call: choose one of them", why)
@@ -197,6 +200,12 @@ func (r *run) wrongForm(e *ast.FuncCallExpr, name string, f *form, n int, hint s
 		of = ""
 	}
 	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it%s: %s %s%s", name, countOf(n, "argument"), of, name, f.text, hint)
+}
+
+// giver reports whether an expression is a call that may give other than one value.
+func (r *run) giver(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	return ok && !call.AdjustRet && isOpen(call)
 }
 
 // isOpen reports whether a call gives any number of values.

@@ -227,7 +227,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 			}
 		}
 		if n := len(e.Fields); n > 0 && e.Fields[n-1].Key == nil {
-			if _, many := e.Fields[n-1].Value.(*ast.FuncCallExpr); many {
+			if _, call := e.Fields[n-1].Value.(*ast.FuncCallExpr); call && r.opens(o.s, e.Fields[n-1].Value) {
 				obj.items = nil
 				for _, v := range o.vals {
 					r.append(obj, v)
