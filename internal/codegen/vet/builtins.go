@@ -269,7 +269,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	switch name {
 	case "table.concat":
 		elem := r.elements(s, first)
-		if !first.lenient && !elem.vague() && elem.may(isNumber) {
+		if !first.lenient && !elem.vague() && elem.may(isNumber) && !elem.printsExactly() {
 			r.report(r.at(e), RuleNumberText, "table.concat writes numbers with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: put string.format('%%.0f', x) into the table")
 		}
 		return value{kinds: isStr, taint: elem.taint}

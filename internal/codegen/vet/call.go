@@ -219,7 +219,7 @@ func (r *run) holdsNumber(s *state, v value, depth int) bool {
 	if v.vague() {
 		return false
 	}
-	if v.may(isNumber) && (v.literal == nil || v.may(isFrac)) {
+	if v.may(isNumber) && !v.printsExactly() {
 		return true
 	}
 	if depth == 0 {

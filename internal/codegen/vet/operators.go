@@ -274,13 +274,21 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 	return out
 }
 
+// printsExactly reports whether Lua writes all digits of a number: it is whole and has at most 14.
+func (v value) printsExactly() bool {
+	if v.literal != nil {
+		return len(*v.literal) < 14 && !v.may(isFrac)
+	}
+	return v.kinds&isNumber == isInt && v.in.told && v.in.known && v.in.low > -1e14 && v.in.high < 1e14 && !v.minusZero
+}
+
 // numberText reports a number that Lua converts to text.
 func (r *run) numberText(v value, e ast.Expr, by string) {
 	if v.vague() || !v.may(isNumber) {
 		return
 	}
-	if v.literal != nil && len(*v.literal) < 14 && !v.may(isFrac) {
-		return // a literal has no more digits than its text
+	if v.printsExactly() {
+		return
 	}
 	r.report(r.at(e), RuleNumberText, "%s writes the number %s with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: write string.format('%%.0f', %s), or pass the number to redis.call", by, exprText(e), exprText(e))
 }
