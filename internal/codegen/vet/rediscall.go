@@ -68,7 +68,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.stream(s, e, cmd.name, args, keys, protected)
 	}
 	proof := r.proves(s, cmd, args, keys)
-	before := s.writes
+	before, expiries := s.writes, s.ttl
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, cmd.name, args, timed)
 	for i, v := range args {
@@ -89,7 +89,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
-	return r.told(s, e, cmd, args, reply, before)
+	return r.told(s, e, cmd, args, reply, before, expiries)
 }
 
 // failsQuietly reports whether an expiry that redis.pcall sets may fail behind a write that needs it.

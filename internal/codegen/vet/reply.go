@@ -30,7 +30,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
 			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
-		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
+		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "SMOVE", "RENAMENX", "COPY", "MSETNX", "PFADD", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
 			return value{kinds: isInt, in: between(0, 1)}
 		case "EXISTS", "DEL", "UNLINK", "SADD", "SREM", "HDEL", "ZREM", "HSET":
 			if r.isOpenList(s, e) {
