@@ -50,7 +50,8 @@ func (r *run) callsOn(fn *function, call *ast.FuncCallExpr) bool {
 		case !named || !byName:
 			return true
 		case f.refs[id] != nil:
-			return f.members[key.Value] == nil || r.compares(f.members[key.Value])
+			body := f.members[id.Value+"."+key.Value]
+			return body == nil || r.compares(body)
 		case r.c.libs[id.Value] != nil && f.usesLib(r.c, id.Value):
 			body := r.c.libs[id.Value].members[key.Value]
 			return body == nil || r.compares(body)

@@ -71,7 +71,7 @@ type file struct {
 	decls        map[any][]*variable        // of a LocalAssignStmt, NumberForStmt or GenericForStmt
 	over         map[ast.Stmt][]*variable   // locals that no later statement names
 	bodies       map[*variable]*function    // of `local function`
-	members      map[string]*function       // of `function lib.name`, by name
+	members      map[string]*function       // of `function lib.name`, by lib.name, and by name for other files
 	globalWrites map[*ast.IdentExpr]bool    // names on the left that are not local
 	paths        map[ast.Expr]string        // results of pathOf
 	within       map[ast.Expr][]*variable   // results of variablesIn
@@ -271,7 +271,9 @@ func (r *resolver) stmt(s ast.Stmt) {
 			}
 		case *ast.AttrGetExpr:
 			if key, ok := name.Key.(*ast.StringExpr); ok {
-				r.members[key.Value] = r.byExpr[s.Func]
+				if r.members[exprText(name)] = r.byExpr[s.Func]; r.members[key.Value] == nil {
+					r.members[key.Value] = r.byExpr[s.Func]
+				}
 			}
 		}
 	case *ast.ReturnStmt:
