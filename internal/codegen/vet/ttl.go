@@ -81,7 +81,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	}
 	if cmd.write && (effect != empties || takes[cmd.name]) {
 		s.wrote(r.outer(e))
-		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT"))
+		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX") && (e == r.unused || !hasWord(args, "GT", "LT")))
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
