@@ -160,7 +160,7 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleEndlessLoop,
-		Checks: "Checks that no loop is seen not to end: a condition, or one around its breaks, that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
+		Checks: "Checks that no loop is seen not to end: a condition, or one around its breaks, that nothing changes, a step that may be 0 or may pass the end, more than 1,000,000 turns by its header's bounds.",
 		Why:    "The server answers BUSY to every client until the function is killed, and cannot kill it once it has written.",
 		Bad:    hit("local turns, left = redis.call('EXISTS', counter), window_us", "while left > 0 do", "  turns = turns + 1", "end", "return turns"),
 		Good:   hit("local turns = redis.call('EXISTS', counter)", "for _ = 1, 10 do", "  turns = turns + 1", "end", "return turns + window_us"),
