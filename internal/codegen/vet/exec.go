@@ -302,6 +302,7 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 	for _, o := range r.evalList(s, stmt.Exprs) {
 		if len(r.frames) == 1 && r.spec != nil && !r.loading {
 			r.checkReturn(o.s, stmt, o.vals)
+			r.noteReturn(o.s, r.at(stmt))
 		}
 		out.returns = append(out.returns, o)
 	}

@@ -187,7 +187,7 @@ func (r *run) endOfCall(s *state, raised bool) {
 			}
 			r.reports++
 			r.c.said[said{at, RuleMissingTTL}] = true
-			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write%s", key, orSet(r.declaredType(key)))
+			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on %s: call PEXPIRE after the write%s", key, r.pathWithout(unexpired{at, key}), orSet(r.declaredType(key)))
 		}
 	}
 }
