@@ -188,12 +188,21 @@ func readError(r *fieldReader, rw row, fn *spec.Function) {
 func public(f *luasrc.File, name string, found *diag.List) (*ast.LocalAssignStmt, *ast.FunctionExpr) {
 	var def *ast.LocalAssignStmt
 	var body *ast.FunctionExpr
+	tables := map[string]bool{}
 	for _, stmt := range f.Chunk {
 		local, ok := stmt.(*ast.LocalAssignStmt)
+		if !ok && definesIn(tables, stmt) {
+			continue
+		}
 		if !ok {
 			found.Add(f.Path, stmt.Line(), f.Indent(stmt.Line()), RuleFile,
-				"only local functions and local constants stand at the top of a function file")
+				"only local functions, local constants and functions of a local table stand at the top of a function file")
 			continue
+		}
+		for i, e := range local.Exprs {
+			if _, table := e.(*ast.TableExpr); table && i < len(local.Names) {
+				tables[local.Names[i]] = true
+			}
 		}
 		if len(local.Names) != 1 || local.Names[0] != name || len(local.Exprs) != 1 {
 			continue
@@ -210,6 +219,29 @@ func public(f *luasrc.File, name string, found *diag.List) (*ast.LocalAssignStmt
 		found.Add(f.Path, 1, 1, RuleFile, "no `local function %s`: one file is one public function, and is named after it", name)
 	}
 	return def, body
+}
+
+// definesIn reports whether a statement is `function t.name() ... end` or `t.name = function() ... end`, and t is one of the local tables.
+func definesIn(tables map[string]bool, stmt ast.Stmt) bool {
+	var target ast.Expr
+	switch stmt := stmt.(type) {
+	case *ast.FuncDefStmt:
+		target = stmt.Name.Func
+	case *ast.AssignStmt:
+		if len(stmt.Lhs) != 1 || len(stmt.Rhs) != 1 {
+			return false
+		}
+		if _, isFunction := stmt.Rhs[0].(*ast.FunctionExpr); isFunction {
+			target = stmt.Lhs[0]
+		}
+	}
+	field, ok := target.(*ast.AttrGetExpr)
+	if !ok {
+		return false
+	}
+	table, named := field.Object.(*ast.IdentExpr)
+	_, literal := field.Key.(*ast.StringExpr)
+	return named && literal && tables[table.Value]
 }
 
 func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *diag.List) {

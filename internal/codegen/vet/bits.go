@@ -30,7 +30,9 @@ func bitRange(name string, args []value) interval {
 	a, b := valueAt(args, 0).interval(), valueAt(args, 1).interval()
 	positive := func(in interval) bool { return in.known && in.low >= 0 && in.high <= math.MaxInt32 }
 	all := signedBits
-	all.exact = a.known && (len(args) < 2 || b.known)
+	if a.known && (len(args) < 2 || b.known) {
+		all.ends = bothEnds
+	}
 	switch name {
 	case "bit.band":
 		for _, v := range args {

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -69,7 +70,9 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	out := of(isNum)
 	list := make([]interval, len(args))
 	for i, v := range args {
-		list[i] = v.interval()
+		if list[i] = v.interval(); !list[i].known && v.unit.isTime() {
+			list[i] = between(0, math.Inf(1))
+		}
 		out.reply = union(out.reply, v.reply)
 		out.content = out.content || v.content
 	}
@@ -266,7 +269,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	switch name {
 	case "table.concat":
 		elem := r.elements(s, first)
-		if !first.lenient && !elem.vague() && elem.may(isNumber) {
+		if !first.lenient && !elem.vague() && elem.may(isNumber) && !elem.printsExactly() {
 			r.report(r.at(e), RuleNumberText, "table.concat writes numbers with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: put string.format('%%.0f', x) into the table")
 		}
 		return value{kinds: isStr, taint: elem.taint}

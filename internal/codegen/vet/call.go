@@ -27,6 +27,9 @@ func (r *run) callTo(s *state, e *ast.FuncCallExpr, callee value) []outcome {
 	if callee.only(isNil|isFalse) && !callee.lenient {
 		r.report(r.at(e), RuleMaybeNil, "cannot call %s: there is no such function here", exprText(e.Func))
 	}
+	if member, ok := e.Func.(*ast.AttrGetExpr); callee.may(isFunc) && !(ok && isLiteral(member.Key)) { // a field may belong to another
+		r.needs(s, callee, e.Func, "call")
+	}
 	lists := r.evalList(s, e.Args)
 	if len(lists) == 1 {
 		return r.apply(lists[0].s, e, callee, lists[0].vals)
@@ -216,7 +219,7 @@ func (r *run) holdsNumber(s *state, v value, depth int) bool {
 	if v.vague() {
 		return false
 	}
-	if v.may(isNumber) && (v.literal == nil || v.may(isFrac)) {
+	if v.may(isNumber) && !v.printsExactly() {
 		return true
 	}
 	if depth == 0 {
@@ -290,7 +293,7 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 		out.rare = &rare{name: name}
 	}
 	if !out.in.known && v.taint&stored != 0 {
-		out.in.exact = true // a stored number may be any
+		out.in.ends = bothEnds // a stored number may be any
 	}
 	switch {
 	case v.lenient:

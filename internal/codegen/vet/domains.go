@@ -46,7 +46,7 @@ func (r *run) mayBeOutside(v value) bool {
 	if v.lenient || !v.may(isNumber) || !r.sees(v) {
 		return false
 	}
-	return v.in.known || v.literal != nil || len(v.reply) > 0 && (v.may(isNum) || v.in.exact) && !v.content && v.left == 0
+	return v.in.known || v.literal != nil || len(v.reply) > 0 && (v.may(isNum) || v.in.ends == bothEnds) && !v.content && v.left == 0
 }
 
 // power returns the range of a ^ b. It ends at the greatest double, so that a rule sees what is infinite.

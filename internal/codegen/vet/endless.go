@@ -29,6 +29,9 @@ func (r *run) ends(s *state, l loop) {
 		if why = r.missesItsEnd(s, l); why == "" && r.settles(s, l) {
 			why = "every turn of this loop gives its condition the same values, so it ends after one turn or never: use an if, or count its turns with a for"
 		}
+		if why == "" {
+			why = r.stepped(s, l)
+		}
 	}
 	if why != "" && r.reportOnce(r.at(l.stmt), RuleEndlessLoop) {
 		r.report(r.at(l.stmt), RuleEndlessLoop, "%s", why)

@@ -181,11 +181,15 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		s.forgetField("")
 	}
 	place, fixed := key.number()
-	val.in.exact = false // comparisons of elements are not followed
+	val.in.ends = 0 // comparisons of elements are not followed
 	for _, id := range table.objects {
 		o := s.object(id)
 		r.steps += len(o.fields) / 8
 		r.written(o, lhs, lhs.Object)
+		if !fixed && o.within(key) {
+			o.replaceOne(key.in, val)
+			continue
+		}
 		if !byName {
 			o.fill(int(place), fixed, val)
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
@@ -298,6 +302,7 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 	for _, o := range r.evalList(s, stmt.Exprs) {
 		if len(r.frames) == 1 && r.spec != nil && !r.loading {
 			r.checkReturn(o.s, stmt, o.vals)
+			r.noteReturn(o.s, r.at(stmt))
 		}
 		out.returns = append(out.returns, o)
 	}

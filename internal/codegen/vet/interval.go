@@ -10,10 +10,22 @@ type interval struct {
 	known     bool
 	nonzero   bool
 	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
-	exact     bool // both ends are possible: of constants, and of arguments and stored numbers that nothing has compared with others
+	ends      ends // those that are possible: of constants, and of arguments and stored numbers that nothing has compared with others
 	told      bool // of a reply, a length or an argument: no calculation in a loop has made it
 	low, high float64
 }
+
+// ends are the ends of an interval.
+type ends uint8
+
+const (
+	lowEnd ends = 1 << iota
+	highEnd
+	bothEnds = lowEnd | highEnd
+)
+
+// swapped returns the ends of the negative.
+func (e ends) swapped() ends { return e>>1 | e<<1&highEnd }
 
 func between(low, high float64) interval { return interval{known: true, low: low, high: high} }
 
@@ -33,7 +45,7 @@ func (v value) interval() interval {
 	}
 	if n, ok := v.number(); ok && !math.IsNaN(n) {
 		in := between(n, n)
-		in.exact = true
+		in.ends = bothEnds
 		return in
 	}
 	return v.in
@@ -41,12 +53,12 @@ func (v value) interval() interval {
 
 func (a interval) join(b interval) interval {
 	if !a.known || !b.known {
-		return interval{exact: a.exact && b.exact}
+		return interval{ends: a.ends & b.ends}
 	}
 	out := between(min(a.low, b.low), max(a.high, b.high))
 	out.nonzero = !a.has(0) && !b.has(0)
 	out.related = a.related || b.related
-	out.exact, out.told = a.exact && b.exact, a.told && b.told
+	out.ends, out.told = a.ends&b.ends, a.told && b.told
 	return out
 }
 
@@ -109,16 +121,21 @@ func corners(a, b interval, f func(x, y float64) float64) interval {
 // rounded returns the interval of a function of the math library.
 func rounded(name string, list []interval) interval {
 	out := roundedAll(name, list)
-	out.exact = name == "math.floor" || name == "math.ceil" || name == "math.max" || name == "math.min"
+	switch name {
+	case "math.floor", "math.ceil", "math.max", "math.min":
+		out.ends = bothEnds
+	}
 	constants := 0
 	for _, in := range list {
 		out.related = out.related || in.related
-		out.exact = out.exact && in.exact
+		out.ends &= in.ends
 		if in.known && in.low == in.high {
 			constants++
 		}
 	}
-	out.exact = out.exact && len(list)-constants < 2
+	if len(list)-constants >= 2 {
+		out.ends = 0
+	}
 	return out
 }
 

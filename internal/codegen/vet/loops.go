@@ -99,6 +99,7 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 				val = of(isInt | isNum)
 			}
 		}
+		val.in = forRange(o.vals, r.here().lib != "")
 		most := r.turns(stmt, o.vals)
 		limit := o.vals[1]
 		from, fromOK := o.vals[0].number()
@@ -111,14 +112,35 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 			r.set(st, v, val)
 			return []*state{st}
 		}
-		to, toOK := limit.number()
-		l.once = fromOK && toOK && from <= to || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
+		to := limit.interval()
+		l.once = fromOK && stmt.Step == nil && to.known && from <= to.low || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
 		r.nested *= most
 		f := r.loop(o.s, l)
 		r.nested /= most
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}
+	return out
+}
+
+// forRange returns the range of a for's variable.
+func forRange(vals []value, related bool) interval {
+	from, to, step := vals[0].interval(), vals[1].interval(), between(1, 1)
+	if len(vals) > 2 {
+		step = vals[2].interval()
+	}
+	if !from.known || !step.known || step.low <= 0 && step.high >= 0 {
+		return interval{}
+	}
+	if !to.known {
+		to = between(math.Inf(-1), math.Inf(1))
+	}
+	out := between(from.low, max(from.low, to.high))
+	if step.high < 0 {
+		out = between(min(from.high, to.low), from.high)
+	}
+	out.related = related || from.related || to.related
+	out.told = (from.told || vals[0].literal != nil) && (to.told || vals[1].literal != nil)
 	return out
 }
 

@@ -13,7 +13,10 @@ func (r *run) noteNarrowing(e ast.Expr) {
 	case *ast.LogicalOpExpr:
 		r.noteNarrowing(e.Lhs)
 		r.noteNarrowing(e.Rhs)
+	case *ast.UnaryNotOpExpr:
+		r.noteNarrowing(e.Expr)
 	case *ast.RelationalOpExpr:
+		r.branching[e] = true
 		_, left := e.Lhs.(*ast.IdentExpr)
 		_, right := e.Rhs.(*ast.IdentExpr)
 		if left && isConstant(e.Rhs) || right && isConstant(e.Lhs) {
@@ -40,12 +43,15 @@ func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 		if (e.Operator == "and") == truth {
 			r.narrow(s, e.Lhs, truth)
 			r.narrow(s, e.Rhs, truth)
+		} else {
+			r.unordered(s, e)
 		}
 	case *ast.RelationalOpExpr:
 		operator := e.Operator
 		if !truth {
 			operator = opposite[operator]
 		}
+		r.orders(s, e, operator)
 		a, knownA := r.number(s, e.Lhs)
 		b, knownB := r.number(s, e.Rhs)
 		if !knownA || !knownB {

@@ -68,12 +68,12 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.setSpan(b.span())
 	}
 	r.divisor(e, b)
-	out.in = calculate(e.Operator, a.minuend(e.Operator), b.interval())
+	out.in = calculate(e.Operator, a.minuend(e.Operator), b.subtrahend(e.Operator))
 	out.in.related = out.in.related || r.here().lib != ""
 	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
 		out.in.high = b.interval().high - 1
 	}
-	out.in.exact = exactly(e.Operator, a, b)
+	out.in.ends = possible(e.Operator, a, b)
 	out.unit = calculatedUnit(e.Operator, a, b)
 	out.left = a.left
 	if out.left == 0 && e.Operator == "-" {
@@ -124,8 +124,17 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 // is known of it.
 func (v value) minuend(operator string) interval {
 	in := v.interval()
-	if operator == "-" && !in.known && in.exact {
+	if operator == "-" && !in.known && in.ends&lowEnd != 0 {
 		in.known, in.high = true, math.Inf(1)
+	}
+	return in
+}
+
+// subtrahend returns the range of the right side. A stored number that is subtracted may be as great as any, if nothing else is known of it.
+func (v value) subtrahend(operator string) interval {
+	in := v.interval()
+	if operator == "-" && !in.known && in.ends&highEnd != 0 {
+		in.known, in.high = true, maxWhole
 	}
 	return in
 }
@@ -184,7 +193,7 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 	in := v.interval()
 	if in.known {
 		out.in = between(-in.high, -in.low)
-		out.in.nonzero, out.in.exact = in.nonzero, in.exact
+		out.in.nonzero, out.in.ends = in.nonzero, in.ends.swapped()
 	}
 	out.minusZero = in.has(0) && !v.lenient && v.literal == nil && r.sees(v)
 	if out.kinds == 0 {
@@ -196,7 +205,7 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
 	out.setOrder(ordered(e.Operator, a, b))
-	if !r.narrowing[e] {
+	if !r.narrowing[e] && !r.branching[e] {
 		r.bounded(s, e.Lhs, e.Rhs)
 	}
 	if a.in.told && b.literal != nil || b.in.told && a.literal != nil {
@@ -265,13 +274,21 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 	return out
 }
 
+// printsExactly reports whether Lua writes all digits of a number: it is whole and has at most 14.
+func (v value) printsExactly() bool {
+	if v.literal != nil {
+		return len(*v.literal) < 14 && !v.may(isFrac)
+	}
+	return v.kinds&isNumber == isInt && v.in.told && v.in.known && v.in.low > -1e14 && v.in.high < 1e14 && !v.minusZero
+}
+
 // numberText reports a number that Lua converts to text.
 func (r *run) numberText(v value, e ast.Expr, by string) {
 	if v.vague() || !v.may(isNumber) {
 		return
 	}
-	if v.literal != nil && len(*v.literal) < 14 && !v.may(isFrac) {
-		return // a literal has no more digits than its text
+	if v.printsExactly() {
+		return
 	}
 	r.report(r.at(e), RuleNumberText, "%s writes the number %s with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: write string.format('%%.0f', %s), or pass the number to redis.call", by, exprText(e), exprText(e))
 }

@@ -63,11 +63,12 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		}()
 	}
 	r.bitOffset(e, cmd.name, args)
+	r.encoded(e, cmd.name, args)
 	if cmd.family == "stream" {
 		r.stream(s, e, cmd.name, args, keys, protected)
 	}
 	proof := r.proves(s, cmd, args, keys)
-	before := s.writes
+	before, expiries := s.writes, s.ttl
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, cmd.name, args, timed)
 	for i, v := range args {
@@ -88,7 +89,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
-	return r.told(s, e, cmd, args, reply, before)
+	return r.told(s, e, cmd, args, reply, before, expiries)
 }
 
 // failsQuietly reports whether an expiry that redis.pcall sets may fail behind a write that needs it.

@@ -1,8 +1,6 @@
 package vet
 
 import (
-	"slices"
-
 	"github.com/yuin/gopher-lua/ast"
 )
 
@@ -11,7 +9,7 @@ import (
 func (r *run) bounded(s *state, exprs ...ast.Expr) {
 	for _, e := range exprs {
 		for _, v := range r.here().involved(e) {
-			s.related(v)
+			s.related(v.v, bothEnds)
 		}
 	}
 }
@@ -52,7 +50,8 @@ func (r *run) callsOn(fn *function, call *ast.FuncCallExpr) bool {
 		case !named || !byName:
 			return true
 		case f.refs[id] != nil:
-			return f.members[key.Value] == nil || r.compares(f.members[key.Value])
+			body := f.members[id.Value+"."+key.Value]
+			return body == nil || r.compares(body)
 		case r.c.libs[id.Value] != nil && f.usesLib(r.c, id.Value):
 			body := r.c.libs[id.Value].members[key.Value]
 			return body == nil || r.compares(body)
@@ -61,46 +60,13 @@ func (r *run) callsOn(fn *function, call *ast.FuncCallExpr) bool {
 	return false
 }
 
-// related notes that a relation may bound a variable.
-func (s *state) related(v *variable) {
-	if old, ok := s.env.get(v.id); ok && old.in.exact {
+// related notes that a relation may bound a variable at some ends.
+func (s *state) related(v *variable, lost ends) {
+	if old, ok := s.env.get(v.id); ok && old.in.ends&lost != 0 {
 		other := *old
-		other.in.exact = false
+		other.in.ends &^= lost
 		s.own(env).env.set(v.id, &other)
 	}
-}
-
-// involved returns the variables that an expression names, and those from which they are calculated.
-func (f *file) involved(e ast.Expr) []*variable {
-	if known, ok := f.relates[e]; ok {
-		return known
-	}
-	var all []*variable
-	for _, v := range f.variablesIn(e) {
-		for _, v := range append([]*variable{v}, f.sources(v)...) {
-			if !slices.Contains(all, v) {
-				all = append(all, v)
-			}
-		}
-	}
-	f.relates[e] = all
-	return all
-}
-
-// sources returns the variables from which a variable is calculated, directly or through others.
-func (f *file) sources(v *variable) []*variable {
-	if known, ok := f.from[v]; ok {
-		return known
-	}
-	f.from[v] = nil // ends a cycle
-	var all []*variable
-	for _, e := range f.given[v] {
-		for _, next := range f.variablesIn(e) {
-			all = append(append(all, next), f.sources(next)...)
-		}
-	}
-	f.from[v] = all
-	return all
 }
 
 // gives notes the calculations whose results are given to variables.

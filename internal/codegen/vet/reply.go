@@ -17,7 +17,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	maybe := field
 	maybe.kinds |= isFalse
 	some := func(atLeast int, elem value) value {
-		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: int32(atLeast)}, scores: hasWord(args, "WITHSCORES")})
+		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: int32(atLeast), most: mostElements(c.name, args)}, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
 	}
@@ -30,7 +30,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
 			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
-		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
+		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "SMOVE", "RENAMENX", "COPY", "MSETNX", "PFADD", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
 			return value{kinds: isInt, in: between(0, 1)}
 		case "EXISTS", "DEL", "UNLINK", "SADD", "SREM", "HDEL", "ZREM", "HSET":
 			if r.isOpenList(s, e) {
@@ -122,7 +122,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 func (r *run) decreased(name string, args []value) interval {
 	at := map[string]int{"INCRBY": 1, "DECRBY": 1, "HINCRBY": 2}[name]
 	by := between(-1, -1)
-	by.exact = true
+	by.ends = bothEnds
 	if name != "DECR" {
 		if at == 0 || at >= len(args) {
 			return interval{}
@@ -132,10 +132,10 @@ func (r *run) decreased(name string, args []value) interval {
 	if name == "DECRBY" {
 		by.low = -by.high
 	}
-	if !by.known || !by.exact || by.low >= 0 || slices.ContainsFunc(args[0].keys(), func(key string) bool { return r.read[key] }) {
+	if !by.known || by.ends != bothEnds || by.low >= 0 || slices.ContainsFunc(args[0].keys(), func(key string) bool { return r.read[key] }) {
 		return interval{}
 	}
-	return interval{known: true, exact: true, low: by.low, high: math.Inf(1)}
+	return interval{known: true, ends: bothEnds, low: by.low, high: math.Inf(1)}
 }
 
 // An inner is a table inside the reply of a call.

@@ -37,7 +37,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleCommandForm,
-		Checks: "Checks that a command's arguments have a form that Redis 7.0 takes: their number, options and whole numbers.",
+		Checks: "Checks that a command's arguments have a form that Redis 7.0 takes: their number, options, whole numbers, bits and types of BITFIELD.",
 		Why:    "A wrong form is an error at run time, perhaps after a write. An option of a newer server, such as SET IFEQ, is one on Redis 7.0.",
 		Bad:    look("return redis.call('STRLEN', counter, 0)"),
 		Good:   look("return redis.call('STRLEN', counter)"),

@@ -31,7 +31,7 @@ func (r *run) notZero(at, e ast.Expr, v value) {
 // sees reports whether vet knows what bounds a number: in a function file, of an argument that a lib file gets unchanged, and of what it
 // calculates from independent arguments. A relation that its callers keep may bound any other, and vet knows no relations.
 func (r *run) sees(v value) bool {
-	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.exact
+	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.ends != 0
 }
 
 // negativeZero reports a number that may be -0 where it becomes text.
@@ -51,12 +51,12 @@ func (v value) unlimited() bool {
 
 // anyNumber reports whether a value is a stored number of which nothing says how great it is.
 func (v value) anyNumber() bool {
-	return v.in.exact && !v.lenient && v.literal == nil && v.unlimited() && !v.in.told
+	return v.in.ends&highEnd != 0 && !v.lenient && v.literal == nil && v.unlimited() && !v.in.told
 }
 
 // unbounded reports whether a value is a stored number that nothing bounds.
 func (v value) unbounded() bool {
-	return (v.may(isNum) || !v.in.known && v.in.exact) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
+	return (v.may(isNum) || !v.in.known && v.in.ends&highEnd != 0) && len(v.reply) > 0 && !v.lenient && v.left == 0 && !v.content && v.unlimited()
 }
 
 // beyond reports whether the header's bounds allow a number beyond the whole ones.
@@ -85,10 +85,19 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	}
 }
 
-// exactly reports whether both ends of an operation's range are possible: because its sides have nothing to do with each other.
-func exactly(operator string, a, b value) bool {
-	x, y := a.interval(), b.interval()
-	return x.exact && y.exact && apart(a, b) && (operator == "+" || operator == "-" || operator == "*")
+// possible returns the ends of an operation's range that are possible, because its sides have nothing to do with each other there.
+func possible(operator string, a, b value) ends {
+	x, y := a.interval().ends, b.interval().ends
+	switch {
+	case !apart(a, b):
+	case operator == "+":
+		return x & y
+	case operator == "-":
+		return x & y.swapped()
+	case operator == "*" && x&y == bothEnds:
+		return bothEnds
+	}
+	return 0
 }
 
 // apart reports whether no relation is known between two numbers: one is a constant, or they are two arguments, or an argument and a stored
@@ -109,7 +118,7 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 	in := args[1].interval()
 	node, at := r.origin(argument(e, 2))
 	switch {
-	case in.exact && in.low < 0:
+	case in.ends&lowEnd != 0 && in.low < 0:
 		r.report(at, RuleNumberRange, "%s may be %.0f, and %s refuses an offset below 0: compare before, or bound its @arg", exprText(node), in.low, name)
 	case in.known && in.high > most, args[1].anyNumber():
 		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
@@ -119,7 +128,7 @@ func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 // belowZero reports a number that the header's bounds allow to be below 0 where there is no sign.
 func (r *run) belowZero(e ast.Expr, v value) bool {
 	in := v.interval()
-	if v.lenient || !in.known || !in.exact || in.low >= 0 || math.IsInf(in.low, -1) || v.literal != nil || !r.sees(v) {
+	if v.lenient || !in.known || in.ends&lowEnd == 0 || in.low >= 0 || math.IsInf(in.low, -1) || v.literal != nil || !r.sees(v) {
 		return false
 	}
 	node, at := r.origin(e)
@@ -151,7 +160,7 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleEndlessLoop,
-		Checks: "Checks that no loop is seen not to end: a condition, or one around its breaks, that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
+		Checks: "Checks that no loop is seen not to end: a condition, or one around its breaks, that nothing changes, a step that may be 0 or may pass the end, more than 1,000,000 turns by its header's bounds.",
 		Why:    "The server answers BUSY to every client until the function is killed, and cannot kill it once it has written.",
 		Bad:    hit("local turns, left = redis.call('EXISTS', counter), window_us", "while left > 0 do", "  turns = turns + 1", "end", "return turns"),
 		Good:   hit("local turns = redis.call('EXISTS', counter)", "for _ = 1, 10 do", "  turns = turns + 1", "end", "return turns + window_us"),

@@ -51,17 +51,20 @@ type run struct {
 	place     int
 	places    map[place]int
 	objects   map[place]int
-	known     map[print][]summary // by view and place
-	elsewhere map[print][]summary // by view
-	reports   int                 // findings, also those that are silenced
-	rewritten int                 // writes to the library's variables
-	read      map[string]bool     // keys whose content it has read, on any path
-	codes     map[string]bool     // first words of the errors that it returns
-	hidden    bool                // it returns an error whose code is not visible
+	known     map[print][]summary        // by view and place
+	elsewhere map[print][]summary        // by view
+	reports   int                        // findings, also those that are silenced
+	rewritten int                        // writes to the library's variables
+	read      map[string]bool            // keys whose content it has read, on any path
+	codes     map[string]bool            // first words of the errors that it returns
+	returns   map[int]bool               // lines of the public function's returns
+	lacking   map[unexpired]map[int]bool // and of those at which a write waits for an expiry
+	hidden    bool                       // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
 	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
 	narrowing map[*ast.RelationalOpExpr]bool // conditions that bound a variable by a constant
+	branching map[*ast.RelationalOpExpr]bool // conditions of which narrow learns on each branch
 	marks     marks
 	reached   map[any]*big.Int // results of reachOf
 	reachedAt int              // rewritten when they were found
@@ -83,7 +86,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, codes: map[string]bool{}, returns: map[int]bool{}, lacking: map[unexpired]map[int]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{}, branching: map[*ast.RelationalOpExpr]bool{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{}, reached: map[any]*big.Int{},
 	}
 }
@@ -213,7 +216,9 @@ func (r *run) public(fn *function, contract *spec.Function) {
 		}
 	}
 	for i, v := range args {
-		args[i].in.exact = v.name() != ""
+		if v.name() != "" {
+			args[i].in.ends = bothEnds
+		}
 	}
 	s.apart = true
 	raised := r.catching(false, func() {

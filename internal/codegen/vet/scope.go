@@ -52,8 +52,10 @@ type function struct {
 	active   int  // live locals at the walk's position
 	full     bool // they are too many, and a finding says so
 	entered  bool
-	compares *bool            // nil until it is known
-	mentions map[mention]bool // nil until ofLibrary has found them
+	compares *bool              // nil until it is known
+	many     *bool              // the result of returnsMany; nil until it is known
+	tests    map[*variable]bool // the result of testedIn; nil until it is known
+	mentions map[mention]bool   // nil until ofLibrary has found them
 }
 
 // A file is one Lua file with its names resolved and its nodes placed.
@@ -69,15 +71,16 @@ type file struct {
 	decls        map[any][]*variable        // of a LocalAssignStmt, NumberForStmt or GenericForStmt
 	over         map[ast.Stmt][]*variable   // locals that no later statement names
 	bodies       map[*variable]*function    // of `local function`
-	members      map[string]*function       // of `function lib.name`, by name
+	members      map[string]*function       // of `function lib.name`, by lib.name, and by name for other files
 	globalWrites map[*ast.IdentExpr]bool    // names on the left that are not local
 	paths        map[ast.Expr]string        // results of pathOf
 	within       map[ast.Expr][]*variable   // results of variablesIn
-	relates      map[ast.Expr][]*variable   // results of involved
+	relates      map[ast.Expr][]origin      // results of involved
 	given        map[*variable][]ast.Expr   // calculations whose results a variable gets
-	from         map[*variable][]*variable  // results of sources
+	from         map[*variable][]origin     // results of sources
 	open         map[*ast.FuncCallExpr]bool // results of isOpen
 	turns        map[ast.Stmt]turn          // results of turnOf
+	apart        map[ast.Expr]bool          // results of keepsApart, by call
 	conditions   map[*variable]ast.Expr     // that locals hold: see conditionIn
 	pending      []pendingFinding
 }
@@ -118,7 +121,7 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[ast.Expr]string{}, within: map[ast.Expr][]*variable{},
-		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]*variable{}, from: map[*variable][]*variable{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, open: map[*ast.FuncCallExpr]bool{},
+		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]origin{}, from: map[*variable][]origin{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, apart: map[ast.Expr]bool{}, open: map[*ast.FuncCallExpr]bool{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
@@ -268,7 +271,9 @@ func (r *resolver) stmt(s ast.Stmt) {
 			}
 		case *ast.AttrGetExpr:
 			if key, ok := name.Key.(*ast.StringExpr); ok {
-				r.members[key.Value] = r.byExpr[s.Func]
+				if r.members[exprText(name)] = r.byExpr[s.Func]; r.members[key.Value] == nil {
+					r.members[key.Value] = r.byExpr[s.Func]
+				}
 			}
 		}
 	case *ast.ReturnStmt:

@@ -17,7 +17,8 @@ type summary struct {
 // same view at another place.
 func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
 	w, view := r.viewOf(s, c.fn, args)
-	view = view.flag(passed.open)
+	apart := r.keepsApart(c.fn, call, passed)
+	view = view.flag(passed.open).flag(apart)
 	key := view.number(r.place)
 	known, ok := r.known[key]
 	if !ok {
@@ -25,7 +26,7 @@ func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, passed p
 			known = r.moveHere(w, c.fn, known, call)
 		} else {
 			reports := r.reports
-			known = r.explore(w, c, args, call, passed)
+			known = r.explore(w, c, args, call, passed, apart)
 			if r.reports == reports {
 				r.elsewhere[view] = known
 			}
@@ -56,9 +57,11 @@ func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, passed p
 	return out
 }
 
-func (r *run) explore(w *view, c *closure, args []value, call ast.Expr, passed passed) (known []summary) {
+func (r *run) explore(w *view, c *closure, args []value, call ast.Expr, passed passed, apart bool) (known []summary) {
 	thrown := r.catching(false, func() {
-		for _, o := range r.follow(w.frame(), c, args, call, passed) {
+		in := w.frame()
+		in.apart = apart
+		for _, o := range r.follow(in, c, args, call, passed) {
 			w.prune(o)
 			known = append(known, summary{end: o.s, vals: o.vals})
 		}

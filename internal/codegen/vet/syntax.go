@@ -104,10 +104,14 @@ func (c *checker) globalRead(f *file, id *ast.IdentExpr, report reporter) {
 func (f *file) libraryMember(e *ast.AttrGetExpr, report reporter) {
 	id, ok := e.Object.(*ast.IdentExpr)
 	key, named := e.Key.(*ast.StringExpr)
-	if !ok || !named || f.refs[id] != nil || libraryMembers[id.Value] == nil {
-		return
+	if ok && named && f.refs[id] == nil && libraryMembers[id.Value] != nil {
+		libraryUse(e, id.Value, key.Value, report)
 	}
-	name := id.Value + "." + key.Value
+}
+
+// libraryUse applies the rules about one member of a global table.
+func libraryUse(e ast.Expr, table, member string, report reporter) {
+	name := table + "." + member
 	switch {
 	case name == "math.random" || name == "math.randomseed":
 		report(e, RuleRandom, "%s yields the same sequence on every fresh server: take random bytes of Go's crypto/rand as an argument", name)
@@ -117,8 +121,8 @@ func (f *file) libraryMember(e *ast.AttrGetExpr, report reporter) {
 		report(e, RuleSetresp, "redis.setresp changes what replies look like, and generated clients decode flat RESP2 arrays: return flat values")
 	case name == "redis.register_function":
 		report(e, RuleGlobalRead, "the generator registers the function: remove this call")
-	case !libraryMembers[id.Value][key.Value]:
-		report(e, RuleGlobalRead, "%s does not exist in Redis's Lua 5.1%s", name, spelling.DidYouMean(key.Value, slices.Sorted(maps.Keys(libraryMembers[id.Value]))))
+	case !libraryMembers[table][member]:
+		report(e, RuleGlobalRead, "%s does not exist in Redis's Lua 5.1%s", name, spelling.DidYouMean(member, slices.Sorted(maps.Keys(libraryMembers[table]))))
 	}
 }
 

@@ -68,6 +68,9 @@ func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 			r.report(r.at(e), RuleLoadCall, "redis.%s does not exist while Redis loads the library: call it inside the function", name)
 		}
 	}
+	if id, ok := e.Object.(*ast.IdentExpr); !ok || !r.isGlobal(id) || !isLiteral(e.Key) { // the syntax shows the others
+		libraryUse(e, lib, name, func(_ any, rule, format string, args ...any) { r.report(r.at(e), rule, format, args...) })
+	}
 	if lib == "math" && (name == "huge" || name == "pi") || lib == "redis" && strings.HasPrefix(name, "LOG_") || name == "REDIS_VERSION_NUM" {
 		return of(isNum)
 	}
@@ -96,7 +99,11 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	if table.lenient || table.only(isFalsy) {
 		return anything()
 	}
+	if fns := table.fns(); len(fns) == 1 && fns[0].builtin != "" && table.only(isTable) && key.literal != nil {
+		return r.member(e, fns[0].builtin, *key.literal)
+	}
 	place, fixed := key.number()
+	names := key.texts()
 	out := value{}
 	for _, id := range table.objects {
 		o := s.get(id)
@@ -110,6 +117,12 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			v = o.items[int(place)-1]
 		case fixed && o.elem == nil && !o.open && (len(o.items) > 0 || len(o.fields) == 0 && table.reads):
 			v = of(isNil)
+		case fixed && o.isEmpty() && !table.reads && !s.facts.has(impossible):
+			v = of(isNil)
+		case !fixed && len(names) > 0 && o.elem == nil && !o.open:
+			v = o.named(names)
+		case !fixed && o.within(key):
+			v = o.between(key.in)
 		default:
 			v = elementOf(o)
 			if fixed && int(place) > int(o.size.least) && !s.facts.has("#"+r.pathOf(e.Object)) {
@@ -214,7 +227,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 			}
 		}
 		if n := len(e.Fields); n > 0 && e.Fields[n-1].Key == nil {
-			if _, many := e.Fields[n-1].Value.(*ast.FuncCallExpr); many {
+			if _, call := e.Fields[n-1].Value.(*ast.FuncCallExpr); call && r.opens(o.s, e.Fields[n-1].Value) {
 				obj.items = nil
 				for _, v := range o.vals {
 					r.append(obj, v)

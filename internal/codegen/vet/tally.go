@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
 // A tally is the number of elements of a table: at least least, and if it is known, no number but least plus multiples of step. Its zero value
@@ -93,11 +95,23 @@ func (r *run) length(s *state, e *ast.UnaryLenOpExpr, v value) value {
 	switch {
 	case v.lenient || v.json != 0:
 	case v.only(isStr):
-		out.in = between(0, longestText)
+		out.in = r.textLength(v.param()).asTold()
 	case v.only(isTable) && len(v.objects) > 0:
 		out.in = lengths(s, v).asTold()
 	}
 	return out
+}
+
+// textLength returns the range of the lengths of a text, which may be an argument.
+func (r *run) textLength(param string) interval {
+	if r.spec != nil && param != "" {
+		for _, p := range r.spec.Params {
+			if p.Name == param && (p.Kind == spec.KindText || p.Kind == spec.KindBytes) {
+				return between(float64(p.Min), float64(p.Max))
+			}
+		}
+	}
+	return between(0, longestText)
 }
 
 // lengths returns the range of the lengths of tables. Of a table that is not empty only the least is known, because a path with two

@@ -49,14 +49,18 @@ func idleReply(name string, args []value) kind {
 }
 
 // told splits the path behind a write by whether its reply says that it has changed anything. On the path where nothing has changed, a
-// refusal loses nothing, so the writes are those of before.
-func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, reply value, before writes) []outcome {
+// refusal loses nothing and a key needs no expiry, so the writes are those of before.
+func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, reply value, before writes, expiries byName[ttl]) []outcome {
 	idle := idleReply(cmd.name, args)
-	if s.writes == before || idle == 0 || !reply.may(idle) || reply.lenient || e == r.unused {
+	waiting := waits(s.ttl, expiries)
+	if s.writes == before && !waiting || idle == 0 || !reply.may(idle) || reply.lenient || e == r.unused {
 		return gives(s, reply)
 	}
 	unchanged := s.clone()
 	unchanged.writes = before
+	if waiting {
+		unchanged.ttl = expiries
+	}
 	nothing := reply
 	switch idle {
 	case isInt:
@@ -79,6 +83,19 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, re
 		}
 	}
 	return []outcome{{unchanged, []value{nothing}}, {s, []value{reply}}}
+}
+
+// waits reports whether a key waits for an expiry that did not wait before.
+func waits(l, before byName[ttl]) bool {
+	if sameSlice(l, before) {
+		return false
+	}
+	for _, e := range l {
+		if len(e.v.pending) > len(before.at(e.name).pending) {
+			return true
+		}
+	}
+	return false
 }
 
 var zeroText = "0"

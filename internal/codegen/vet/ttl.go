@@ -23,9 +23,15 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 		case hasWord(args, "KEEPTTL"), hasWord(args, "NX"):
 			effect = growsKey
 		}
-		existing = hasWord(args, "XX")
+		if existing = hasWord(args, "XX"); existing && effect == growsKey {
+			effect = keepsTTL
+		}
 	case "XADD":
 		if hasWord(args, "NOMKSTREAM") {
+			effect = keepsTTL
+		}
+	case "ZADD", "GEOADD":
+		if i := wordAt(args, "XX"); i >= 1 && i <= 3 && i < len(args)-2 {
 			effect = keepsTTL
 		}
 	case "XGROUP":
@@ -67,15 +73,15 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			r.timeToLive(node, args[ttlAt], cmd.name, want)
 		}
 	}
-	if ttlAt >= 0 && ttlAt < len(args) && strings.HasSuffix(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT") {
-		r.sharedTTL(s, e, args[ttlAt], args[0].keys())
+	if ttlAt >= 0 && ttlAt < len(args) && strings.Contains(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT") && (!want.isTime() || args[ttlAt].unit == 0 || args[ttlAt].unit == want) {
+		r.sharedTTL(s, e, cmd.name, args[ttlAt], args[0].keys())
 	}
-	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
+	if strings.Contains(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
 	if cmd.write && (effect != empties || takes[cmd.name]) {
 		s.wrote(r.outer(e))
-		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX", "GT", "LT"))
+		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX") && (e == r.unused || !hasWord(args, "GT", "LT")))
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
@@ -181,7 +187,7 @@ func (r *run) endOfCall(s *state, raised bool) {
 			}
 			r.reports++
 			r.c.said[said{at, RuleMissingTTL}] = true
-			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write%s", key, orSet(r.declaredType(key)))
+			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on %s: call PEXPIRE after the write%s", key, r.pathWithout(unexpired{at, key}), orSet(r.declaredType(key)))
 		}
 	}
 }
@@ -237,7 +243,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 	switch {
 	case v.may(isStr) && v.param() != "":
 		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param(), microsPer[want])
-	case r.sees(v) && (mayBeOver(in) || !in.known && (v.may(isNum) || in.exact) && len(v.reply) > 0):
+	case r.sees(v) && (mayBeOver(in) || !in.known && (v.may(isNum) || in.ends&lowEnd != 0) && len(v.reply) > 0):
 		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
 	case v.span() != "" && len(v.reply) == 0 && mayBeOver(in):
 		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {
@@ -260,7 +266,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 func mayBeOver(in interval) bool { return in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) }
 
 // sharedTTL checks the expiry of a key that may have entries of other callers.
-func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string) {
+func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, command string, ttl value, keys []string) {
 	if ttl.span() == "" || ttl.lenient {
 		return
 	}
@@ -271,7 +277,7 @@ func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, ttl value, keys []string)
 			continue
 		}
 		if !s.ttl.at(key).below {
-			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span())
+			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or %s with NX and then with GT", key, ttl.span(), command)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (r *run) opens(s *state, last ast.Expr) bool {
 			open = !last.AdjustRet && isOpen(last)
 			r.here().open[last] = open
 		}
-		if !open {
+		if fn := r.authors(s, last); !open || fn != nil && !fn.returnsMany() {
 			return false
 		}
 		t, ok := r.unpackedTable(s, last)
@@ -30,6 +30,41 @@ func (r *run) opens(s *state, last ast.Expr) bool {
 		return !last.AdjustRet && r.top().passed.open
 	}
 	return false
+}
+
+// authors returns the author's function that a call runs, or nil.
+func (r *run) authors(s *state, e *ast.FuncCallExpr) *function {
+	if e.Func == nil || !isPlain(e.Func) {
+		return nil
+	}
+	before := r.c.quiet
+	r.c.quiet = true
+	defer func() { r.c.quiet = before }()
+	if fns := func(v value) []*closure { return v.fns() }(r.plain(s, e.Func)); len(fns) == 1 {
+		return fns[0].fn
+	}
+	return nil
+}
+
+// returnsMany reports whether a function ends a return with an expression that may give any number of values.
+func (fn *function) returnsMany() bool {
+	if fn.many == nil {
+		many := false
+		fn.walk(func(node any, in *function) {
+			stmt, ok := node.(*ast.ReturnStmt)
+			if !ok || in != fn || len(stmt.Exprs) == 0 {
+				return
+			}
+			switch last := stmt.Exprs[len(stmt.Exprs)-1].(type) {
+			case *ast.FuncCallExpr:
+				many = many || !last.AdjustRet && isOpen(last)
+			case *ast.Comma3Expr:
+				many = many || !last.AdjustRet
+			}
+		})
+		fn.many = &many
+	}
+	return *fn.many
 }
 
 // unpackedTable returns the table of `unpack(t)`, if it is known.
@@ -91,18 +126,19 @@ func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args
 	last := e.Args[len(e.Args)-1]
 	call, isCall := last.(*ast.FuncCallExpr)
 	fixed := len(e.Args) - 2 // without the command's name
-	if fixed < 0 || fixed > len(args) || isCall && (call.Func == nil || exprText(call.Func) != "unpack") {
+	unpacks := isCall && call.Func != nil && exprText(call.Func) == "unpack"
+	if fixed < 0 || fixed > len(args) || isCall && !unpacks && r.authors(s, call) == nil {
 		return
 	}
 	size, elem := tally{}, value{kinds: isStr, lenient: true}
-	if isCall {
+	if unpacks {
 		v, known := r.peek(s, call.Args[0])
 		if known && v.lenient {
 			return
 		}
 		if o, ok := r.unpackedTable(s, call); ok {
 			size, elem = o.size, elementOf(o)
-			empties := size.least == 0 && len(call.Args) == 1 && r.mayBeEmpty(s, call.Args[0], v)
+			empties := size.least == 0 && r.mayBeEmpty(s, call.Args[0], v)
 			if in, ok := s.paths.get("#" + r.pathOf(call.Args[0])); ok && in.in.known {
 				size.least = max(size.least, int32(in.in.low))
 			}
@@ -141,13 +177,20 @@ func listText(e ast.Expr) string {
 	if _, dots := e.(*ast.Comma3Expr); dots {
 		return "..."
 	}
-	return strings.Replace(exprText(e), "(...)", "("+exprText(e.(*ast.FuncCallExpr).Args[0])+")", 1)
+	call := e.(*ast.FuncCallExpr)
+	if len(call.Args) == 0 {
+		return exprText(e)
+	}
+	return strings.Replace(exprText(e), "(...)", "("+exprText(call.Args[0])+")", 1)
 }
 
 // provable returns what would let vet prove the number of values.
 func provable(e ast.Expr) string {
 	if _, dots := e.(*ast.Comma3Expr); dots {
 		return "name the values as parameters, or call the function with as many values each time"
+	}
+	if exprText(e.(*ast.FuncCallExpr).Func) != "unpack" {
+		return "let the function return its values one by one, without unpack, ... or a call as the last"
 	}
 	return "fill the table by its constructor, or by table.insert or t[#t + 1] with the same number of elements in each turn, or pass the elements one by one"
 }

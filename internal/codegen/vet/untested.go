@@ -50,6 +50,9 @@ func (r *run) untested(e ast.Expr) bool {
 				if len(node.Args) > 0 {
 					fills += is(node.Args[0])
 				}
+				if len(node.Args) == 3 {
+					fills += length(node.Args[2]) // unpack(t, 1, #t)
+				}
 			}
 		}
 	})

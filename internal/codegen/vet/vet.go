@@ -185,7 +185,7 @@ func (c *checker) reach(fn *function, seen map[*function]bool) {
 			}
 			if f.refs[id] != nil {
 				if f.refs[id].top() {
-					c.reach(f.members[key.Value], seen)
+					c.reach(f.members[id.Value+"."+key.Value], seen)
 				}
 				return
 			}

@@ -147,3 +147,45 @@ func counted(name string, count value) string {
 	}
 	return name + " reads as much as its key holds without a count of at most 10,000"
 }
+
+// mostElements returns the most elements of a reply that is a table, or 0 if nothing bounds it.
+func mostElements(name string, args []value) int32 {
+	count, each := interval{}, 1.0
+	at := func(i int) interval {
+		if i < 0 || i >= len(args) || args[i].lenient {
+			return interval{}
+		}
+		return args[i].interval()
+	}
+	switch name {
+	case "LRANGE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX":
+		first, last := at(1), at(2)
+		switch limit := wordAt(args, "LIMIT"); {
+		case limit >= 0:
+			count = at(limit + 2)
+		case hasWord(args, "BYSCORE", "BYLEX") || strings.Contains(name, "BY"):
+		case first.known && last.known && (first.low >= 0) == (last.low >= 0) && (first.low >= 0 || last.high < 0):
+			count = between(0, max(last.high-first.low+1, 1))
+		}
+		if hasWord(args, "WITHSCORES") {
+			each = 2
+		}
+	case "LPOP", "RPOP", "SPOP":
+		count = at(1)
+	case "ZPOPMIN", "ZPOPMAX":
+		if count, each = at(1), 2; len(args) == 1 {
+			count = between(1, 1)
+		}
+	case "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER":
+		if count = at(1); count.low < 0 {
+			count = interval{}
+		}
+		if hasWord(args, "WITHVALUES", "WITHSCORES") {
+			each = 2
+		}
+	}
+	if !count.known || count.related || count.low < 0 || count.high*each > mostTurns {
+		return 0
+	}
+	return int32(max(count.high*each, 1))
+}
