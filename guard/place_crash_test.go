@@ -18,7 +18,7 @@ import (
 
 const (
 	crashEnv   = "RLFUNC_TEST_PLACE" // the URL of the server
-	crashLease = time.Second
+	crashLease = 3 * time.Second     // a busy machine renews it in time
 )
 
 func crashPolicy() *policy.Policy {
