@@ -18,14 +18,18 @@ func runOutside(t *testing.T, args ...string) (exitcode.Code, string, string) {
 	return code, out.String(), errOut.String()
 }
 
-// TestJSON_hasAFormat runs commands with --json. Each prints an object with a top-level format. That of demo has a test beside it.
+// TestJSON_hasAFormat runs commands with --json. Each prints an object with a top-level format.
 func TestJSON_hasAFormat(t *testing.T) {
-	for _, line := range []string{
+	lines := []string{
 		"acl deployer", "bundle ratelimit", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded -n 2",
 		"bench ratelimit.gcra subject=u limit=7 period=1m --redis embedded --for 1ms --subjects 1 -c 1", "deploy --redis embedded", "describe ratelimit", "doctor --redis embedded",
 		"history --redis embedded", "inspect key=a --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
 		"top --once --redis embedded", "verify --redis embedded", "version",
-	} {
+	}
+	if !testing.Short() {
+		lines = append(lines, "demo") // takes seconds
+	}
+	for _, line := range lines {
 		code, out, errOut := runOutside(t, append(strings.Fields(line), "--json")...)
 		if code != exitcode.OK && code != exitcode.Findings {
 			t.Errorf("rlfunc %s: exit %d: %s", line, code, errOut)
