@@ -52,13 +52,8 @@ func (r *run) missesItsEnd(s *state, l loop) string {
 		return "the steps of this loop may pass the value at which it ends: count its turns with a for, or compare with < or >"
 	}
 	for _, stmt := range l.body {
-		assign, ok := stmt.(*ast.AssignStmt)
-		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
-			continue
-		}
-		id, isVar := assign.Lhs[0].(*ast.IdentExpr)
-		op, isStep := assign.Rhs[0].(*ast.ArithmeticOpExpr)
-		if !isVar || !isStep || !r.same(op.Lhs, id) || !r.names(l.condition, r.here().refs[id]) {
+		id, op := r.stepTo(stmt)
+		if id == nil || !r.names(l.condition, r.here().refs[id]) {
 			continue
 		}
 		if step, ok := r.peek(s, op.Rhs); ok && !step.lenient && step.in.known && step.in.has(0) && r.sees(step) && (r.same(e.Lhs, id) || r.same(e.Rhs, id)) {
@@ -164,4 +159,18 @@ func (r *run) recursion(fn *function, call ast.Expr) {
 	if r.reportOnce(at, RuleRecursion) {
 		r.report(at, RuleRecursion, "%s calls itself%s, and vet follows no recursion: it knows neither that it ends nor what it does; write a for with a bound, and keep what is still to do in a table", fn.name, through)
 	}
+}
+
+// stepTo returns the variable that a statement changes by a calculation with its own value, as in `n = n + 1`, or nil.
+func (r *run) stepTo(stmt ast.Stmt) (*ast.IdentExpr, *ast.ArithmeticOpExpr) {
+	assign, ok := stmt.(*ast.AssignStmt)
+	if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
+		return nil, nil
+	}
+	id, isVar := assign.Lhs[0].(*ast.IdentExpr)
+	op, isStep := assign.Rhs[0].(*ast.ArithmeticOpExpr)
+	if !isVar || !isStep || !r.same(op.Lhs, id) {
+		return nil, nil
+	}
+	return id, op
 }

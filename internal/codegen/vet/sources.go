@@ -14,14 +14,18 @@ func (f *file) involved(e ast.Expr) []origin {
 		return known
 	}
 	var all sources
+	f.addInvolved(&all, e)
+	f.relates[e] = all
+	return all
+}
+
+func (f *file) addInvolved(all *sources, e ast.Expr) {
 	for _, direct := range f.sourcesIn(e) {
 		all.add(direct.v, direct.grows, direct.falls)
 		for _, s := range f.sources(direct.v) {
 			all.through(direct, s)
 		}
 	}
-	f.relates[e] = all
-	return all
 }
 
 // sources returns the variables from which a variable is calculated, directly or through others.
@@ -32,12 +36,7 @@ func (f *file) sources(v *variable) []origin {
 	f.from[v] = nil // ends a cycle
 	var all sources
 	for _, e := range f.given[v] {
-		for _, direct := range f.sourcesIn(e) {
-			all.add(direct.v, direct.grows, direct.falls)
-			for _, s := range f.sources(direct.v) {
-				all.through(direct, s)
-			}
-		}
+		f.addInvolved(&all, e)
 	}
 	f.from[v] = all
 	return all

@@ -56,13 +56,8 @@ func conjuncts(l loop) (out []*ast.RelationalOpExpr) {
 func (r *run) stepIn(l loop, e *ast.RelationalOpExpr) (*ast.IdentExpr, *ast.ArithmeticOpExpr) {
 	changed := r.changedIn(l.body)
 	for _, stmt := range l.body {
-		assign, ok := stmt.(*ast.AssignStmt)
-		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
-			continue
-		}
-		id, isVar := assign.Lhs[0].(*ast.IdentExpr)
-		op, isStep := assign.Rhs[0].(*ast.ArithmeticOpExpr)
-		if !isVar || !isStep || op.Operator != "+" && op.Operator != "-" || !r.same(op.Lhs, id) || !r.same(e.Lhs, id) && !r.same(e.Rhs, id) {
+		id, op := r.stepTo(stmt)
+		if id == nil || op.Operator != "+" && op.Operator != "-" || !r.same(e.Lhs, id) && !r.same(e.Rhs, id) {
 			continue
 		}
 		total := 0
