@@ -60,11 +60,7 @@ func TestRedis(t *testing.T) {
 			for _, script := range scripts {
 				e.Client(t) // leaves the server empty
 				t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
-					testscript.RunT(oneByOne{t}, testscript.Params{Files: []string{script}, Setup: func(env *testscript.Env) error {
-						env.Setenv("REDIS_URL", e.URL)
-						env.Setenv(sourceVariable, moduleSource)
-						return nil
-					}})
+					runWith(t, script, map[string]string{"REDIS_URL": e.URL})
 				})
 			}
 		})
@@ -93,6 +89,9 @@ func TestSentinel(t *testing.T) {
 func runWith(t *testing.T, script string, variables map[string]string) {
 	t.Helper()
 	testscript.RunT(oneByOne{t}, testscript.Params{Files: []string{script}, Setup: func(env *testscript.Env) error {
+		if err := goEnvironment(env); err != nil {
+			return err
+		}
 		for name, value := range variables {
 			env.Setenv(name, value)
 		}
@@ -119,7 +118,7 @@ var goEnv = sync.OnceValues(func() (string, error) {
 	return string(values), err
 })
 
-// goEnvironment lets a script use the Go tool with the caches of the machine.
+// goEnvironment lets a script use the Go tool with the caches of the machine, which otherwise compiles all modules again.
 func goEnvironment(env *testscript.Env) error {
 	values, err := goEnv()
 	if err != nil {
@@ -129,6 +128,7 @@ func goEnvironment(env *testscript.Env) error {
 		env.Setenv(goVariables[i], value)
 	}
 	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
 	env.Setenv(sourceVariable, moduleSource)
 	env.Setenv("REDIS_URL", "")
