@@ -70,6 +70,7 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 }
 
 func TestOverride_reachesEachGuardWithinCacheTTL(t *testing.T) {
+	t.Parallel()
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
@@ -136,6 +137,7 @@ func TestOverride_winsOverTheFile(t *testing.T) {
 }
 
 func TestOverride_expiresWithoutRedis(t *testing.T) {
+	t.Parallel()
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()

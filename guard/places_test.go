@@ -383,6 +383,7 @@ func TestKeep_outage(t *testing.T) {
 
 // A place that a call took without its request is released at once, not when its lease ends: the clock stands still.
 func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {
 		for _, receipt := range []string{"", "click"} {
 			for _, late := range []bool{true, false} {

@@ -201,6 +201,7 @@ func TestPrefetch_shadow(t *testing.T) {
 
 // The failure mode of the limit decides while Redis does not answer.
 func TestPrefetch_failureModes(t *testing.T) {
+	t.Parallel()
 	for name, addr := range map[string]func(*testing.T) string{"refused connections": closedPort, "a silent server": silentServer} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

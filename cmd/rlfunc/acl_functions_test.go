@@ -85,6 +85,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 	}
 	for _, e := range real {
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			admin := e.Client(t)
 			for _, lib := range tree.Libraries {
 				for _, code := range []string{bundles[lib].Code, canaries[lib].Code} {

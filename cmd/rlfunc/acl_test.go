@@ -68,6 +68,7 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 	}
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			admin := e.Client(t)
 			deployer, service := as(t, e, admin, lines["deployer"]), as(t, e, admin, lines["service"])
 			narrow, operator := as(t, e, admin, lines["narrow"]), as(t, e, admin, lines["operator"])

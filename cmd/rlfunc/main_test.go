@@ -53,6 +53,7 @@ func TestScript(t *testing.T) {
 func TestRedis(t *testing.T) {
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			scripts, err := filepath.Glob("testdata/redis/*.txtar")
 			if err != nil || len(scripts) == 0 {
 				t.Fatalf("no scripts: %v", err)

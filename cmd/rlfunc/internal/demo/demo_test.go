@@ -51,6 +51,7 @@ func TestRun_embeddedHolds(t *testing.T) {
 func TestRun_realServersHold(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
 			client := e.Client(t)
 			if err := client.Set(t.Context(), "theirs", "1", 0).Err(); err != nil {
 				t.Fatal(err)
