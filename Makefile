@@ -20,7 +20,7 @@ example-check: ## start examples/chat with its own Redis, send it requests, and 
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
 quick: ## run the tests on the embedded engine only, without containers and servers
-	@. .ci/env && RLFUNC_ENGINES=embedded go test -tags=nocontainers -short -parallel=8 $(ARGS) $(PKG)
+	@. .ci/env && RLFUNC_ENGINES=embedded go test -tags=nocontainers -short -parallel=8 -p=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(ARGS) $(PKG)
 
 test: ## run the tests on every engine that can be reached, and list those engines (PKG=, ARGS=)
 	@.ci/test $(ARGS) $(PKG)
