@@ -52,6 +52,7 @@ func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 			operator = opposite[operator]
 		}
 		r.orders(s, e, operator)
+		r.differ(s, e, operator)
 		a, knownA := r.number(s, e.Lhs)
 		b, knownB := r.number(s, e.Rhs)
 		if !knownA || !knownB {

@@ -74,6 +74,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.in.high = b.interval().high - 1
 	}
 	out.in.ends = possible(e.Operator, a, b)
+	out.in = r.differing(s, e, out.in)
 	out.unit = calculatedUnit(e.Operator, a, b)
 	out.left = a.left
 	if out.left == 0 && e.Operator == "-" {

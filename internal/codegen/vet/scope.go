@@ -82,6 +82,7 @@ type file struct {
 	turns        map[ast.Stmt]turn          // results of turnOf
 	apart        map[ast.Expr]bool          // results of keepsApart, by call
 	conditions   map[*variable]ast.Expr     // that locals hold: see conditionIn
+	subtracted   *differences               // nil until they are known
 	pending      []pendingFinding
 }
 
