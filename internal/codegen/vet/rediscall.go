@@ -31,7 +31,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	r.c.ran[name] = true
 	cmd := commands[name]
 	if !r.available(e, name) {
-		return gives(s, unknown())
+		return gives(s, r.silencedReply(s, e, name, args[1:]))
 	}
 	args = args[1:]
 	r.commandForm(s, e, name, args)
