@@ -288,7 +288,7 @@ func (r *run) callerNumber(e ast.Expr, v value) {
 
 func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	r.callerNumber(e, v)
-	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero}
+	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero, taint: v.taint & increased}
 	if name := v.name(); name != "" {
 		out.rare = &rare{name: name}
 	}

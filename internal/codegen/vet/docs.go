@@ -65,6 +65,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   variants fail behind a write, where their key may hold another text; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: if their values are alike, in a lib file
   and in a function that tests what its caller tests, too, and anywhere above the limits of paths.
+- A removal from the one key to which a call has added takes back what it has added, whatever it removes. A call that has read how much the key holds
+  before it adds is assumed to have decided by that.
 - The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of
   it, is compared with a constant or tested, and not once the code has calculated with it.
 - The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in

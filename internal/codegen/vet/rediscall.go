@@ -80,6 +80,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
+	if s.charged != nil && !s.charged.decided && s.charged.on(args, keys) {
+		reply.taint |= increased
+	}
 	if len(keys) > 0 {
 		for _, i := range keys {
 			reply.reply = union(reply.reply, args[i].keys())
@@ -318,6 +321,9 @@ func (r *run) reads(cmd *command, args []value, keys []int) {
 	for _, i := range keys {
 		for _, key := range args[i].keys() {
 			r.read[key] = true
+			if !states[cmd.name] {
+				r.counted[key] = true
+			}
 		}
 	}
 }

@@ -57,6 +57,9 @@ type state struct {
 type writes struct {
 	first *site // the first write
 	stays bool  // one that a result must not refuse
+	over  bool  // a count that has what the call has added is above a limit
+
+	charged *charge // nil if it has added nothing
 }
 
 // A part is a set of a state's lists that may change.

@@ -79,9 +79,17 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if strings.Contains(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
+	takenBack := cmd.write && (takesBack(cmd.name, args) || s.charged.takenBackBy(cmd.name, args, keys))
 	if cmd.write && (effect != empties || takes[cmd.name]) {
 		s.wrote(r.outer(e))
-		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX") && (e == r.unused || !hasWord(args, "GT", "LT")))
+		stays := takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX") && (e == r.unused || !hasWord(args, "GT", "LT"))
+		if stays || e == r.unused && (adds[cmd.name] || cmd.name == "ZADD") {
+			r.charges(s, cmd.name, args, keys)
+		}
+		s.stays = s.stays || stays
+	}
+	if takenBack {
+		s.stays, s.over, s.charged = false, false, nil
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {

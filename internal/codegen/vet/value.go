@@ -34,6 +34,7 @@ const (
 	fromKey                      // a key's name
 	fromStore                    // a key's content
 	stored                       // with fromStore: a single field or score, which may be a number
+	increased                    // no origin: a count that has what the call has added
 )
 
 // A value describes one Lua value on one path.
