@@ -82,7 +82,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleNoWrites,
-		Checks: "Checks that a function with the flag no-writes runs no command that writes, including in lib files.",
+		Checks: "Checks that a function with the flag no-writes runs no command that writes, nor PFCOUNT or PUBLISH, including in lib files.",
 		Why:    "Redis runs such a function on replicas and over maxmemory, and refuses the write at run time, on live traffic.",
 		Bad:    look("return redis.call('DEL', counter)"),
 		Good:   look("return redis.call('EXISTS', counter)"),
