@@ -71,6 +71,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   it, is compared with a constant or tested, and not once the code has calculated with it.
 - The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in
   unpack(t) or ..., the rule unpack reports a number that it may not take. A table of unknown origin counts as fitting.
+  The most elements of a table that a for fills are as many as the turns by its bounds, unless the variable gets another table.
 - It does not follow functions called through a table that is built at run time. A function that table.sort or string.gsub calls may run not at all or
   once. Closures that one function returns in several calls share their locals, of which each may have any of the values.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.

@@ -191,6 +191,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			continue
 		}
 		if !byName {
+			o.hold(key)
 			o.fill(int(place), fixed, val)
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
 		}

@@ -114,9 +114,7 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		}
 		to := limit.interval()
 		l.once = fromOK && stmt.Step == nil && to.known && from <= to.low || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
-		r.nested *= most
-		f := r.loop(o.s, l)
-		r.nested /= most
+		f := r.loopFor(o.s, l, most)
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}
@@ -232,9 +230,7 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 		if in := lengths(o.s, o.vals[0]); over != nil && in.known && in.high >= 1 && !math.IsInf(in.high, 1) {
 			turns = in.high
 		}
-		r.nested *= turns
-		f := r.loop(o.s, l)
-		r.nested /= turns
+		f := r.loopFor(o.s, l, turns)
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}

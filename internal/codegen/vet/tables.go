@@ -209,7 +209,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 	}
 	var out []result
 	for _, o := range states {
-		obj := &object{}
+		obj := &object{around: float32(r.nested)}
 		for i, f := range e.Fields {
 			if i >= len(o.vals) {
 				break // an empty ...
