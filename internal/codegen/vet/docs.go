@@ -72,6 +72,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in
   unpack(t) or ..., the rule unpack reports a number that it may not take. A table of unknown origin counts as fitting.
   The most elements of a table that a for fills are as many as the turns by its bounds, unless the variable gets another table.
+- A list has a hole where a for sets t[i], i its variable, on some turns only. Vet does not see holes that a while leaves, nor those behind a condition
+  that compares i, that tests t[i], or that is the same in each turn.
 - It does not follow functions called through a table that is built at run time. A function that table.sort or string.gsub calls may run not at all or
   once. Closures that one function returns in several calls share their locals, of which each may have any of the values.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.

@@ -114,6 +114,7 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		}
 		to := limit.interval()
 		l.once = fromOK && stmt.Step == nil && to.known && from <= to.low || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
+		r.fillsInPart(o.s, &l, v)
 		f := r.loopFor(o.s, l, most)
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
@@ -225,6 +226,9 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 		}
 		if o.vals[0].only(isFunc) && len(o.vals[0].fns()) > 0 && o.vals[0].fns()[0].fn != nil {
 			l.begin = r.iterate(stmt, o.vals)
+		}
+		if len(vars) > 0 && iterator != nil && iterator.Value == "ipairs" {
+			r.fillsInPart(o.s, &l, vars[0])
 		}
 		turns := 1.0
 		if in := lengths(o.s, o.vals[0]); over != nil && in.known && in.high >= 1 && !math.IsInf(in.high, 1) {
