@@ -284,7 +284,11 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 				more = more.or(o.size)
 			}
 			o.size = more
-			r.append(o, added)
+			if len(args) == 2 && len(first.objects) == 1 {
+				r.push(o, added)
+			} else {
+				r.append(o, added)
+			}
 		}
 		s.forgetField("")
 		return of(isNil)

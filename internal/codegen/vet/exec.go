@@ -214,6 +214,8 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.setField(name.Value, join(old, val))
 		case key.only(isStr) && key.literal != nil:
 			o.setField(*key.literal, val)
+		case len(table.objects) == 1 && (appends(lhs) || fixed && int(place) == len(o.items)+1):
+			r.push(o, val)
 		default:
 			r.append(o, val)
 		}

@@ -21,6 +21,8 @@ type loop struct {
 func (r *run) loop(s *state, l loop) flow {
 	out := flow{}
 	r.ends(s, l)
+	r.loops++
+	defer func() { r.loops-- }()
 	if l.unbounded {
 		r.top().unbounded++
 		defer func() { r.top().unbounded-- }()

@@ -47,6 +47,7 @@ type run struct {
 	unused    ast.Expr // the call that is a statement, whose results are dropped
 	preparing string   // the lib file whose prepare runs
 	steps     int
+	loops     int     // open loops
 	nested    float64 // turns of the fors around, as far as their bounds say
 	place     int
 	places    map[place]int

@@ -316,6 +316,12 @@ func mergeObjects(a, b *object) *object {
 	}
 	switch {
 	case len(a.items) != len(b.items):
+		if len(a.items) > 0 && a.elem == nil || len(b.items) > 0 && b.elem == nil {
+			if elem := join(a.joined(), b.joined()); elem.kinds&^isNil != 0 {
+				elem.kinds &^= isNil
+				out.elem = &elem
+			}
+		}
 	case sameSlice(a.items, b.items):
 		out.items = a.items
 	default:

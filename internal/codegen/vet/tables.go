@@ -143,13 +143,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 }
 
 func elementOf(o *object) value {
-	v := value{}
-	for _, item := range o.items {
-		v = join(v, item)
-	}
-	if o.elem != nil {
-		v = join(v, *o.elem)
-	}
+	v := o.joined()
 	if v.kinds == 0 {
 		for _, field := range o.fields { // t[name]
 			v = join(v, *field.v)
@@ -247,6 +241,27 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 		out = append(out, result{o.s, r.newObject(o.s, e, obj)})
 	}
 	return out
+}
+
+// joined returns the join of a table's elements; its kinds are 0 if there are none.
+func (o *object) joined() (v value) {
+	for _, item := range o.items {
+		v = join(v, item)
+	}
+	if o.elem != nil {
+		v = join(v, *o.elem)
+	}
+	return v
+}
+
+// push adds a value behind the elements of a table. They stay known one by one in a function file, of strings and numbers, outside of loops.
+func (r *run) push(o *object, val value) {
+	n := len(o.items)
+	if r.loops > 0 || o.elem != nil || o.open || o.holed || o.size != sized(n+1) || n >= mostItems || !val.only(isStr|isNumber) || r.here().lib != "" {
+		r.append(o, val)
+		return
+	}
+	o.items = append(o.items[:n:n], val)
 }
 
 // constructed returns how many elements a constructor gives. The last may be a call or `...` with any number of values.

@@ -225,6 +225,9 @@ func join(a, b value) value {
 	return out
 }
 
+// mostTexts is the most strings that a joined value may be, one by one.
+const mostTexts = 64
+
 func joinRares(a, b *value) (out rare) {
 	x, y := a.rares(), b.rares()
 	out.order = x.order.and(y.order)
@@ -241,8 +244,10 @@ func joinRares(a, b *value) (out rare) {
 	case a.literal != nil && a.may(isNumber):
 		out.span = y.span
 	}
-	if len(x.enum) > 0 && len(y.enum) > 0 {
-		out.enum = union(x.enum, y.enum)
+	if texts := a.texts(); len(texts) > 0 && len(texts) < mostTexts {
+		if others := b.texts(); len(others) > 0 {
+			out.enum = union(texts, others)
+		}
 	}
 	for _, fn := range slices.Concat(x.fns, y.fns) {
 		if !slices.ContainsFunc(out.fns, func(c *closure) bool { return *c == *fn }) {
