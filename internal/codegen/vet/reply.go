@@ -34,7 +34,11 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesInt:
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
-			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
+			longest := float64(longestTTL)
+			if c.name[0] != 'P' {
+				longest /= 1000
+			}
+			return value{kinds: isInt, in: between(-2, longest), unit: expiryUnits[c.name], left: 1}
 		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "SMOVE", "RENAMENX", "COPY", "MSETNX", "PFADD", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
 			return value{kinds: isInt, in: between(0, 1)}
 		case "EXISTS", "DEL", "UNLINK", "SADD", "SREM", "HDEL", "ZREM", "HSET":

@@ -128,6 +128,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			r.report(at, RuleResultType, "result %s is one of %s, not '%s'%s", name, strings.Join(f.Values, ", "), *v.literal, spelling.DidYouMean(*v.literal, f.Values))
 		}
 	default:
+		r.resultUnit(node, f, name, v)
 		if want == isNumber {
 			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) {
 				r.inRange(e, v, f.Kind.Signed())

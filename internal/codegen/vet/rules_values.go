@@ -144,7 +144,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleResultType,
-		Checks: "Checks that every result has the type in the header.",
+		Checks: "Checks that every result has the type in the header, and that a duration and a time are in microseconds.",
 		Why:    "true becomes 1 and false a missing value in a reply, a string where a number belongs cannot be clamped, and an enum has the declared values only.",
 		Bad: example([]string{
 			"--- Reports whether there is a count.",
