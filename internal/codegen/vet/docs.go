@@ -55,14 +55,16 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   not prove that LREM 1 finds its element soon.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `, or
   of a table that nothing has filled, nor a field by an enum's value that a table without computed fields lacks.
-- The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of decoded JSON
-  counts as a number only behind tonumber or a test of its type. The decoded value itself counts as a table.
+- The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of
+  what cjson.decode and cmsgpack.unpack return counts as a number only behind tonumber or a test of its type, also in a function that gets it. The
+  decoded value itself counts as a table.
 - A stored number that only constants bound may be at each end of its range. It bounds a result as long as no comparison with another number was
   true that bounds it at that end, and the code has not passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.
 - A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
-  variants fail behind a write, where their key may hold another text; error and assert count on every path.
+  variants fail behind a write, where their key may hold another text, and cjson.decode, cmsgpack.unpack and struct.unpack behind a write that waits for
+  an expiry; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: if their values are alike, in a lib file
   and in a function that tests what its caller tests, too, and anywhere above the limits of paths.
 - A removal from the one key to which a call has added takes back what it has added, whatever it removes. A call that has read how much the key holds
