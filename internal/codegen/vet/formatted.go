@@ -18,6 +18,7 @@ func (r *run) formatted(pattern string, v, out value) value {
 	}
 	in := v.interval()
 	out.unit, out.content = v.unit, v.content
+	out.setSpan(v.span())
 	out.floored = v.floored || pattern == "%d" && v.may(isFrac) && !(in.known && in.low >= 1)
 	if in.known {
 		out.in, out.digits = in, true

@@ -275,7 +275,7 @@ func mayBeOver(in interval) bool { return in.known && in.low <= 0 && !(in.nonzer
 
 // sharedTTL checks the expiry of a key that may have entries of other callers.
 func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, command string, ttl value, keys []string) {
-	if ttl.span() == "" || ttl.lenient {
+	if ttl.span() == "" || ttl.lenient && !r.callsClock() {
 		return
 	}
 	for _, key := range keys {
