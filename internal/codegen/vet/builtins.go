@@ -113,6 +113,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
+		out.taint = first.taint & adrift
 		out.setSpan(first.span())
 		out.floored = name == "math.floor" && first.may(isFrac)
 	case "math.max", "math.min", "math.abs", "math.fmod":
