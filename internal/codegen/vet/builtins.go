@@ -95,6 +95,9 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			out.minusZero = true
 		}
 	case "math.max", "math.min":
+		if len(args) == 2 {
+			r.inOneScale(e, argument(e, 0), argument(e, 1), args[0], args[1])
+		}
 		outlasts := false // the result ends no earlier than the key does
 		for _, v := range args {
 			if out.span() == "" && r.here().lib == "" {
@@ -113,6 +116,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
+		out.taint = first.taint & adrift
 		out.setSpan(first.span())
 		out.floored = name == "math.floor" && first.may(isFrac)
 	case "math.max", "math.min", "math.abs", "math.fmod":

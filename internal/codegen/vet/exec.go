@@ -129,8 +129,11 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 	return out
 }
 
-// noteRemainder records that a variable is `a % b`, so if it is 0, b divides a.
+// noteRemainder records that a variable is `a % b`, so if it is 0, b divides a, and b is greater.
 func (r *run) noteRemainder(s *state, v *variable, e ast.Expr) {
+	if whole := r.dividesBy(e); whole != nil {
+		s.note(v.mark + "<" + whole.mark)
+	}
 	if text := r.remainder(e); text != "" {
 		s.note(fmt.Sprintf("<%d>=%s", v.id, text))
 	}

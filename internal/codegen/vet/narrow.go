@@ -96,6 +96,9 @@ func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other val
 	if !in.has(0) {
 		v.minusZero = false
 	}
+	if in.low > 0 {
+		v.taint &^= adrift
+	}
 	r.replace(s, e, v)
 }
 

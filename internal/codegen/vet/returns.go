@@ -266,7 +266,7 @@ func (r *run) fallsOff(fn *function) {
 
 // errorText checks the text of an error reply.
 func (r *run) errorText(node ast.Expr, v value) {
-	if v.lenient || v.taint&^increased == 0 {
+	if v.lenient || v.taint&^(increased|adrift) == 0 {
 		return
 	}
 	r.report(r.at(node), RuleErrorData, "the error's text contains %s, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')", v.taint.describe())

@@ -61,7 +61,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleMixedComparison,
-		Checks: "Checks that no comparison has a string on one side and a number on the other, and that == can be true by the types of its sides.",
+		Checks: "Checks that no comparison has a string on one side and a number on the other, or milliseconds on one side and microseconds on the other, and that == can be true by the types of its sides.",
 		Why:    "Redis stores text: `(redis.call('GET', key) or 0) >= 10` raises an error once the key exists, and `redis.call('GET', key) == 10` is never true.",
 		Bad: look(
 			"if (redis.call('GET', counter) or 0) >= 10 then",

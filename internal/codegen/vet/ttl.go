@@ -257,6 +257,10 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {
 			r.report(at, RuleBadTTL, "the time to live may be 0 or less, as it comes from %s: EXPIRE with it deletes the key, and SET refuses it; bound %s by its @arg, or test it before", v.span(), v.span())
 		}
+	case v.taint&adrift != 0 && (!in.known || mayBeOver(in)):
+		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {
+			r.report(at, RuleBadTTL, "the time to live may be 0 or less, as nothing compares the numbers from which it is calculated: EXPIRE with it deletes the key, and SET refuses it; compare them before, or write math.max(%s, 1)", name)
+		}
 	case v.may(isFrac):
 		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, which Redis refuses: round up with math.ceil(%s)", name, name)
 	case v.floored:

@@ -35,6 +35,7 @@ const (
 	fromStore                    // a key's content
 	stored                       // with fromStore: a single field or score, which may be a number
 	increased                    // no origin: a count that has what the call has added
+	adrift                       // no origin: a span that may be 0 or less: see drifts
 )
 
 // A value describes one Lua value on one path.

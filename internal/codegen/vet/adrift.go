@@ -1,0 +1,85 @@
+package vet
+
+import "github.com/yuin/gopher-lua/ast"
+
+// drifts returns the mark of a span that may be 0 or less: the difference of the clock and a time of the caller or of a key, which nothing
+// compares, a span times a number that may be 0, and what is calculated from them with arguments and constants.
+func (r *run) drifts(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
+	_, fixedA := a.number()
+	_, fixedB := b.number()
+	switch e.Operator {
+	case "-":
+		if len(r.frames) == 1 && (a.isClock() && b.isGiven() || b.isClock() && a.isGiven()) && !r.meet(e) {
+			return adrift
+		}
+		fallthrough
+	case "+":
+		if fixedB || b.span() != "" && len(b.reply) == 0 {
+			return a.taint & adrift
+		}
+		if fixedA || a.span() != "" && len(a.reply) == 0 {
+			return b.taint & adrift
+		}
+	case "*":
+		span := a.unit == spanMicros || b.unit == spanMicros
+		if !fixedA && !fixedB && span && len(r.frames) == 1 && mayBeOver(in) && in.ends&lowEnd != 0 && r.sees(a) && r.sees(b) {
+			return adrift
+		}
+		fallthrough
+	case "/":
+		if fixedB {
+			return a.taint & adrift
+		}
+	}
+	return 0
+}
+
+// isClock reports whether a value is the clock's time, perhaps with a constant.
+func (v *value) isClock() bool {
+	return v.unit.isTime() && !v.in.known && !v.lenient && len(v.reply) == 0 && v.name() == "" && v.span() == ""
+}
+
+// isGiven reports whether a value is a time of the caller, or a stored number of which nothing is known.
+func (v *value) isGiven() bool {
+	return v.unit.isTime() && v.in.known || len(v.reply) > 0 && !v.in.known && !v.lenient && !v.content && v.left == 0 && v.may(isNumber)
+}
+
+// meet reports whether a comparison, or a call with several arguments, has both sides of a subtraction, or what is calculated from them.
+func (r *run) meet(e *ast.ArithmeticOpExpr) bool {
+	f := r.here()
+	met, known := f.met[e]
+	if known {
+		return met
+	}
+	sides := map[*variable]int{} // 1 is the left side, 2 the right, 3 both
+	for i, side := range [2]ast.Expr{e.Lhs, e.Rhs} {
+		for _, o := range f.involved(side) {
+			sides[o.v] |= i + 1
+		}
+	}
+	r.top().fn.walk(func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.RelationalOpExpr:
+			met = met || f.haveBoth(sides, node.Lhs, node.Rhs)
+		case *ast.FuncCallExpr:
+			if len(node.Args) > 1 && (node.Func == nil || exprText(node.Func) != "redis.call" && !f.haveBoth(sides, node.Args[len(node.Args)-1])) {
+				met = met || f.haveBoth(sides, node.Args...)
+			}
+		}
+	})
+	f.met[e] = met
+	return met
+}
+
+// haveBoth reports whether expressions follow from variables of one side only, and from such of the other.
+func (f *file) haveBoth(sides map[*variable]int, list ...ast.Expr) bool {
+	has := 0
+	for _, e := range list {
+		for _, o := range f.involved(e) {
+			if side := sides[o.v]; side < 3 {
+				has |= side
+			}
+		}
+	}
+	return has == 3
+}
