@@ -116,7 +116,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
-		out.taint = first.taint & adrift
+		out.taint = first.taint & (adrift | setBack)
 		out.setSpan(first.span())
 		out.floored = name == "math.floor" && first.may(isFrac)
 	case "math.max", "math.min", "math.abs", "math.fmod":
@@ -127,6 +127,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		for _, v := range args {
 			out.kinds |= v.numbers()
 			if name == "math.min" {
+				out.taint |= v.taint & setBack
 				out.floored = out.floored || v.floored
 				if _, fixed := v.number(); fixed {
 					out.content = false // the literal is a bound

@@ -99,6 +99,9 @@ func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other val
 	if in.low > 0 {
 		v.taint &^= adrift
 	}
+	if in.low >= 0 {
+		v.taint &^= setBack
+	}
 	r.replace(s, e, v)
 }
 

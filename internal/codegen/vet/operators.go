@@ -75,7 +75,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	}
 	out.in.ends = possible(e.Operator, a, b)
 	out.in = r.differing(s, e, out.in)
-	out.taint = r.drifts(e, a, b, out.in)
+	out.taint = r.drifts(e, a, b, out.in) | r.setsBack(e, a, b, out.in)
 	if e.Operator == "-" && r.isRest(s, e) {
 		out.in = out.in.narrowed(">", between(0, 0), a.only(isInt) && b.only(isInt))
 	}

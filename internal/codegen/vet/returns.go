@@ -130,6 +130,9 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 	default:
 		r.resultUnit(node, f, name, v)
 		if want == isNumber {
+			if !f.Kind.Signed() {
+				r.behind(node, name, v)
+			}
 			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) {
 				r.inRange(e, v, f.Kind.Signed())
 			}
@@ -266,7 +269,7 @@ func (r *run) fallsOff(fn *function) {
 
 // errorText checks the text of an error reply.
 func (r *run) errorText(node ast.Expr, v value) {
-	if v.lenient || v.taint&^(increased|adrift) == 0 {
+	if v.lenient || v.taint&^ofNumbers == 0 {
 		return
 	}
 	r.report(r.at(node), RuleErrorData, "the error's text contains %s, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')", v.taint.describe())

@@ -129,6 +129,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 				v = join(v, of(isNil))
 			}
 			v.proof = table.proof.element()
+			v.reply = union(v.reply, table.reply)
 			if fixed && o.scores && int(place)%2 == 0 {
 				v.taint |= stored
 			}
