@@ -295,7 +295,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 				r.append(o, added)
 			}
 		}
-		s.forgetField("")
+		s.forgetField("", len(first.objects) > 0)
 		return of(isNil)
 	case "table.sort":
 		for _, id := range first.objects {
@@ -314,7 +314,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			o.size = less
 			r.append(o, v)
 		}
-		s.forgetField("")
+		s.forgetField("", len(first.objects) > 0)
 		if none {
 			return of(isNil)
 		}

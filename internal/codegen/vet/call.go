@@ -208,9 +208,9 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		if len(args) > 0 && r.holdsNumber(s, args[0], 3) {
 			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
 		}
-		return value{kinds: isStr, taint: fromStore}
+		return packedText(s, args)
 	case "cmsgpack.pack", "struct.pack":
-		return value{kinds: isStr, taint: fromStore}
+		return packedText(s, args)
 	case "bit.tohex":
 		return value{kinds: isStr}
 	}

@@ -15,9 +15,9 @@ const (
 )
 
 // decodedValue returns a field or element of decoded data, which may be missing or of any type.
-func decodedValue() value {
+func decodedValue(of value) value {
 	v := unknown()
-	v.json = decodedField
+	v.json, v.reply = decodedField, of.reply
 	return v
 }
 
@@ -31,6 +31,7 @@ func (r *run) unpacks(s *state, name string, args []value) []value {
 		r.thrown(s)
 	}
 	v := unknown()
+	v.reply = valueAt(args, data).reply
 	if name == "struct.unpack" {
 		return slices.Repeat([]value{v}, 8)
 	}

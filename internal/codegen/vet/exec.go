@@ -178,10 +178,11 @@ func (r *run) store(to []*state, s *state, lhs, rhs ast.Expr, val value) []*stat
 
 func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, key, val value) {
 	name, byName := lhs.Key.(*ast.StringExpr)
+	own := len(table.objects) > 0 && table.json == 0 && !table.lenient
 	if byName {
-		s.forgetField(name.Value)
+		s.forgetField(name.Value, own)
 	} else {
-		s.forgetField("")
+		s.forgetField("", own)
 	}
 	place, fixed := key.number()
 	val.in.ends = 0 // comparisons of elements are not followed

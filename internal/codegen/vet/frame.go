@@ -347,7 +347,7 @@ func (w *view) apply(s, end *state) {
 	s.writes = s.writes.then(end.writes)
 	s.forgot = s.forgot.plus(end.forgot)
 	for _, field := range end.forgot {
-		s.forgetField(field.name)
+		s.forgetField(field.name, false)
 	}
 	w.keep(s, end)
 	if len(w.vars) == 0 {

@@ -131,10 +131,14 @@ func (s *state) forget(v *variable) {
 	s.paths, s.facts = s.paths.without(about), s.facts.without(about)
 }
 
-// forgetField drops the paths and facts with a field of that name, or, for "", with any element.
-func (s *state) forgetField(name string) {
+// forgetField drops the paths and facts with a field of that name, or, for "", with any element. A write to a table of the code's own changes
+// no decoded one.
+func (s *state) forgetField(name string, own bool) {
 	s.forgot = s.forgot.plus(names{{name: name}})
 	s.paths = s.paths.without(func(path string) bool {
+		if own && s.paths.at(path).json == decodedField {
+			return false
+		}
 		return name == "" || strings.HasSuffix(path, "."+name) || strings.Contains(path, "."+name+".") || strings.Contains(path, "."+name+"[")
 	})
 }

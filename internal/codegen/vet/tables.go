@@ -32,7 +32,7 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 	}
 	r.needs(s, table, e.Object, "look into")
 	if table.json != 0 {
-		return decodedValue()
+		return decodedValue(table)
 	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
@@ -94,7 +94,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	}
 	r.needs(s, table, e.Object, "look into")
 	if table.json != 0 {
-		return decodedValue()
+		return decodedValue(table)
 	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
@@ -162,7 +162,7 @@ func elementOf(o *object) value {
 // elements joins the possible elements of a table's array part.
 func (r *run) elements(s *state, table value) value {
 	if table.json != 0 {
-		return decodedValue()
+		return decodedValue(table)
 	}
 	if table.lenient {
 		return anything()

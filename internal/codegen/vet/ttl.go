@@ -76,6 +76,11 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if ttlAt >= 0 && ttlAt < len(args) && strings.Contains(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT") && (!want.isTime() || args[ttlAt].unit == 0 || args[ttlAt].unit == want) {
 		r.sharedTTL(s, e, cmd.name, args[ttlAt], args[0].keys())
 	}
+	if strings.HasSuffix(cmd.name, "SET") || strings.HasSuffix(cmd.name, "SETEX") {
+		if ttlAt >= 0 && ttlAt < len(args) && !want.isTime() && !hasWord(args, "NX") {
+			r.repacked(s, e, args, args[ttlAt])
+		}
+	}
 	if strings.Contains(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
