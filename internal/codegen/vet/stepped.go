@@ -94,8 +94,14 @@ func (r *run) fewSteps(s *state, l loop, e *ast.RelationalOpExpr) bool {
 	if !fromOK || !toOK || !stepOK || !by.known || by.low <= 0 || operator == "==" || operator == "~=" {
 		return true
 	}
-	a, aOK := r.onClock(from)
-	b, bOK := r.onClock(to)
+	a, aOK := r.ticks(s, id, from)
+	b, bOK := r.ticks(s, other, to)
+	if !aOK {
+		a, aOK = r.onClock(from)
+	}
+	if !bOK {
+		b, bOK = r.onClock(to)
+	}
 	up := operator[0] == '<'
 	if r.near(id, up, e, other) || !aOK || !bOK || !from.in.known && !to.in.known && from.literal == nil && to.literal == nil || up != (op.Operator == "+") {
 		return true
