@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // drifts returns the mark of a span that may be 0 or less: the difference of the clock and a time of the caller or of a key, which nothing
 // compares, a span times a number that may be 0, and what is calculated from them with arguments and constants.
@@ -73,8 +77,9 @@ func (r *run) meet(e, lhs, rhs ast.Expr) bool {
 		case *ast.RelationalOpExpr:
 			met = met || !ends[node] && f.haveBoth(sides, node.Lhs, node.Rhs)
 		case *ast.FuncCallExpr:
-			if len(node.Args) > 1 && (node.Func == nil || exprText(node.Func) != "redis.call" && !f.haveBoth(sides, node.Args[len(node.Args)-1])) {
-				met = met || f.haveBoth(sides, node.Args...)
+			if n := len(node.Args); n > 1 && node.Func != nil && exprText(node.Func) != "redis.call" {
+				bounds := strings.HasPrefix(exprText(node.Func), "math.") || !f.haveBoth(sides, node.Args[n-1]) // and does not get the result
+				met = met || bounds && f.haveBoth(sides, node.Args...)
 			}
 		}
 	})
