@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // drifts returns the mark of a span that may be 0 or less: the difference of the clock and a time of the caller or of a key, which nothing
 // compares, a span times a number that may be 0, and what is calculated from them with arguments and constants.
@@ -9,7 +13,7 @@ func (r *run) drifts(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
 	_, fixedB := b.number()
 	switch e.Operator {
 	case "-":
-		if len(r.frames) == 1 && (a.isClock() && b.isGiven() || b.isClock() && a.isGiven()) && !r.meet(e) {
+		if len(r.frames) == 1 && (a.isClock() && b.isGiven() || b.isClock() && a.isGiven()) && !r.meet(e, e.Lhs, e.Rhs) {
 			return adrift
 		}
 		fallthrough
@@ -27,7 +31,7 @@ func (r *run) drifts(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
 		}
 		fallthrough
 	case "/":
-		if fixedB {
+		if fixedB || e.Operator == "/" && b.in.known && b.in.low > 0 && len(b.reply) == 0 {
 			return a.taint & adrift
 		}
 	}
@@ -44,26 +48,38 @@ func (v *value) isGiven() bool {
 	return v.unit.isTime() && v.in.known || len(v.reply) > 0 && !v.in.known && !v.lenient && !v.content && v.left == 0 && v.may(isNumber)
 }
 
-// meet reports whether a comparison, or a call with several arguments, has both sides of a subtraction, or what is calculated from them.
-func (r *run) meet(e *ast.ArithmeticOpExpr) bool {
+// meet reports whether a comparison, or a call with several arguments, has both of two expressions, or what is calculated from them. The node
+// stands for the two.
+func (r *run) meet(e, lhs, rhs ast.Expr) bool {
 	f := r.here()
 	met, known := f.met[e]
 	if known {
 		return met
 	}
 	sides := map[*variable]int{} // 1 is the left side, 2 the right, 3 both
-	for i, side := range [2]ast.Expr{e.Lhs, e.Rhs} {
+	for i, side := range [2]ast.Expr{lhs, rhs} {
 		for _, o := range f.involved(side) {
 			sides[o.v] |= i + 1
 		}
 	}
+	for i, side := range [2]ast.Expr{lhs, rhs} {
+		for _, v := range f.variablesIn(side) {
+			sides[v] = i + 1
+		}
+	}
+	ends := map[ast.Expr]bool{} // conditions of loops, which bound no number
 	r.top().fn.walk(func(node any, _ *function) {
 		switch node := node.(type) {
+		case *ast.WhileStmt:
+			ends[node.Condition] = true
+		case *ast.RepeatStmt:
+			ends[node.Condition] = true
 		case *ast.RelationalOpExpr:
-			met = met || f.haveBoth(sides, node.Lhs, node.Rhs)
+			met = met || !ends[node] && f.haveBoth(sides, node.Lhs, node.Rhs)
 		case *ast.FuncCallExpr:
-			if len(node.Args) > 1 && (node.Func == nil || exprText(node.Func) != "redis.call" && !f.haveBoth(sides, node.Args[len(node.Args)-1])) {
-				met = met || f.haveBoth(sides, node.Args...)
+			if n := len(node.Args); n > 1 && node.Func != nil && exprText(node.Func) != "redis.call" {
+				bounds := strings.HasPrefix(exprText(node.Func), "math.") || !f.haveBoth(sides, node.Args[n-1]) // and does not get the result
+				met = met || bounds && f.haveBoth(sides, node.Args...)
 			}
 		}
 	})

@@ -14,21 +14,33 @@ func (r *run) charges(s *state, name string, args []value, keys []int) {
 	if len(keys) == 0 || len(args[keys[0]].keys()) != 1 || args[keys[0]].lenient {
 		return
 	}
-	switch key := args[keys[0]].keys()[0]; {
-	case s.charged == nil && !s.stays:
-		s.charged = &charge{key: key, by: name, decided: r.counted[key]}
-	case s.charged == nil || s.charged.key != key:
-		s.charged = &charge{}
-	default:
-		s.charged = &charge{key: key, by: name, decided: s.charged.decided}
+	key, before := args[keys[0]].keys()[0], s.charged
+	if before == nil && s.stays {
+		before = &charge{}
+	}
+	if c := before.of(key); c == nil {
+		s.charged = &charge{key: key, by: name, decided: r.counted[key], before: before}
+	} else if c == before {
+		s.charged = &charge{key: key, by: name, decided: c.decided, before: c.before}
 	}
 }
 
 // A charge is what a path has added to a key, so that its counts have it.
 type charge struct {
-	key     string // "" if there are several
-	by      string // the command
+	key     string // "" if it is unknown
+	by      string // the last command
 	decided bool   // the call has read before how much the key holds
+	before  *charge
+}
+
+// of returns the charge of a key, or nil.
+func (c *charge) of(key string) *charge {
+	for ; c != nil; c = c.before {
+		if c.key == key {
+			return c
+		}
+	}
+	return nil
 }
 
 // and returns the charge of two paths that have been joined, or of two parts of one.
@@ -36,20 +48,35 @@ func (c *charge) and(other *charge) *charge {
 	switch {
 	case c == other || c != nil && other != nil && *c == *other:
 		return c
-	case c == nil || other == nil || c.key != other.key:
+	case c == nil || other == nil || c.key != other.key || c.before != nil || other.before != nil:
 		return &charge{}
 	}
 	return &charge{key: c.key, decided: c.decided || other.decided}
 }
 
-// on reports whether a command is on the one key to which the path has added.
-func (c *charge) on(args []value, keys []int) bool {
+// then returns the charges of two parts of a path.
+func (c *charge) then(other *charge) *charge {
+	switch {
+	case c == nil:
+		return other
+	case other == nil:
+		return c
+	case c.key == other.key && c.before == nil && other.before == nil:
+		return &charge{key: c.key, by: other.by, decided: c.decided || other.decided}
+	}
+	return &charge{key: other.key, by: other.by, decided: other.decided, before: c}
+}
+
+// on returns the charge of one of a command's keys, or nil.
+func (c *charge) on(args []value, keys []int) *charge {
 	for _, i := range keys {
-		if own := args[i].keys(); len(own) == 1 && own[0] == c.key && c.key != "" {
-			return true
+		if own := args[i].keys(); c != nil && len(own) == 1 {
+			if found := c.of(own[0]); found != nil {
+				return found
+			}
 		}
 	}
-	return false
+	return nil
 }
 
 // removes maps commands with which a call takes back what it has added to the command that adds, or to none if it may be any.
@@ -60,7 +87,7 @@ var removes = map[string]string{
 // takenBackBy reports whether a command may take back what the path has added.
 func (c *charge) takenBackBy(name string, args []value, keys []int) bool {
 	by, ok := removes[name]
-	return ok && c != nil && (by == "" || by == c.by) && c.on(args, keys)
+	return ok && c != nil && c.before == nil && (by == "" || by == c.by) && c.on(args, keys) != nil
 }
 
 // exceeds returns what a comparison says of a count that has what the call has added, and a limit: with this truth, it is above.

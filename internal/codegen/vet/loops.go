@@ -102,7 +102,10 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 			}
 		}
 		val.in = forRange(o.vals, r.here().lib != "")
-		most := r.turns(stmt, o.vals)
+		most := 1.0
+		if !r.overTicks(o.s, stmt, o.vals) {
+			most = r.turns(stmt, o.vals)
+		}
 		limit := o.vals[1]
 		from, fromOK := o.vals[0].number()
 		if fromOK && from >= 1 && stmt.Step == nil && r.surelyEmpty(o.s, stmt.Limit) {

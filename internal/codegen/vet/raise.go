@@ -75,12 +75,7 @@ func (w writes) then(other writes) writes {
 	}
 	w.stays = w.stays || other.stays
 	w.over = w.over || other.over
-	switch {
-	case w.charged == nil:
-		w.charged = other.charged
-	case other.charged != nil:
-		w.charged = w.charged.and(other.charged)
-	}
+	w.charged = w.charged.then(other.charged)
 	return w
 }
 

@@ -80,7 +80,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
-	if s.charged != nil && !s.charged.decided && s.charged.on(args, keys) {
+	if c := s.charged.on(args, keys); c != nil && !c.decided {
 		reply.taint |= increased
 	}
 	if len(keys) > 0 {
