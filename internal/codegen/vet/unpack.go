@@ -14,9 +14,10 @@ const (
 // unpack returns the elements of a table: all, if they are known.
 func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	v := valueAt(args, 0)
-	r.overflows(s, e, v)
 	if v.reads && (len(args) < 3 || r.unpacksAll(e)) && !shortReply(s, v) {
 		r.report(r.at(e), RuleUnpack, "unpack fails above 7,999 elements on Redis, and nothing bounds this reply to 1,000: read less at once, or loop")
+	} else {
+		r.overflows(s, e, v)
 	}
 	elem := r.elements(s, v)
 	if first, last, ok := slice(e); ok {
