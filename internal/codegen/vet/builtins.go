@@ -284,6 +284,9 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			o := s.object(id)
 			r.written(o, e, argument(e, 0))
 			o.filled = -1
+			if len(args) == 3 {
+				r.fills(o, argument(e, 1))
+			}
 			more := o.size.plus(1)
 			if added.may(isNil) && !added.vague() || len(first.objects) > 1 {
 				more = more.or(o.size)

@@ -14,14 +14,14 @@ type differences struct {
 	of    map[pair]string
 	paths map[*ast.ArithmeticOpExpr]string
 
-	compared map[*ast.ArithmeticOpExpr]bool // results of compared
+	compared map[pairOf]bool // results of comparedIn
 }
 
 // subtracted returns the differences in the running function's file.
 func (r *run) subtracted() *differences {
 	f := r.here()
 	if f.subtracted == nil {
-		all := &differences{map[pair]string{}, map[*ast.ArithmeticOpExpr]string{}, map[*ast.ArithmeticOpExpr]bool{}}
+		all := &differences{map[pair]string{}, map[*ast.ArithmeticOpExpr]string{}, map[pairOf]bool{}}
 		f.subtracted = all
 		f.chunk.walk(func(node any, _ *function) {
 			e, ok := node.(*ast.ArithmeticOpExpr)

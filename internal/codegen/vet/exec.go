@@ -198,7 +198,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.hold(key)
 			o.fill(int(place), fixed, val)
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
-			r.fills(o, lhs)
+			r.fills(o, lhs.Key)
 		}
 		if !byName && !(key.only(isStr) && key.literal != nil && !fixed) {
 			size := o.size.set(lhs, int(place), fixed, val)

@@ -27,10 +27,10 @@ func (a *filling) or(b *filling) *filling {
 }
 
 // fills notes a write to a computed place of a table. A turn that set none has left a hole before it.
-func (r *run) fills(o *object, lhs *ast.AttrGetExpr) {
+func (r *run) fills(o *object, key ast.Expr) {
 	switch f := o.filling; {
 	case f == nil:
-	case r.here().named(lhs.Key) != f.by:
+	case r.here().named(key) != f.by:
 		o.refilled()
 	default:
 		o.holed = o.holed || f.skipped
@@ -106,6 +106,11 @@ func (r *run) filledInPart(loop ast.Stmt, body []ast.Stmt, v *variable) (targets
 				}
 				visit(stmt.Then, conditions)
 				visit(stmt.Else, conditions)
+			case *ast.FuncCallStmt: // table.insert(t, i, x)
+				call, ok := stmt.Expr.(*ast.FuncCallExpr)
+				if ok && len(conditions) > 0 && len(call.Args) == 3 && call.Func != nil && exprText(call.Func) == "table.insert" && f.named(call.Args[1]) == v {
+					targets = append(targets, target{of: call.Args[0]})
+				}
 			case *ast.AssignStmt:
 				for _, lhs := range stmt.Lhs {
 					if at, ok := lhs.(*ast.AttrGetExpr); ok && len(conditions) > 0 && f.named(at.Key) == v {

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -17,7 +18,7 @@ func (r *run) setsBack(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
 	}
 	switch e.Operator {
 	case "-":
-		if len(r.frames) == 1 && a.isClock() && b.isStoredTime() && !r.compared(e) {
+		if a.isClock() && b.isStoredTime() && !r.compared(e) {
 			return setBack
 		}
 		return a.taint & setBack
@@ -38,27 +39,66 @@ func (r *run) setsBack(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
 	return 0
 }
 
-// compared reports whether a comparison, or a call such as math.min, has one side of a subtraction on its one side, and the other on its other.
+// compared reports whether the function that subtracts, or one of those that passed it the sides, compares them.
 func (r *run) compared(e *ast.ArithmeticOpExpr) bool {
+	lhs, rhs := e.Lhs, e.Rhs
+	for depth := len(r.frames) - 1; depth >= 0; depth-- {
+		f := r.frames[depth]
+		if f.fn.file != r.file || r.comparedIn(f.fn, pairOf{lhs, rhs}) {
+			return true
+		}
+		if depth > 0 {
+			lhs, rhs = f.argumentOf(lhs), f.argumentOf(rhs)
+			if lhs == nil || rhs == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// argumentOf returns what the caller of a function has passed for a parameter, a variable of an outer function as it is, or nil.
+func (f *frame) argumentOf(e ast.Expr) ast.Expr {
+	v := f.fn.file.named(e)
+	i := slices.Index(f.fn.params, v)
+	switch {
+	case v == nil:
+		return nil
+	case i >= 0 && i < len(f.passed.exprs) && v.assigned == 0:
+		return f.passed.exprs[i]
+	case v.owner != f.fn:
+		return e
+	}
+	return nil
+}
+
+// A pairOf is two sides of a subtraction.
+type pairOf struct{ from, less ast.Expr }
+
+// comparedIn reports whether a function has a comparison, or a call such as math.min, with one of the sides on its one side, and the other on
+// its other.
+func (r *run) comparedIn(fn *function, e pairOf) bool {
 	f, known := r.here(), r.subtracted().compared
 	if compared, ok := known[e]; ok {
 		return compared
 	}
 	sides := map[*variable]int{} // 1 is the left side, 2 the right, 3 both
-	for i, side := range [2]ast.Expr{e.Lhs, e.Rhs} {
+	for i, side := range [2]ast.Expr{e.from, e.less} {
 		for _, v := range f.variablesIn(side) {
 			sides[v] |= i + 1
 		}
 	}
-	direct := maps.Clone(sides)
-	for i, side := range [2]ast.Expr{e.Lhs, e.Rhs} {
+	direct, compared := maps.Clone(sides), false
+	for _, side := range direct {
+		compared = compared || side == 3 // as in now - math.min(at, now)
+	}
+	for i, side := range [2]ast.Expr{e.from, e.less} {
 		for _, o := range f.involved(side) {
 			if direct[o.v] == 0 {
 				sides[o.v] |= i + 1
 			}
 		}
 	}
-	compared := false
 	beside := func(list ...ast.Expr) {
 		has := 0
 		for _, e := range list {
@@ -72,12 +112,12 @@ func (r *run) compared(e *ast.ArithmeticOpExpr) bool {
 		}
 		compared = compared || has == 3
 	}
-	r.top().fn.walk(func(node any, _ *function) {
+	fn.walk(func(node any, _ *function) {
 		switch node := node.(type) {
 		case *ast.RelationalOpExpr:
 			beside(node.Lhs, node.Rhs)
 		case *ast.FuncCallExpr:
-			if node.Func == nil || exprText(node.Func) != "redis.call" {
+			if node.Func == nil || exprText(node.Func) != "redis.call" && f.bodies[f.named(node.Func)] == nil {
 				beside(node.Args...)
 			}
 		}
