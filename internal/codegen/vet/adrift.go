@@ -9,28 +9,32 @@ import (
 // drifts returns the mark of a span that may be 0 or less: the difference of the clock and a time of the caller or of a key, which nothing
 // compares, a span times a number that may be 0, and what is calculated from them with arguments and constants.
 func (r *run) drifts(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
-	_, fixedA := a.number()
-	_, fixedB := b.number()
+	marked := (a.taint|b.taint)&adrift != 0
 	switch e.Operator {
 	case "-":
 		if len(r.frames) == 1 && (a.isClock() && b.isGiven() || b.isClock() && a.isGiven()) && !r.meet(e, e.Lhs, e.Rhs) {
 			return adrift
 		}
-		fallthrough
-	case "+":
+	case "*":
+		span := a.unit == spanMicros || b.unit == spanMicros
+		if span && a.literal == nil && b.literal == nil && len(r.frames) == 1 && mayBeOver(in) && in.ends&lowEnd != 0 && r.sees(a) && r.sees(b) {
+			return adrift
+		}
+	}
+	if !marked {
+		return 0
+	}
+	_, fixedA := a.number()
+	_, fixedB := b.number()
+	switch e.Operator {
+	case "+", "-":
 		if fixedB || b.span() != "" && len(b.reply) == 0 {
 			return a.taint & adrift
 		}
 		if fixedA || a.span() != "" && len(a.reply) == 0 {
 			return b.taint & adrift
 		}
-	case "*":
-		span := a.unit == spanMicros || b.unit == spanMicros
-		if !fixedA && !fixedB && span && len(r.frames) == 1 && mayBeOver(in) && in.ends&lowEnd != 0 && r.sees(a) && r.sees(b) {
-			return adrift
-		}
-		fallthrough
-	case "/":
+	case "*", "/":
 		if fixedB || e.Operator == "/" && b.in.known && b.in.low > 0 && len(b.reply) == 0 {
 			return a.taint & adrift
 		}

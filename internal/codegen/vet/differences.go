@@ -57,7 +57,11 @@ func (r *run) differ(s *state, e *ast.RelationalOpExpr, operator string) {
 			}
 			continue
 		}
-		if path := all.of[pair{r.here().named(side), r.here().named(other)}]; path != "" {
+		both := pair{r.here().named(side), r.here().named(other)}
+		if both.from == nil || both.less == nil {
+			continue
+		}
+		if path := all.of[both]; path != "" {
 			r.differsBy(s, path, side, other, operator, between(0, 0))
 		}
 	}

@@ -8,13 +8,15 @@ func (r *run) isRest(s *state, e *ast.ArithmeticOpExpr) bool {
 	if whole == nil {
 		return false
 	}
-	if v, ok := r.number(s, e.Lhs); !ok || !v.in.known || v.in.low <= 0 {
+	if rest := r.here().named(e.Rhs); rest != nil {
+		if len(s.facts) == 0 || !s.facts.has(rest.mark+"<"+whole.mark) {
+			return false
+		}
+	} else if r.dividesBy(e.Rhs) != whole {
 		return false
 	}
-	if rest := r.here().named(e.Rhs); rest != nil {
-		return len(s.facts) > 0 && s.facts.has(rest.mark+"<"+whole.mark)
-	}
-	return r.dividesBy(e.Rhs) == whole
+	v, ok := r.number(s, e.Lhs)
+	return ok && v.in.known && v.in.low > 0
 }
 
 // dividesBy returns the variable b of `a % b`, or nil.

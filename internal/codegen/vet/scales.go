@@ -8,7 +8,7 @@ import (
 
 // scale returns the unit of a span in which a value counts time, by what it is calculated from, or by the name of its variable; 0 is unknown.
 func (r *run) scale(e ast.Expr, v value) unit {
-	if _, constant := v.number(); constant || v.lenient || !v.may(isNumber) {
+	if v.lenient || !v.may(isNumber) {
 		return 0
 	}
 	switch {
@@ -32,6 +32,9 @@ var scaleName = map[unit]string{spanMicros: "microseconds", spanMillis: "millise
 
 // inOneScale reports two numbers of different units that are compared.
 func (r *run) inOneScale(at, x, y ast.Expr, a, b value) {
+	if a.literal != nil || b.literal != nil {
+		return
+	}
 	first, second := r.scale(x, a), r.scale(y, b)
 	if first == 0 || second == 0 || first == second || !r.reportOnce(r.at(at), RuleMixedComparison) {
 		return
