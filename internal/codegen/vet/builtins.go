@@ -95,6 +95,9 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			out.minusZero = true
 		}
 	case "math.max", "math.min":
+		if len(args) == 2 {
+			r.inOneScale(e, argument(e, 0), argument(e, 1), args[0], args[1])
+		}
 		outlasts := false // the result ends no earlier than the key does
 		for _, v := range args {
 			if out.span() == "" && r.here().lib == "" {
@@ -113,6 +116,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
+		out.taint = first.taint & (adrift | setBack)
 		out.setSpan(first.span())
 		out.floored = name == "math.floor" && first.may(isFrac)
 	case "math.max", "math.min", "math.abs", "math.fmod":
@@ -123,6 +127,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		for _, v := range args {
 			out.kinds |= v.numbers()
 			if name == "math.min" {
+				out.taint |= v.taint & setBack
 				out.floored = out.floored || v.floored
 				if _, fixed := v.number(); fixed {
 					out.content = false // the literal is a bound
@@ -279,14 +284,21 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			o := s.object(id)
 			r.written(o, e, argument(e, 0))
 			o.filled = -1
+			if len(args) == 3 {
+				r.fills(o, argument(e, 1))
+			}
 			more := o.size.plus(1)
 			if added.may(isNil) && !added.vague() || len(first.objects) > 1 {
 				more = more.or(o.size)
 			}
 			o.size = more
-			r.append(o, added)
+			if len(args) == 2 && len(first.objects) == 1 {
+				r.push(o, added)
+			} else {
+				r.append(o, added)
+			}
 		}
-		s.forgetField("")
+		s.forgetField("", len(first.objects) > 0)
 		return of(isNil)
 	case "table.sort":
 		for _, id := range first.objects {
@@ -305,7 +317,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			o.size = less
 			r.append(o, v)
 		}
-		s.forgetField("")
+		s.forgetField("", len(first.objects) > 0)
 		if none {
 			return of(isNil)
 		}

@@ -67,7 +67,16 @@ func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) 
 	if r.compares(c.fn) {
 		r.bounded(s, e.Args...)
 	}
-	return r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
+	out := r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
+	for i, v := range args[:min(len(args), len(e.Args))] {
+		if v.json == decodedField && c.fn.testsType(i) && r.pathOf(e.Args[i]) != "" {
+			v.json = 0
+			for _, o := range out {
+				r.replace(o.s, e.Args[i], v)
+			}
+		}
+	}
+	return out
 }
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
@@ -172,8 +181,8 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return gives(s, anything(), anything(), anything())
 	case "math.modf", "math.frexp":
 		return gives(s, of(isNum), of(isNum))
-	case "struct.unpack", "cmsgpack.unpack":
-		return gives(s, unknown(), unknown(), unknown(), unknown(), unknown(), unknown(), unknown(), unknown())
+	case "struct.unpack", "cmsgpack.unpack", "cjson.decode":
+		return gives(s, r.unpacks(s, name, args)...)
 	case "xpcall":
 		return r.protected(s, e, args[:min(len(args), 1)])
 	case "rawequal":
@@ -199,13 +208,9 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		if len(args) > 0 && r.holdsNumber(s, args[0], 3) {
 			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
 		}
-		return value{kinds: isStr, taint: fromStore}
-	case "cjson.decode":
-		v := unknown()
-		v.json = decoded
-		return v
+		return packedText(s, args)
 	case "cmsgpack.pack", "struct.pack":
-		return value{kinds: isStr, taint: fromStore}
+		return packedText(s, args)
 	case "bit.tohex":
 		return value{kinds: isStr}
 	}
@@ -288,7 +293,7 @@ func (r *run) callerNumber(e ast.Expr, v value) {
 
 func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	r.callerNumber(e, v)
-	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero}
+	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), in: v.in, unit: v.unit, left: v.left, minusZero: v.minusZero, taint: v.taint & increased}
 	if name := v.name(); name != "" {
 		out.rare = &rare{name: name}
 	}

@@ -227,6 +227,10 @@ PUBLISH r - - k i
 SPUBLISH r - 1 k i
 `
 
+// replicated are the commands that write no key of the call and may still be replicated, PFCOUNT for its cached count. Redis refuses them
+// wherever it refuses writes.
+var replicated = set("PFCOUNT PUBLISH SPUBLISH")
+
 // refusedCommands maps commands that a function must not run to the reason.
 var refusedCommands = func() map[string]string {
 	out := map[string]string{

@@ -3,6 +3,7 @@ package vet_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func (s *shown) step(word, rest string) {
 	}
 }
 
-// words splits a directive; a word in double quotes is a Go string.
+// words splits a directive; a word in double quotes is a Go string, and 3*x is x three times.
 func (s *shown) words(text string) []any {
 	for _, p := range s.fn.Params {
 		if p.Kind == spec.KindKey {
@@ -150,7 +151,13 @@ func (s *shown) words(text string) []any {
 			continue
 		}
 		word, rest, _ := strings.Cut(text, " ")
-		out, text = append(out, word), rest
+		text = rest
+		n, same, repeated := strings.Cut(word, "*")
+		if times, err := strconv.Atoi(n); repeated && err == nil {
+			out = append(out, slices.Repeat([]any{same}, times)...)
+			continue
+		}
+		out = append(out, word)
 	}
 	return out
 }

@@ -38,7 +38,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   or an expression on one path, and copies of large tables count more. Elements of a constructor with more than 100 are not known one by one.
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
   several, and a time that is calculated from one. A comparison with the key's time to live counts on the path where the key expires earlier,
-  whatever it was compared with.
+  whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
+  It reports a string only if cjson.encode or cmsgpack.pack has packed it from what its key held, and no counter.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
@@ -48,27 +49,38 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - Recursion is not part of the dialect: vet cannot prove that it ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
+- What has passed since a stored time may be below 0, because the clock may be set back. Vet follows it to a result in the function's own file. It
+  assumes that any comparison of that time with the clock in the functions that hold both excludes it, and so does math.min or math.max of both.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
 - A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. It is
   assumed to end soon, unless it steps through a range of more than 1,000,000 steps by the header's bounds and the clock, with no comparison, math.max
   or math.min of both ends beside it. Vet looks into the local functions that it calls, and assumes that a lib function changes every table. It does
   not prove that LREM 1 finds its element soon.
+- The difference of the clock and a time of the caller or of a key counts as any number, in a time to live and as the turns of a loop, unless a
+  comparison or a call with several arguments has both, or what is calculated from them. In a function that another calls, it counts as positive.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `, or
   of a table that nothing has filled, nor a field by an enum's value that a table without computed fields lacks.
-- The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of decoded JSON
-  counts as a number only behind tonumber or a test of its type. The decoded value itself counts as a table.
+- The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of
+  what cjson.decode and cmsgpack.unpack return counts as a number only behind tonumber or a test of its type, also in a function that gets it. The
+  decoded value itself counts as a table.
 - A stored number that only constants bound may be at each end of its range. It bounds a result as long as no comparison with another number was
   true that bounds it at that end, and the code has not passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.
 - A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
-  variants fail behind a write, where their key may hold another text; error and assert count on every path.
+  variants fail behind a write, where their key may hold another text, and cjson.decode, cmsgpack.unpack and struct.unpack behind a write that waits for
+  an expiry; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: if their values are alike, in a lib file
   and in a function that tests what its caller tests, too, and anywhere above the limits of paths.
+- A removal from the one key to which a call has added takes back what it has added, whatever it removes. A call that has read how much the key holds
+  before it adds is assumed to have decided by that.
 - The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of
   it, is compared with a constant or tested, and not once the code has calculated with it.
 - The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in
   unpack(t) or ..., the rule unpack reports a number that it may not take. A table of unknown origin counts as fitting.
+  The most elements of a table that a for fills are as many as the turns by its bounds, unless the variable gets another table.
+- A list has a hole where a for sets t[i], i its variable, on some turns only. Vet does not see holes that a while leaves, nor those behind a condition
+  that compares i, that tests t[i], or that is the same in each turn.
 - It does not follow functions called through a table that is built at run time. A function that table.sort or string.gsub calls may run not at all or
   once. Closures that one function returns in several calls share their locals, of which each may have any of the values.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.

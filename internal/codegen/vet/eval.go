@@ -246,6 +246,7 @@ func (r *run) not(s *state, e *ast.UnaryNotOpExpr) []result {
 
 // logical evaluates `and` and `or`. It splits the path if the left side can decide and narrows a variable.
 func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
+	cached := r.isCached(s, e)
 	var out []result
 	for _, lhs := range r.eval(s, e.Lhs) {
 		if e.Operator == "and" {
@@ -300,9 +301,13 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 				proof = proof.joined(goesOn)
 			}
 			order := lhs.v.order().then(goesOn, rhs[0].v.order())
+			span := rhs[0].v.span()
 			rhs[0].v = join(rhs[0].v, short)
 			rhs[0].v.proof = proof
 			rhs[0].v.setOrder(order)
+			if cached {
+				rhs[0].v.setSpan(span)
+			}
 			out = append(out, rhs...)
 			continue
 		}

@@ -129,8 +129,11 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 	return out
 }
 
-// noteRemainder records that a variable is `a % b`, so if it is 0, b divides a.
+// noteRemainder records that a variable is `a % b`, so if it is 0, b divides a, and b is greater.
 func (r *run) noteRemainder(s *state, v *variable, e ast.Expr) {
+	if whole := r.dividesBy(e); whole != nil {
+		s.note(v.mark + "<" + whole.mark)
+	}
 	if text := r.remainder(e); text != "" {
 		s.note(fmt.Sprintf("<%d>=%s", v.id, text))
 	}
@@ -175,10 +178,11 @@ func (r *run) store(to []*state, s *state, lhs, rhs ast.Expr, val value) []*stat
 
 func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, key, val value) {
 	name, byName := lhs.Key.(*ast.StringExpr)
+	own := len(table.objects) > 0 && table.json == 0 && !table.lenient
 	if byName {
-		s.forgetField(name.Value)
+		s.forgetField(name.Value, own)
 	} else {
-		s.forgetField("")
+		s.forgetField("", own)
 	}
 	place, fixed := key.number()
 	val.in.ends = 0 // comparisons of elements are not followed
@@ -191,8 +195,10 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			continue
 		}
 		if !byName {
+			o.hold(key)
 			o.fill(int(place), fixed, val)
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
+			r.fills(o, lhs.Key)
 		}
 		if !byName && !(key.only(isStr) && key.literal != nil && !fixed) {
 			size := o.size.set(lhs, int(place), fixed, val)
@@ -212,6 +218,8 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.setField(name.Value, join(old, val))
 		case key.only(isStr) && key.literal != nil:
 			o.setField(*key.literal, val)
+		case len(table.objects) == 1 && (appends(lhs) || fixed && int(place) == len(o.items)+1):
+			r.push(o, val)
 		default:
 			r.append(o, val)
 		}

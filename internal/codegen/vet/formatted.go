@@ -18,6 +18,9 @@ func (r *run) formatted(pattern string, v, out value) value {
 	}
 	in := v.interval()
 	out.unit, out.content = v.unit, v.content
+	if len(v.reply) == 0 { // else it may be the longest of those that the key holds
+		out.setSpan(v.span())
+	}
 	out.floored = v.floored || pattern == "%d" && v.may(isFrac) && !(in.known && in.low >= 1)
 	if in.known {
 		out.in, out.digits = in, true

@@ -152,6 +152,34 @@ func mayBeWord(v value, word string) bool {
 	return strings.EqualFold(*v.literal, word)
 }
 
+// isOneOf reports whether a value is surely one of some words.
+func isOneOf(v value, words ...string) bool {
+	texts := v.texts()
+	for _, text := range texts {
+		if !slices.Contains(words, strings.ToUpper(text)) {
+			return false
+		}
+	}
+	return len(texts) > 0
+}
+
+// mayHaveBoth reports whether one of some arguments may be a word, and another one a second word.
+func mayHaveBoth(args []value, first, second string) bool {
+	for i := range args {
+		for j := range args {
+			if i != j && mayBeText(args[i], first) && mayBeText(args[j], second) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayBeText reports whether one of the strings that a value may be is a word.
+func mayBeText(v value, word string) bool {
+	return slices.ContainsFunc(v.texts(), func(text string) bool { return strings.EqualFold(text, word) })
+}
+
 func mayBeKind(v value, kind string) bool {
 	if kind != "integer" && kind != "unix-time" || v.literal == nil || v.lenient || !v.may(isStr) {
 		return true
@@ -225,11 +253,15 @@ func excludes(name string, args []value) string {
 	switch name {
 	case "ZADD":
 		first := 1 // index of the first score
-		for wordFrom(first, args, "NX", "XX", "GT", "LT", "CH", "INCR") == first {
+		for first < len(args) && isOneOf(args[first], "NX", "XX", "GT", "LT", "CH", "INCR") {
 			first++
 		}
-		if options := args[:first]; hasWord(options, "NX") && hasWord(options, "GT", "LT") {
+		options := args[min(first, 1):first]
+		switch {
+		case mayHaveBoth(options, "NX", "GT"), mayHaveBoth(options, "NX", "LT"):
 			return "ZADD takes NX without GT and LT"
+		case mayHaveBoth(options, "GT", "LT"), mayHaveBoth(options, "NX", "XX"):
+			return "ZADD takes one of GT and LT, and one of NX and XX"
 		}
 	case "ZRANGE", "ZRANGESTORE":
 		first := 3 // index of the first option

@@ -226,7 +226,7 @@ func sightOf(id int, o *object) *sight {
 	if o.elem != nil {
 		h = t.add(h.number(1), o.elem)
 	}
-	t.sum = h.word(o.top).number(int(o.size.least)).number(int(o.size.step)).number(int(o.size.most)).flag(o.size.known).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled)
+	t.sum = h.word(o.top).number(int(o.size.least)).number(int(o.size.step)).number(int(o.size.most)).flag(o.size.known).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled).number(int(o.held)).flag(o.filling != nil && o.filling.skipped)
 	return t
 }
 
@@ -347,7 +347,7 @@ func (w *view) apply(s, end *state) {
 	s.writes = s.writes.then(end.writes)
 	s.forgot = s.forgot.plus(end.forgot)
 	for _, field := range end.forgot {
-		s.forgetField(field.name)
+		s.forgetField(field.name, false)
 	}
 	w.keep(s, end)
 	if len(w.vars) == 0 {

@@ -21,6 +21,8 @@ type loop struct {
 func (r *run) loop(s *state, l loop) flow {
 	out := flow{}
 	r.ends(s, l)
+	r.loops++
+	defer func() { r.loops-- }()
 	if l.unbounded {
 		r.top().unbounded++
 		defer func() { r.top().unbounded-- }()
@@ -100,7 +102,10 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 			}
 		}
 		val.in = forRange(o.vals, r.here().lib != "")
-		most := r.turns(stmt, o.vals)
+		most := 1.0
+		if !r.overTicks(o.s, stmt, o.vals) {
+			most = r.turns(stmt, o.vals)
+		}
 		limit := o.vals[1]
 		from, fromOK := o.vals[0].number()
 		if fromOK && from >= 1 && stmt.Step == nil && r.surelyEmpty(o.s, stmt.Limit) {
@@ -114,9 +119,8 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		}
 		to := limit.interval()
 		l.once = fromOK && stmt.Step == nil && to.known && from <= to.low || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
-		r.nested *= most
-		f := r.loop(o.s, l)
-		r.nested /= most
+		r.fillsInPart(o.s, &l, v)
+		f := r.loopFor(o.s, l, most)
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}
@@ -228,13 +232,14 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 		if o.vals[0].only(isFunc) && len(o.vals[0].fns()) > 0 && o.vals[0].fns()[0].fn != nil {
 			l.begin = r.iterate(stmt, o.vals)
 		}
+		if len(vars) > 0 && iterator != nil && iterator.Value == "ipairs" {
+			r.fillsInPart(o.s, &l, vars[0])
+		}
 		turns := 1.0
 		if in := lengths(o.s, o.vals[0]); over != nil && in.known && in.high >= 1 && !math.IsInf(in.high, 1) {
 			turns = in.high
 		}
-		r.nested *= turns
-		f := r.loop(o.s, l)
-		r.nested /= turns
+		f := r.loopFor(o.s, l, turns)
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}

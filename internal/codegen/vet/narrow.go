@@ -52,6 +52,7 @@ func (r *run) narrow(s *state, e ast.Expr, truth bool) {
 			operator = opposite[operator]
 		}
 		r.orders(s, e, operator)
+		r.differ(s, e, operator)
 		a, knownA := r.number(s, e.Lhs)
 		b, knownB := r.number(s, e.Rhs)
 		if !knownA || !knownB {
@@ -94,6 +95,12 @@ func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other val
 	v.in = in
 	if !in.has(0) {
 		v.minusZero = false
+	}
+	if in.low > 0 {
+		v.taint &^= adrift
+	}
+	if in.low >= 0 {
+		v.taint &^= setBack
 	}
 	r.replace(s, e, v)
 }

@@ -74,6 +74,11 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 		out.in.high = b.interval().high - 1
 	}
 	out.in.ends = possible(e.Operator, a, b)
+	out.in = r.differing(s, e, out.in)
+	out.taint = r.drifts(e, a, b, out.in) | r.setsBack(e, a, b, out.in)
+	if e.Operator == "-" && r.isRest(s, e) {
+		out.in = out.in.narrowed(">", between(0, 0), a.only(isInt) && b.only(isInt))
+	}
 	out.unit = calculatedUnit(e.Operator, a, b)
 	out.left = a.left
 	if out.left == 0 && e.Operator == "-" {
@@ -211,6 +216,7 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	if a.in.told && b.literal != nil || b.in.told && a.literal != nil {
 		out.kinds = decided(e.Operator, a, b)
 	}
+	r.inOneScale(e, e.Lhs, e.Rhs, a, b)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")

@@ -2,9 +2,11 @@ package vet
 
 import "slices"
 
-// An order is what a truth value says of keys: with this truth, they expire before what their time to live was compared with.
+// An order is what a truth value says of keys: with this truth, they expire before what their time to live was compared with. Or it says
+// that a count is above a limit.
 type order struct {
 	keys  []string
+	over  bool // of a count
 	truth bool
 }
 
@@ -14,7 +16,7 @@ func ordered(operator string, a, b value) *order {
 		a, b, operator = b, a, mirrored[operator]
 	}
 	if a.left == 0 || b.left != 0 {
-		return nil
+		return exceeds(operator, a, b)
 	}
 	if a.left < 0 {
 		operator = mirrored[operator]
@@ -23,7 +25,7 @@ func ordered(operator string, a, b value) *order {
 }
 
 func (o *order) equals(other *order) bool {
-	return o == other || o != nil && other != nil && o.truth == other.truth && slices.Equal(o.keys, other.keys)
+	return o == other || o != nil && other != nil && o.truth == other.truth && o.over == other.over && slices.Equal(o.keys, other.keys)
 }
 
 func (o *order) and(other *order) *order {
@@ -37,7 +39,7 @@ func (o *order) not() *order {
 	if o == nil {
 		return nil
 	}
-	return &order{keys: o.keys, truth: !o.truth}
+	return &order{keys: o.keys, over: o.over, truth: !o.truth}
 }
 
 // then returns the order of `and` (goesOn is true) or `or`: with that truth, both sides have it.
@@ -55,7 +57,7 @@ func (o *order) print(h print) print {
 	if o == nil {
 		return h
 	}
-	return h.words(o.keys).flag(o.truth)
+	return h.words(o.keys).flag(o.truth).flag(o.over)
 }
 
 // learn records what a value says of expiries where it is true or false.
@@ -65,6 +67,7 @@ func (v value) learn(s *state, truth bool) {
 	if o == nil || o.truth != truth {
 		return
 	}
+	s.over = s.over || o.over
 	for _, key := range o.keys {
 		t := s.ttl.at(key)
 		t.below = true

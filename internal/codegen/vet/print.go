@@ -69,7 +69,7 @@ func (s *state) printValue(p print, v value, depth int) print {
 	if kinds&(isInt|isNum) != 0 {
 		kinds |= isInt | isNum
 	}
-	p = p.number(int(kinds)).flag(v.lenient).number(int(v.taint &^ stored))
+	p = p.number(int(kinds)).flag(v.lenient).number(int(v.taint &^ (stored | ofNumbers | packs)))
 	for _, key := range v.keys() {
 		p = p.word(key)
 	}

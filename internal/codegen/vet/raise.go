@@ -63,6 +63,8 @@ func (w writes) and(other writes) writes {
 		w.first = nil
 	}
 	w.stays = w.stays && other.stays
+	w.over = w.over && other.over
+	w.charged = w.charged.and(other.charged)
 	return w
 }
 
@@ -72,6 +74,8 @@ func (w writes) then(other writes) writes {
 		w.first = other.first
 	}
 	w.stays = w.stays || other.stays
+	w.over = w.over || other.over
+	w.charged = w.charged.then(other.charged)
 	return w
 }
 
@@ -81,7 +85,7 @@ func (s *state) keptApart(h print) print {
 	if !s.apart {
 		return h
 	}
-	return h.flag(s.first != nil).flag(s.stays)
+	return h.flag(s.first != nil).flag(s.stays).flag(s.over)
 }
 
 // wrote records a write that a refusal must not follow.

@@ -31,13 +31,13 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	r.c.ran[name] = true
 	cmd := commands[name]
 	if !r.available(e, name) {
-		return gives(s, unknown())
+		return gives(s, r.silencedReply(s, e, name, args[1:]))
 	}
 	args = args[1:]
 	r.commandForm(s, e, name, args)
 	r.loopRules(e, cmd, args)
-	if cmd.write && r.spec != nil && r.spec.Has("no-writes") {
-		r.report(r.outer(e), RuleNoWrites, "%s has the flag no-writes, and %s writes: Redis refuses it at run time; remove the flag or the write", r.spec.Name, name)
+	if (cmd.write || replicated[name]) && r.spec != nil && r.spec.Has("no-writes") {
+		r.readOnly(e, cmd)
 	}
 	if name == "TIME" {
 		r.clock(s, e)
@@ -80,6 +80,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
+	if c := s.charged.on(args, keys); c != nil && !c.decided {
+		reply.taint |= increased
+	}
 	if len(keys) > 0 {
 		for _, i := range keys {
 			reply.reply = union(reply.reply, args[i].keys())
@@ -90,6 +93,15 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		reply = join(reply, failed)
 	}
 	return r.told(s, e, cmd, args, reply, before, expiries)
+}
+
+// readOnly reports a command that Redis refuses in a function with the flag no-writes.
+func (r *run) readOnly(e *ast.FuncCallExpr, cmd *command) {
+	if cmd.write {
+		r.report(r.outer(e), RuleNoWrites, "%s has the flag no-writes, and %s writes: Redis refuses it at run time; remove the flag or the write", r.spec.Name, cmd.name)
+		return
+	}
+	r.report(r.outer(e), RuleNoWrites, "%s has the flag no-writes, and %s is replicated as writes are: Redis refuses it at run time; remove the flag", r.spec.Name, cmd.name)
 }
 
 // failsQuietly reports whether an expiry that redis.pcall sets may fail behind a write that needs it.
@@ -318,6 +330,9 @@ func (r *run) reads(cmd *command, args []value, keys []int) {
 	for _, i := range keys {
 		for _, key := range args[i].keys() {
 			r.read[key] = true
+			if !states[cmd.name] {
+				r.counted[key] = true
+			}
 		}
 	}
 }

@@ -17,7 +17,12 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	maybe := field
 	maybe.kinds |= isFalse
 	some := func(atLeast int, elem value) value {
-		v := r.newObject(s, e, &object{elem: &elem, size: tally{least: int32(atLeast), most: mostElements(c.name, args)}, scores: hasWord(args, "WITHSCORES")})
+		size := tally{least: int32(atLeast), most: mostElements(c.name, args)}
+		if atLeast > 0 {
+			size = sized(atLeast)
+			size.most = size.least
+		}
+		v := r.newObject(s, e, &object{elem: &elem, size: size, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
 	}
@@ -29,7 +34,11 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesInt:
 		switch c.name {
 		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
-			return value{kinds: isInt, in: between(-2, longestTTL), unit: expiryUnits[c.name], left: 1}
+			longest := float64(longestTTL)
+			if c.name[0] != 'P' {
+				longest /= 1000
+			}
+			return value{kinds: isInt, in: between(-2, longest), unit: expiryUnits[c.name], left: 1}
 		case "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "HSETNX", "SETNX", "SMOVE", "RENAMENX", "COPY", "MSETNX", "PFADD", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
 			return value{kinds: isInt, in: between(0, 1)}
 		case "EXISTS", "DEL", "UNLINK", "SADD", "SREM", "HDEL", "ZREM", "HSET":
@@ -58,6 +67,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesGaps:
 		switch c.name {
 		case "BITFIELD", "BITFIELD_RO":
+			if fields := fieldReplies(args); len(fields) > 0 && !r.isOpenList(s, e) {
+				return r.newObject(s, e, &object{items: fields, size: sized(len(fields))})
+			}
 			return list(of(isInt | isFalse))
 		case "MGET":
 			return some(r.exactly(s, e, args, 0), maybe)
@@ -115,6 +127,23 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		return some(r.exactly(s, e, args, 1), place)
 	}
 	return unknown()
+}
+
+// silencedReply returns the value of a reply of a command that has a finding, which an ignore comment may silence.
+func (r *run) silencedReply(s *state, e *ast.FuncCallExpr, name string, args []value) value {
+	if name != "SORT" && name != "SORT_RO" {
+		return anything()
+	}
+	elem := value{kinds: isStr, taint: fromStore | stored}
+	if hasWord(args, "GET") {
+		elem.kinds |= isFalse
+	}
+	if name == "SORT" && hasWord(args, "STORE") {
+		return value{kinds: isInt, in: nonNegative}
+	}
+	v := r.newObject(s, e, &object{elem: &elem})
+	v.reads = true
+	return v
 }
 
 // decreased returns the range of the reply of a command that takes from a number: of a missing one, as much as it takes. Code that has

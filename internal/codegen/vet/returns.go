@@ -32,7 +32,7 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	for i, field := range want {
 		if i < len(vals) {
 			r.checkResult(s, returned(stmt, i), field, field.Name, vals[i])
-			if s.stays && refuses(r.spec.Refused, field, vals[i]) {
+			if s.stays && refuses(r.spec.Refused, field, vals[i]) || r.over(s, i, field, vals[i]) {
 				r.refused(s, r.at(stmt), "the refusal")
 			}
 		}
@@ -128,7 +128,11 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			r.report(at, RuleResultType, "result %s is one of %s, not '%s'%s", name, strings.Join(f.Values, ", "), *v.literal, spelling.DidYouMean(*v.literal, f.Values))
 		}
 	default:
+		r.resultUnit(node, f, name, v)
 		if want == isNumber {
+			if !f.Kind.Signed() {
+				r.behind(node, name, v)
+			}
 			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) {
 				r.inRange(e, v, f.Kind.Signed())
 			}
@@ -265,7 +269,7 @@ func (r *run) fallsOff(fn *function) {
 
 // errorText checks the text of an error reply.
 func (r *run) errorText(node ast.Expr, v value) {
-	if v.lenient || v.taint == 0 {
+	if v.lenient || v.taint&^ofNumbers == 0 {
 		return
 	}
 	r.report(r.at(node), RuleErrorData, "the error's text contains %s, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')", v.taint.describe())

@@ -124,15 +124,15 @@ var loadRules = []Rule{
 	},
 	{
 		ID:     RuleUnpack,
-		Checks: "Checks that replies are not unpacked without bounds, that a command takes every number of elements that an unpacked table may have, and that select('#', ...) counts known values without nil.",
-		Why:    "unpack fails above some 8,000 elements on real servers (\"too many results to unpack\"), and both differ in gopher-lua for long lists.",
+		Checks: "Checks that a reply that is unpacked has at most 1,000 elements and any other list at most 7,999, that a command takes every number of elements that an unpacked table may have, and that select('#', ...) counts known values without nil.",
+		Why:    "unpack fails above 7,999 elements on real servers (\"too many results to unpack\"), and both differ in gopher-lua for long lists.",
 		Bad: example([]string{
 			"--- Looks names up.",
 			"--- @key    names list[names] the subject's names",
 			"--- @result found bool        whether there is one",
 			"local function any(names)",
 		}, []string{
-			"local first = unpack(redis.call('LRANGE', names, 0, 9))",
+			"local first = unpack(redis.call('LRANGE', names, 0, 9999))",
 			"return first ~= nil",
 		}),
 		Good: example([]string{

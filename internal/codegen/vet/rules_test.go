@@ -24,6 +24,22 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
+local texts = {}
+
+local function keep(span_us)
+  local text = string.format('%.0f', math.ceil(span_us / 1000))
+  texts[-span_us] = text -- rlfunc:ignore library-state a span has one text
+  return text
+end
+
+function clock.expire_after(key, span_us)
+  redis.call('PEXPIRE', key, texts[-span_us] or keep(span_us))
+end
+
+function clock.store_for(key, value, span_us)
+  redis.call('SET', key, value, 'PX', texts[-span_us] or keep(span_us))
+end
+
 return clock
 `
 

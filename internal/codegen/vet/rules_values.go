@@ -61,7 +61,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleMixedComparison,
-		Checks: "Checks that no comparison has a string on one side and a number on the other, and that == can be true by the types of its sides.",
+		Checks: "Checks that no comparison has a string on one side and a number on the other, or milliseconds on one side and microseconds on the other, and that == can be true by the types of its sides.",
 		Why:    "Redis stores text: `(redis.call('GET', key) or 0) >= 10` raises an error once the key exists, and `redis.call('GET', key) == 10` is never true.",
 		Bad: look(
 			"if (redis.call('GET', counter) or 0) >= 10 then",
@@ -144,7 +144,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleResultType,
-		Checks: "Checks that every result has the type in the header.",
+		Checks: "Checks that every result has the type in the header, and that a duration and a time are in microseconds.",
 		Why:    "true becomes 1 and false a missing value in a reply, a string where a number belongs cannot be clamped, and an enum has the declared values only.",
 		Bad: example([]string{
 			"--- Reports whether there is a count.",
@@ -210,7 +210,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleRefusalWrites,
-		Checks: "Checks that no call that returns an error or raises one, or whose result says that it is refused, has written before. To remove elements that the function names is not such a write; to pop elements is one, unless the reply shows that there were none. Of results it knows the sure ones: false, or a literal, behind a command that changes its key whatever that holds.",
+		Checks: "Checks that no call that returns an error or raises one, or whose result says that it is refused, has written before. To remove elements that the function names is not such a write; to pop elements is one, unless the reply shows that there were none. Of results it knows the sure ones: false, or a literal, behind a command that changes its key whatever that holds. A first result that is false or 0 refuses, too, where a count that the call has raised is above an argument or a stored limit.",
 		Why:    "Redis does not take a write back: the client is refused and charged.",
 		Bad: name(
 			"redis.call('HSET', profile, 'last', field)",

@@ -7,17 +7,20 @@ import (
 
 // An object is one table.
 type object struct {
-	fields fields
-	elem   *value  // join of the elements of its array part; nil if that is empty
-	items  []value // of a constructor: known elements
-	open   bool    // fields that are not in the map may have any value
-	top    string  // the top-level variable that holds it, so it outlives the call
-	size   tally   // number of elements
-	holed  bool    // an element before its last may be nil
-	scores bool    // a reply of which every second element is a score
-	filled int     // elements that literal places have set; -1 is unknown
-	sight  *sight  // what a view of it sees; nil until one does
-	shape  print   // its print at depth 0; 0 until it is known
+	fields  fields
+	elem    *value   // join of the elements of its array part; nil if that is empty
+	items   []value  // of a constructor: known elements
+	open    bool     // fields that are not in the map may have any value
+	top     string   // the top-level variable that holds it, so it outlives the call
+	size    tally    // number of elements
+	holed   bool     // an element before its last may be nil
+	scores  bool     // a reply of which every second element is a score
+	filled  int      // elements that literal places have set; -1 is unknown
+	held    int32    // elements that its writes may give, as far as loops say; 0 is unknown
+	around  float32  // turns of the fors around its constructor
+	filling *filling // nil if no for fills it in part
+	sight   *sight   // what a view of it sees; nil until one does
+	shape   print    // its print at depth 0; 0 until it is known
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -57,6 +60,9 @@ type state struct {
 type writes struct {
 	first *site // the first write
 	stays bool  // one that a result must not refuse
+	over  bool  // a count that has what the call has added is above a limit
+
+	charged *charge // nil if it has added nothing
 }
 
 // A part is a set of a state's lists that may change.
@@ -125,10 +131,14 @@ func (s *state) forget(v *variable) {
 	s.paths, s.facts = s.paths.without(about), s.facts.without(about)
 }
 
-// forgetField drops the paths and facts with a field of that name, or, for "", with any element.
-func (s *state) forgetField(name string) {
+// forgetField drops the paths and facts with a field of that name, or, for "", with any element. A write to a table of the code's own changes
+// no decoded one.
+func (s *state) forgetField(name string, own bool) {
 	s.forgot = s.forgot.plus(names{{name: name}})
 	s.paths = s.paths.without(func(path string) bool {
+		if own && s.paths.at(path).json == decodedField {
+			return false
+		}
 		return name == "" || strings.HasSuffix(path, "."+name) || strings.Contains(path, "."+name+".") || strings.Contains(path, "."+name+"[")
 	})
 }
@@ -294,7 +304,7 @@ func mergeSites(a, b []site) []site {
 
 // mergeObjects returns a table that may be a or b, and a itself where that says all.
 func mergeObjects(a, b *object) *object {
-	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size)}
+	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling)}
 	if a.filled == b.filled {
 		out.filled = a.filled
 	}
@@ -310,6 +320,12 @@ func mergeObjects(a, b *object) *object {
 	}
 	switch {
 	case len(a.items) != len(b.items):
+		if len(a.items) > 0 && a.elem == nil || len(b.items) > 0 && b.elem == nil {
+			if elem := join(a.joined(), b.joined()); elem.kinds&^isNil != 0 {
+				elem.kinds &^= isNil
+				out.elem = &elem
+			}
+		}
 	case sameSlice(a.items, b.items):
 		out.items = a.items
 	default:
@@ -327,6 +343,6 @@ func mergeObjects(a, b *object) *object {
 // equals reports whether two tables share what they hold, and not only equal values.
 func (o *object) equals(other *object) bool {
 	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.size == other.size && o.holed == other.holed &&
-		o.scores == other.scores && o.filled == other.filled &&
+		o.scores == other.scores && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) &&
 		sameSlice(o.fields, other.fields) && sameSlice(o.items, other.items)
 }

@@ -94,12 +94,26 @@ func (r *run) fewSteps(s *state, l loop, e *ast.RelationalOpExpr) bool {
 	if !fromOK || !toOK || !stepOK || !by.known || by.low <= 0 || operator == "==" || operator == "~=" {
 		return true
 	}
-	a, aOK := r.onClock(from)
-	b, bOK := r.onClock(to)
+	a, aOK := r.ticks(s, id, from)
+	b, bOK := r.ticks(s, other, to)
+	if !aOK {
+		a, aOK = r.onClock(from)
+	}
+	if !bOK {
+		b, bOK = r.onClock(to)
+	}
 	up := operator[0] == '<'
+	if up && op.Operator == "+" && to.isClock() && from.isGiven() && !r.meet(e, id, other) {
+		return fewTurns(between(0, 0), between(0, latest), by, up)
+	}
 	if r.near(id, up, e, other) || !aOK || !bOK || !from.in.known && !to.in.known && from.literal == nil && to.literal == nil || up != (op.Operator == "+") {
 		return true
 	}
+	return fewTurns(a, b, by, up)
+}
+
+// fewTurns reports whether steps from one number to another are few.
+func fewTurns(a, b, by interval, up bool) bool {
 	way := b.high - a.low
 	if !up {
 		way = a.high - b.low

@@ -32,7 +32,7 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 	}
 	r.needs(s, table, e.Object, "look into")
 	if table.json != 0 {
-		return decodedValue()
+		return decodedValue(table)
 	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
@@ -94,7 +94,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	}
 	r.needs(s, table, e.Object, "look into")
 	if table.json != 0 {
-		return decodedValue()
+		return decodedValue(table)
 	}
 	if table.lenient || table.only(isFalsy) {
 		return anything()
@@ -129,6 +129,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 				v = join(v, of(isNil))
 			}
 			v.proof = table.proof.element()
+			v.reply = union(v.reply, table.reply)
 			if fixed && o.scores && int(place)%2 == 0 {
 				v.taint |= stored
 			}
@@ -143,13 +144,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 }
 
 func elementOf(o *object) value {
-	v := value{}
-	for _, item := range o.items {
-		v = join(v, item)
-	}
-	if o.elem != nil {
-		v = join(v, *o.elem)
-	}
+	v := o.joined()
 	if v.kinds == 0 {
 		for _, field := range o.fields { // t[name]
 			v = join(v, *field.v)
@@ -167,7 +162,7 @@ func elementOf(o *object) value {
 // elements joins the possible elements of a table's array part.
 func (r *run) elements(s *state, table value) value {
 	if table.json != 0 {
-		return decodedValue()
+		return decodedValue(table)
 	}
 	if table.lenient {
 		return anything()
@@ -209,7 +204,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 	}
 	var out []result
 	for _, o := range states {
-		obj := &object{}
+		obj := &object{around: float32(r.nested)}
 		for i, f := range e.Fields {
 			if i >= len(o.vals) {
 				break // an empty ...
@@ -247,6 +242,27 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 		out = append(out, result{o.s, r.newObject(o.s, e, obj)})
 	}
 	return out
+}
+
+// joined returns the join of a table's elements; its kinds are 0 if there are none.
+func (o *object) joined() (v value) {
+	for _, item := range o.items {
+		v = join(v, item)
+	}
+	if o.elem != nil {
+		v = join(v, *o.elem)
+	}
+	return v
+}
+
+// push adds a value behind the elements of a table. They stay known one by one in a function file, of strings and numbers, outside of loops.
+func (r *run) push(o *object, val value) {
+	n := len(o.items)
+	if r.loops > 0 || o.elem != nil || o.open || o.holed || o.size != sized(n+1) || n >= mostItems || !val.only(isStr|isNumber) || r.here().lib != "" {
+		r.append(o, val)
+		return
+	}
+	o.items = append(o.items[:n:n], val)
 }
 
 // constructed returns how many elements a constructor gives. The last may be a call or `...` with any number of values.

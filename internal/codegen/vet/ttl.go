@@ -76,12 +76,25 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if ttlAt >= 0 && ttlAt < len(args) && strings.Contains(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT") && (!want.isTime() || args[ttlAt].unit == 0 || args[ttlAt].unit == want) {
 		r.sharedTTL(s, e, cmd.name, args[ttlAt], args[0].keys())
 	}
+	if strings.HasSuffix(cmd.name, "SET") || strings.HasSuffix(cmd.name, "SETEX") {
+		if ttlAt >= 0 && ttlAt < len(args) && !want.isTime() && !hasWord(args, "NX") {
+			r.repacked(s, e, args, args[ttlAt])
+		}
+	}
 	if strings.Contains(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
+	takenBack := cmd.write && (takesBack(cmd.name, args) || s.charged.takenBackBy(cmd.name, args, keys))
 	if cmd.write && (effect != empties || takes[cmd.name]) {
 		s.wrote(r.outer(e))
-		s.stays = !takesBack(cmd.name, args) && (s.stays || takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX") && (e == r.unused || !hasWord(args, "GT", "LT")))
+		stays := takes[cmd.name] || changes[cmd.name] && !hasWord(args, "NX", "XX") && (e == r.unused || !hasWord(args, "GT", "LT"))
+		if stays || e == r.unused && (adds[cmd.name] || cmd.name == "ZADD") {
+			r.charges(s, cmd.name, args, keys)
+		}
+		s.stays = s.stays || stays
+	}
+	if takenBack {
+		s.stays, s.over, s.charged = false, false, nil
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
@@ -249,6 +262,10 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {
 			r.report(at, RuleBadTTL, "the time to live may be 0 or less, as it comes from %s: EXPIRE with it deletes the key, and SET refuses it; bound %s by its @arg, or test it before", v.span(), v.span())
 		}
+	case v.taint&adrift != 0 && (!in.known || mayBeOver(in)):
+		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {
+			r.report(at, RuleBadTTL, "the time to live may be 0 or less, as nothing compares the numbers from which it is calculated: EXPIRE with it deletes the key, and SET refuses it; compare them before, or write math.max(%s, 1)", name)
+		}
 	case v.may(isFrac):
 		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, which Redis refuses: round up with math.ceil(%s)", name, name)
 	case v.floored:
@@ -267,7 +284,7 @@ func mayBeOver(in interval) bool { return in.known && in.low <= 0 && !(in.nonzer
 
 // sharedTTL checks the expiry of a key that may have entries of other callers.
 func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, command string, ttl value, keys []string) {
-	if ttl.span() == "" || ttl.lenient {
+	if ttl.span() == "" || ttl.lenient && !r.callsClock() {
 		return
 	}
 	for _, key := range keys {

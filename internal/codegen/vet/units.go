@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
 
 // A unit is what a number of time counts; 0 is unknown.
 type unit uint8
@@ -108,4 +112,13 @@ func (r *run) inUnit(e ast.Expr, v value, command string, want unit) {
 	}
 	node, at := r.origin(e)
 	r.report(at, RuleBadTTL, "%s is %s, and %s takes %s", exprText(node), v.unit, command, want)
+}
+
+// resultUnit reports a result in another unit than its type has.
+func (r *run) resultUnit(node ast.PositionHolder, f spec.Field, name string, v value) {
+	want := map[spec.Kind]unit{spec.KindDuration: spanMicros, spec.KindTime: timeMicros}[f.Kind]
+	if want == 0 || v.unit == 0 || v.unit == want {
+		return
+	}
+	r.report(r.at(node), RuleResultType, "result %s is of type %s, %s, and this is %s: convert it", name, f.Kind, want, v.unit)
 }

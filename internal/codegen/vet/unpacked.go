@@ -24,6 +24,9 @@ func (r *run) opens(s *state, last ast.Expr) bool {
 		if fn := r.authors(s, last); !open || fn != nil && !fn.returnsMany() {
 			return false
 		}
+		if _, _, ok := slice(last); ok {
+			return false
+		}
 		t, ok := r.unpackedTable(s, last)
 		return !ok || !t.size.known || t.size.step != 0 || t.size.least > mostItems
 	case *ast.Comma3Expr:
@@ -67,60 +70,6 @@ func (fn *function) returnsMany() bool {
 	return *fn.many
 }
 
-// unpackedTable returns the table of `unpack(t)`, if it is known.
-func (r *run) unpackedTable(s *state, e *ast.FuncCallExpr) (*object, bool) {
-	if !r.unpacksAll(e) {
-		return nil, false
-	}
-	if made, ok := e.Args[0].(*ast.TableExpr); ok {
-		o := s.get(r.objectAt(made)) // it has just been made
-		return o, o != nil
-	}
-	v, known := r.peek(s, e.Args[0])
-	if !known || v.lenient || len(v.objects) != 1 || !v.only(isTable) {
-		return nil, false
-	}
-	o := s.get(v.objects[0])
-	return o, o != nil && !o.open && !o.holed
-}
-
-// unpacksAll reports whether a call is `unpack(t)` or `unpack(t, 1, #t)`.
-func (r *run) unpacksAll(e *ast.FuncCallExpr) bool {
-	if e.Func == nil || exprText(e.Func) != "unpack" || len(e.Args) != 1 && len(e.Args) != 3 {
-		return false
-	}
-	if len(e.Args) == 1 {
-		return true
-	}
-	first, ok := e.Args[1].(*ast.NumberExpr)
-	last, length := e.Args[2].(*ast.UnaryLenOpExpr)
-	path := r.pathOf(e.Args[0])
-	return ok && first.Value == "1" && length && path != "" && path == r.pathOf(last.Expr)
-}
-
-// unpack returns the elements of a table: all, if they are known.
-func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
-	v := valueAt(args, 0)
-	if v.reads && len(args) < 3 {
-		r.report(r.at(e), RuleUnpack, "unpack of a reply fails above about 8,000 elements on Redis, and gopher-lua has another limit: give bounds, unpack(t, 1, 100), or loop")
-	}
-	elem := r.elements(s, v)
-	if r.unpacksAll(e) && len(v.objects) == 1 && v.only(isTable) && !v.lenient {
-		switch o := s.get(v.objects[0]); {
-		case o == nil || o.open || o.holed:
-		case len(o.items) > 0:
-			return gives(s, o.items...)
-		case o.size.known && o.size.step == 0 && o.size.least <= mostItems:
-			vals := make([]value, o.size.least)
-			for i := range vals {
-				vals[i] = elem
-			}
-			return gives(s, vals...)
-		}
-	}
-	return gives(s, elem, elem, elem, elem)
-}
-
 // unproven reports a command whose arguments end in a list of which vet cannot prove that the command takes its number of elements.
 func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args []value) {
 	last := e.Args[len(e.Args)-1]
@@ -155,6 +104,9 @@ func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args
 	n := size.least
 	for n == 0 {
 		n += step
+	}
+	if n > mostItems { // as many beyond the last step, since matches takes long for long lists
+		n -= (n - mostItems) / step * step
 	}
 	for range 4 {
 		list := args[:fixed:fixed]

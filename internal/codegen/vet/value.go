@@ -34,6 +34,10 @@ const (
 	fromKey                      // a key's name
 	fromStore                    // a key's content
 	stored                       // with fromStore: a single field or score, which may be a number
+	increased                    // no origin: a count that has what the call has added
+	adrift                       // no origin: a span that may be 0 or less: see drifts
+	setBack                      // no origin: below 0 after the clock was set back: see setsBack
+	packs                        // with fromStore: packed from what the keys of its reply hold
 )
 
 // A value describes one Lua value on one path.
@@ -224,6 +228,9 @@ func join(a, b value) value {
 	return out
 }
 
+// mostTexts is the most strings that a joined value may be, one by one.
+const mostTexts = 64
+
 func joinRares(a, b *value) (out rare) {
 	x, y := a.rares(), b.rares()
 	out.order = x.order.and(y.order)
@@ -240,8 +247,10 @@ func joinRares(a, b *value) (out rare) {
 	case a.literal != nil && a.may(isNumber):
 		out.span = y.span
 	}
-	if len(x.enum) > 0 && len(y.enum) > 0 {
-		out.enum = union(x.enum, y.enum)
+	if texts := a.texts(); len(texts) > 0 && len(texts) < mostTexts {
+		if others := b.texts(); len(others) > 0 {
+			out.enum = union(texts, others)
+		}
 	}
 	for _, fn := range slices.Concat(x.fns, y.fns) {
 		if !slices.ContainsFunc(out.fns, func(c *closure) bool { return *c == *fn }) {
