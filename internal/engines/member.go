@@ -42,6 +42,14 @@ func (m *Member) StartReplica(t testing.TB, args ...string) *Member {
 	_, port, _ := net.SplitHostPort(m.Addr)
 	r := m.program.Start(t, append([]string{"--replicaof", "127.0.0.1 " + port}, args...)...)
 	r.AwaitInfo(t, "master_link_status:up")
+	_, port, _ = net.SplitHostPort(r.Addr)
+	m.await(t, func(ctx context.Context, c *redis.Client) error { // a moment later; until then it refuses FAILOVER
+		info, err := c.Info(ctx, "replication").Result()
+		if online := "port=" + port + ",state=online,"; err == nil && !strings.Contains(info, online) {
+			err = fmt.Errorf("INFO does not say %s", online)
+		}
+		return err
+	})
 	return r
 }
 
