@@ -2,8 +2,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo example example-check quick test test-race redis-suite soak lint fmt generate check bench fuzz ci images release clean
 
-# The packages to test: make test PKG=./fcall/... ARGS='-run Reply -v'
-PKG ?= ./...
+# The packages to test, the longest first: make test PKG=./fcall/... ARGS='-run Reply -v'
+PKG ?= ./lua_test/steps ./lua_test/internal/faults ./cmd/rlfunc ./guard ./bench ./examples ./lua_test/property ./loader ./...
 ARGS ?=
 
 help: ## say what each target does
