@@ -90,6 +90,9 @@ func only(outcomes []outcome) flow {
 
 func (r *run) set(s *state, v *variable, val value) {
 	s.forget(v)
+	if val.may(isFalsy) {
+		r.emptied[v] = true
+	}
 	if f := r.top(); f.loaded && !r.loading && slices.Contains(f.fn.outside, v) && !r.running(v.owner) {
 		r.report(f.site(), RuleLibraryState, "%s sets %s, which belongs to the library and not to this call: it keeps its value on this node and is not replicated; use a local, or a key", f.fn.name, v.name)
 	}
