@@ -302,7 +302,7 @@ const clockLib = "clock"
 
 // loopRules reports work that grows with a key's content.
 func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
-	if why := wholeContent(cmd.name, args); why != "" {
+	if why := wholeContent(cmd.name, args); why != "" && !r.oneElement(cmd.name, e, args) {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
 	}
 	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys()) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys()[0])) {
