@@ -92,7 +92,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
-	return r.told(s, e, cmd, args, reply, before, expiries)
+	return r.told(s, e, cmd, args, keys, reply, before, expiries)
 }
 
 // readOnly reports a command that Redis refuses in a function with the flag no-writes.
