@@ -246,20 +246,6 @@ func (o *object) fill(place int, fixed bool, val value) {
 	}
 }
 
-// mayBeHole reports whether a write to an element may leave it nil, while a later one is set. `t[#t + 1] = x` leaves none, and `t[i] = nil`
-// removes.
-func mayBeHole(lhs *ast.AttrGetExpr, rhs ast.Expr, val value) bool {
-	if _, removes := rhs.(*ast.NilExpr); removes || !val.may(isNil) || val.vague() {
-		return false
-	}
-	next, ok := lhs.Key.(*ast.ArithmeticOpExpr)
-	if !ok || next.Operator != "+" {
-		return true
-	}
-	_, length := next.Lhs.(*ast.UnaryLenOpExpr)
-	return !length
-}
-
 // append joins a value with the elements of a table's array part.
 func (r *run) append(o *object, val value) {
 	val.kinds &^= isNil
