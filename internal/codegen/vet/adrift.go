@@ -17,7 +17,7 @@ func (r *run) drifts(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
 		}
 	case "*":
 		span := a.unit == spanMicros || b.unit == spanMicros
-		if span && a.literal == nil && b.literal == nil && len(r.frames) == 1 && mayBeOver(in) && in.ends&lowEnd != 0 && r.sees(a) && r.sees(b) {
+		if span && a.literal == nil && b.literal == nil && r.here() == r.file && mayBeOver(in) && in.ends&lowEnd != 0 && r.sees(a) && r.sees(b) {
 			return adrift
 		}
 	}

@@ -33,7 +33,8 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 	return distinct(yes), distinct(no)
 }
 
-// noteTested records the possible values of a tested expression. From these, judgeTested reports tests with only one outcome.
+// noteTested records the possible values of a tested expression. From these, judgeTested reports tests with only one outcome,
+// unless the variable has no value on another path.
 func (r *run) noteTested(e ast.Expr, v value) {
 	switch e.(type) {
 	case *ast.RelationalOpExpr, *ast.LogicalOpExpr, *ast.UnaryNotOpExpr, *ast.TrueExpr, *ast.FalseExpr:
@@ -45,7 +46,7 @@ func (r *run) noteTested(e ast.Expr, v value) {
 
 func (r *run) judgeTested() {
 	for e, t := range r.tested {
-		if t.lenient || t.kinds == 0 || t.kinds&^isNumber != 0 {
+		if t.lenient || t.kinds == 0 || t.kinds&^isNumber != 0 || r.emptied[t.file.named(e)] {
 			continue
 		}
 		r.report(t.site, RuleTruthyNumber, "%s is a number, and every number is true in Lua, even 0: compare it, as %s > 0", exprText(e), exprText(e))

@@ -76,8 +76,9 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   before it adds is assumed to have decided by that.
 - The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of
   it, is compared with a constant or tested, and not once the code has calculated with it.
-- The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1]. Where a command ends in
-  unpack(t) or ..., the rule unpack reports a number that it may not take. A table of unknown origin counts as fitting.
+- The number of elements of a table is known while each turn of a loop adds as many, by table.insert or t[#t + 1], or while each turn of
+  a for from 1 sets t[2 * i - 1] and t[2 * i], or more such places. Where a command ends in unpack(t) or ..., the rule unpack reports a number that
+  it may not take. A table of unknown origin counts as fitting.
   The most elements of a table that a for fills are as many as the turns by its bounds, unless the variable gets another table.
 - A list has a hole where a for sets t[i], i its variable, on some turns only. Vet does not see holes that a while leaves, nor those behind a condition
   that compares i, that tests t[i], or that is the same in each turn.

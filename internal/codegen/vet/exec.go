@@ -90,6 +90,9 @@ func only(outcomes []outcome) flow {
 
 func (r *run) set(s *state, v *variable, val value) {
 	s.forget(v)
+	if val.may(isFalsy) {
+		r.emptied[v] = true
+	}
 	if f := r.top(); f.loaded && !r.loading && slices.Contains(f.fn.outside, v) && !r.running(v.owner) {
 		r.report(f.site(), RuleLibraryState, "%s sets %s, which belongs to the library and not to this call: it keeps its value on this node and is not replicated; use a local, or a key", f.fn.name, v.name)
 	}
@@ -241,20 +244,6 @@ func (o *object) fill(place int, fixed bool, val value) {
 		o.holed = o.holed || place > last+1
 		o.filled = max(last, place)
 	}
-}
-
-// mayBeHole reports whether a write to an element may leave it nil, while a later one is set. `t[#t + 1] = x` leaves none, and `t[i] = nil`
-// removes.
-func mayBeHole(lhs *ast.AttrGetExpr, rhs ast.Expr, val value) bool {
-	if _, removes := rhs.(*ast.NilExpr); removes || !val.may(isNil) || val.vague() {
-		return false
-	}
-	next, ok := lhs.Key.(*ast.ArithmeticOpExpr)
-	if !ok || next.Operator != "+" {
-		return true
-	}
-	_, length := next.Lhs.(*ast.UnaryLenOpExpr)
-	return !length
 }
 
 // append joins a value with the elements of a table's array part.

@@ -154,3 +154,17 @@ func (f *file) varies(condition ast.Expr, v *variable, changed map[*variable]int
 	w.exprs(condition)
 	return varies && !ordered
 }
+
+// mayBeHole reports whether a write to an element may leave it nil, while a later one is set. `t[#t + 1] = x` leaves none, and `t[i] = nil`
+// removes.
+func mayBeHole(lhs *ast.AttrGetExpr, rhs ast.Expr, val value) bool {
+	if _, removes := rhs.(*ast.NilExpr); removes || !val.may(isNil) || val.vague() {
+		return false
+	}
+	next, ok := lhs.Key.(*ast.ArithmeticOpExpr)
+	if !ok || next.Operator != "+" {
+		return true
+	}
+	_, length := next.Lhs.(*ast.UnaryLenOpExpr)
+	return !length
+}

@@ -120,7 +120,17 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		to := limit.interval()
 		l.once = fromOK && stmt.Step == nil && to.known && from <= to.low || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
 		r.fillsInPart(o.s, &l, v)
+		var list []stride
+		before := o.s
+		if from == 1 && stmt.Step == nil {
+			if list = r.stridesOf(stmt); len(list) > 0 {
+				before = o.s.clone()
+			}
+		}
 		f := r.loopFor(o.s, l, most)
+		for _, after := range f.next {
+			r.strode(before, after, list, to)
+		}
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
 	}

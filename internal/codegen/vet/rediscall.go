@@ -92,7 +92,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
-	return r.told(s, e, cmd, args, reply, before, expiries)
+	return r.told(s, e, cmd, args, keys, reply, before, expiries)
 }
 
 // readOnly reports a command that Redis refuses in a function with the flag no-writes.
@@ -302,7 +302,7 @@ const clockLib = "clock"
 
 // loopRules reports work that grows with a key's content.
 func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
-	if why := wholeContent(cmd.name, args); why != "" {
+	if why := wholeContent(cmd.name, args); why != "" && !r.oneElement(cmd.name, e, args) {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
 	}
 	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys()) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys()[0])) {

@@ -36,6 +36,10 @@ function clock.expire_after(key, span_us)
   redis.call('PEXPIRE', key, texts[-span_us] or keep(span_us))
 end
 
+function clock.store(key, value, ttl_ms)
+  redis.call('SET', key, value, 'PX', ttl_ms)
+end
+
 function clock.store_for(key, value, span_us)
   redis.call('SET', key, value, 'PX', texts[-span_us] or keep(span_us))
 end

@@ -63,6 +63,7 @@ type run struct {
 	lacking   map[unexpired]map[int]bool // and of those at which a write waits for an expiry
 	hidden    bool                       // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
+	emptied   map[*variable]bool // those that some path has left without a value
 	equated   map[*ast.RelationalOpExpr]equated
 	catchers  []*catcher
 	narrowing map[*ast.RelationalOpExpr]bool // conditions that bound a variable by a constant
@@ -88,7 +89,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, counted: map[string]bool{}, codes: map[string]bool{}, returns: map[int]bool{}, lacking: map[unexpired]map[int]bool{}, tested: map[ast.Expr]tested{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{}, branching: map[*ast.RelationalOpExpr]bool{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, counted: map[string]bool{}, codes: map[string]bool{}, returns: map[int]bool{}, lacking: map[unexpired]map[int]bool{}, tested: map[ast.Expr]tested{}, emptied: map[*variable]bool{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{}, branching: map[*ast.RelationalOpExpr]bool{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{}, reached: map[any]*big.Int{},
 	}
 }

@@ -50,7 +50,7 @@ func idleReply(name string, args []value) kind {
 
 // told splits the path behind a write by whether its reply says that it has changed anything. On the path where nothing has changed, a
 // refusal loses nothing and a key needs no expiry, so the writes are those of before.
-func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, reply value, before writes, expiries byName[ttl]) []outcome {
+func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int, reply value, before writes, expiries byName[ttl]) []outcome {
 	idle := idleReply(cmd.name, args)
 	waiting := waits(s.ttl, expiries)
 	if s.writes == before && !waiting || idle == 0 || !reply.may(idle) || reply.lenient || e == r.unused {
@@ -69,6 +69,10 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, re
 			reply.in.high = nonNegative.high
 		}
 		reply.in.told = true
+		if adds[cmd.name] && !s.stays {
+			r.charges(s, cmd.name, args, keys)
+			s.stays = true
+		}
 		if cmd.name == "LINSERT" {
 			nothing.literal = nil
 			nothing.in = between(-1, 0).asTold()

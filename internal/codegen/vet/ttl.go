@@ -256,7 +256,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command string, want unit) {
 	switch {
 	case v.may(isStr) && v.param() != "":
 		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param(), microsPer[want])
-	case r.sees(v) && (mayBeOver(in) || !in.known && (v.may(isNum) || in.ends&lowEnd != 0) && len(v.reply) > 0):
+	case (r.sees(v) || at.file == r.file && v.left > 0 && !in.related) && (mayBeOver(in) || !in.known && (v.may(isNum) || in.ends&lowEnd != 0) && len(v.reply) > 0):
 		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
 	case v.span() != "" && len(v.reply) == 0 && mayBeOver(in):
 		if at := r.outer(node); r.reportOnce(at, RuleBadTTL) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
 )
 
 // mostRead is the greatest number of elements that one command may read.
@@ -120,6 +122,15 @@ func ranged(name string, first, last value) string {
 		return why
 	}
 	return ""
+}
+
+// oneElement reports whether a command reads a range of ranks whose ends are one expression without a call.
+func (r *run) oneElement(name string, e *ast.FuncCallExpr, args []value) bool {
+	if name != "LRANGE" && name != "ZRANGE" && name != "ZREVRANGE" || hasWord(args, "BYSCORE", "BYLEX") || len(e.Args) < 4 {
+		return false
+	}
+	first := r.pathOf(e.Args[2])
+	return first != "" && first == r.pathOf(e.Args[3])
 }
 
 // scored checks a range of scores, names or IDs, which has any number of elements.
