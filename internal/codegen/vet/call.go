@@ -205,7 +205,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value) value {
 	switch name {
 	case "cjson.encode":
-		if len(args) > 0 && r.holdsNumber(s, args[0], 3) {
+		if len(args) > 0 && holdsNumber(s, args[0]) {
 			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
 		}
 		return packedText(s, args)
@@ -220,36 +220,13 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	return unknown()
 }
 
-func (r *run) holdsNumber(s *state, v value, depth int) bool {
-	if v.vague() {
-		return false
-	}
-	if v.may(isNumber) && !v.printsExactly() {
-		return true
-	}
-	if depth == 0 {
-		return false
-	}
-	for _, id := range v.objects {
-		o := s.get(id)
-		if o == nil {
-			continue
-		}
-		for _, f := range o.fields {
-			if r.holdsNumber(s, *f.v, depth-1) {
-				return true
-			}
-		}
-		for _, item := range o.items {
-			if r.holdsNumber(s, item, depth-1) {
-				return true
-			}
-		}
-		if o.elem != nil && r.holdsNumber(s, *o.elem, depth-1) {
-			return true
-		}
-	}
-	return false
+// holdsNumber reports whether a value or its tables may have a number whose text loses digits.
+func holdsNumber(s *state, v value) (found bool) {
+	s.eachHeld(v, func(v value) bool {
+		found = found || !v.vague() && v.may(isNumber) && !v.printsExactly()
+		return !found && !v.vague()
+	})
+	return found
 }
 
 // assert continues the paths on which its condition holds, and raises an error on the others.

@@ -6,36 +6,15 @@ import "github.com/yuin/gopher-lua/ast"
 func packedText(s *state, args []value) value {
 	v := value{kinds: isStr, taint: fromStore}
 	for _, arg := range args {
-		v.reply = union(v.reply, heldBy(s, arg, 3))
+		s.eachHeld(arg, func(held value) bool {
+			v.reply = union(v.reply, held.reply)
+			return true
+		})
 	}
 	if len(v.reply) > 0 {
 		v.taint |= packs
 	}
 	return v
-}
-
-// heldBy returns the keys from which a value comes, and what its tables hold.
-func heldBy(s *state, v value, depth int) []string {
-	keys := v.reply
-	if depth == 0 {
-		return keys
-	}
-	for _, id := range v.objects {
-		o := s.get(id)
-		if o == nil {
-			continue
-		}
-		for _, f := range o.fields {
-			keys = union(keys, heldBy(s, *f.v, depth-1))
-		}
-		for _, item := range o.items {
-			keys = union(keys, heldBy(s, item, depth-1))
-		}
-		if o.elem != nil {
-			keys = union(keys, heldBy(s, *o.elem, depth-1))
-		}
-	}
-	return keys
 }
 
 // repacked reports a text with what other calls have packed into it, if it is stored for this call's span.
