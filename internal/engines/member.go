@@ -43,13 +43,7 @@ func (m *Member) StartReplica(t testing.TB, args ...string) *Member {
 	r := m.program.Start(t, append([]string{"--replicaof", "127.0.0.1 " + port}, args...)...)
 	r.AwaitInfo(t, "master_link_status:up")
 	_, port, _ = net.SplitHostPort(r.Addr)
-	m.await(t, func(ctx context.Context, c *redis.Client) error { // a moment later; until then it refuses FAILOVER
-		info, err := c.Info(ctx, "replication").Result()
-		if online := "port=" + port + ",state=online,"; err == nil && !strings.Contains(info, online) {
-			err = fmt.Errorf("INFO does not say %s", online)
-		}
-		return err
-	})
+	m.awaitText(t, "port="+port+",state=online,") // a moment later; until then it refuses FAILOVER
 	return r
 }
 
@@ -192,11 +186,21 @@ func (m *Member) Resume(t testing.TB) {
 // AwaitInfo waits until INFO has all of the lines.
 func (m *Member) AwaitInfo(t testing.TB, lines ...string) {
 	t.Helper()
+	texts := make([]string, len(lines))
+	for i, line := range lines {
+		texts[i] = line + "\r\n"
+	}
+	m.awaitText(t, texts...)
+}
+
+// awaitText waits until INFO has all of the texts.
+func (m *Member) awaitText(t testing.TB, texts ...string) {
+	t.Helper()
 	m.await(t, func(ctx context.Context, c *redis.Client) error {
 		info, err := c.Info(ctx).Result()
-		for _, line := range lines {
-			if err == nil && !strings.Contains(info, line+"\r\n") {
-				err = fmt.Errorf("INFO does not say %s", line)
+		for _, text := range texts {
+			if err == nil && !strings.Contains(info, text) {
+				err = fmt.Errorf("INFO does not say %s", strings.TrimSpace(text))
 			}
 		}
 		return err
