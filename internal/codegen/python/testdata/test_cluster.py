@@ -186,8 +186,10 @@ def test_a_failover_from_a_silent_primary_is_followed(start):
     at, replica = pair()
     subject = subject_at(at, f"silent{time.time()}")
     assert client.take(subject).remaining == 9
-    assert node(at).wait(1, 10_000) == 1
-    pid = node(at).info("server")["process_id"]
+    # WAIT awaits what the server has written by the connection's last command: without one, nothing.
+    primary = node(at)
+    pid = primary.info("server")["process_id"]
+    assert primary.wait(1, 10_000) == 1
     os.kill(pid, signal.SIGSTOP)
     try:
         node(replica).execute_command("CLUSTER FAILOVER", "TAKEOVER")
