@@ -1,19 +1,35 @@
 package engines
 
+import "context"
+
 // catalog lists every engine that there could be, in the order in which tests run on them.
 func catalog() []*slot {
 	slots := []*slot{
 		{name: "embedded", start: inProcess},
-		{name: "redis-7.0", real: true, start: inContainer("redis-server", "redis:7.0")},
-		{name: "redis-8.0", real: true, start: inContainer("redis-server", "redis:8.0")},
-		{name: "valkey-8", real: true, start: inContainer("valkey-server", "valkey/valkey:8.1", "valkey/valkey:8.0", "valkey/valkey:8")},
-		{name: "redis-8", real: true, start: inContainer("redis-server", "redis:8")},
-		{name: "valkey-9", real: true, start: inContainer("valkey-server", "valkey/valkey:9")},
+		ofImage("redis-7.0", "redis-server", "redis:7.0"),
+		ofImage("redis-8.0", "redis-server", "redis:8.0"),
+		ofImage("valkey-8", "valkey-server", "valkey/valkey:8.1", "valkey/valkey:8.0", "valkey/valkey:8"),
+		ofImage("redis-8", "redis-server", "redis:8"),
+		ofImage("valkey-9", "valkey-server", "valkey/valkey:9"),
 	}
-	for _, program := range []string{"redis-server", "valkey-server"} {
-		if version := onPath(program); version != "" {
-			slots = append(slots, &slot{name: "path-" + program + "-" + version, real: true, start: asProgram(program)})
+	for _, p := range []struct{ program, server string }{{"redis-server", "Redis"}, {"valkey-server", "Valkey"}} {
+		if version := onPath(p.program); version != "" {
+			slots = append(slots, &slot{
+				name: "path-" + p.program + "-" + version, real: true, start: asProgram(p.program), onPath: p.server + " " + version,
+			})
 		}
 	}
 	return append(slots, &slot{name: "redis-url", real: true, open: given})
+}
+
+// ofImage returns the slot of a server in a container of the first image that is on this machine.
+func ofImage(name, program string, images ...string) *slot {
+	run := inContainer(program, images...)
+	return &slot{
+		name: name, real: true,
+		start: func(ctx context.Context, args []string) (*server, error) { return run(ctx, "", args) },
+		open: func(ctx context.Context) (*server, error) {
+			return fromPool(name, func(container string) (*server, error) { return run(ctx, container, nil) })
+		},
+	}
 }

@@ -4,12 +4,13 @@ package engines
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"os"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,23 +23,24 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// containerCommand runs a server that ends itself after half an hour: a test process that was killed could not do it, and the reaper of
+// containerCommand runs a server that ends itself after two hours: a test process that was killed could not do it, and the reaper of
 // testcontainers needs an image of its own, which not every machine can pull. From coreutils 9.10 on timeout refuses to be a container's
 // first process, so a shell is.
 func containerCommand(program string, args ...string) []string {
-	return append([]string{"sh", "-c", `timeout 1800 "$@"; exit`, "sh", program}, args...)
+	return append([]string{"sh", "-c", `timeout 7200 "$@"; exit`, "sh", program}, args...)
 }
 
-// inContainer starts the first of the images that is on this machine.
-func inContainer(program string, images ...string) func(context.Context, []string) (*server, error) {
-	return func(ctx context.Context, args []string) (srv *server, err error) {
+// inContainer starts the first of the images that is on this machine. With a name it returns the server of the container of that name, if
+// one runs.
+func inContainer(program string, images ...string) func(ctx context.Context, name string, args []string) (*server, error) {
+	return func(ctx context.Context, name string, args []string) (srv *server, err error) {
 		// testcontainers panics on some machines that have no Docker.
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("docker: %v", p)
 			}
 		}()
-		remote := prepareDocker()
+		where := prepareDocker()
 		ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 		defer cancel()
 		image, err := localImage(ctx, images)
@@ -46,54 +48,95 @@ func inContainer(program string, images ...string) func(context.Context, []strin
 			return nil, err
 		}
 		args = append([]string{"--protected-mode", "no", "--save", "", "--appendonly", "no"}, args...)
-		c, err := testcontainers.Run(
-			ctx, image,
-			testcontainers.WithCmd(containerCommand(program, args...)...),
-			testcontainers.WithExposedPorts("6379/tcp"),
-			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_REPORT")}),
-			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
-				h.AutoRemove = true
-				if !remote {
-					// The server has no password: it is for this machine only.
-					port := network.MustParsePort("6379/tcp")
-					h.PortBindings = network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
-				}
-			}),
-		)
-		end := func() {
-			// The context of the test that started it may be over.
-			_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
+		for range 3 { // another process may take the port first
+			if srv, err = runServer(ctx, where, image, name, program, args); err == nil {
+				return srv, nil
+			}
 		}
-		if err != nil {
-			end()
-			return nil, fmt.Errorf("run %s: %w", image, err)
-		}
-		addr, version, err := answering(ctx, c)
-		if err != nil {
-			text := containerLog(c)
-			end()
-			return nil, fmt.Errorf("run %s: %w: %s", image, err, text)
-		}
-		return &server{
-			version: version,
-			how:     "container " + image,
-			url:     "redis://" + addr + "/0",
-			options: redis.Options{Addr: addr},
-			end:     end,
-			log:     func() string { return containerLog(c) },
-		}, nil
+		return nil, fmt.Errorf("run %s: %w", image, err)
 	}
 }
 
-// prepareDocker sets up testcontainers, once for the process, and reports whether the Docker engine is on another machine.
-var prepareDocker = sync.OnceValue(func() (remote bool) {
-	remote = strings.HasPrefix(os.Getenv("DOCKER_HOST"), "tcp://")
-	setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
-	if !remote {
-		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
+func runServer(ctx context.Context, where dockerHost, image, name, program string, args []string) (*server, error) {
+	options := []testcontainers.ContainerCustomizer{
+		testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")}),
 	}
+	if name != "" {
+		options = append(options, testcontainers.WithReuseByName(name))
+	}
+	if where == thisMachine {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		args = append(slices.Clone(args), "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dbfilename", dataFile(port))
+	} else {
+		options = append(options, testcontainers.WithExposedPorts("6379/tcp"))
+	}
+	c, err := testcontainers.Run(ctx, image, append(options,
+		testcontainers.WithCmd(containerCommand(program, args...)...),
+		testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
+			h.AutoRemove = true
+			switch where {
+			case thisMachine:
+				// A published port would pass each byte through a process of Docker, which takes as long as the server.
+				h.NetworkMode = "host"
+			case besideThis:
+				// The server has no password: it is for this machine only.
+				port := network.MustParsePort("6379/tcp")
+				h.PortBindings = network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
+			}
+		}),
+	)...)
+	end := func() {
+		// The context of the test that started it may be over.
+		_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
+	}
+	if err != nil {
+		end()
+		return nil, err
+	}
+	find := published
+	if where == thisMachine {
+		find = listening
+	}
+	addr, version, err := find(ctx, c)
+	if err != nil {
+		text := containerLog(c)
+		end()
+		return nil, fmt.Errorf("%w: %s", err, text)
+	}
+	return &server{
+		version: version,
+		how:     "container " + image,
+		url:     "redis://" + addr + "/0",
+		options: redis.Options{Addr: addr},
+		end:     end,
+		log:     func() string { return containerLog(c) },
+	}, nil
+}
+
+// A dockerHost is where the Docker engine runs.
+type dockerHost int
+
+const (
+	thisMachine dockerHost = iota // its containers can share this process's network
+	besideThis                    // in a virtual machine, or outside of the container of this process
+	elsewhere
+)
+
+// prepareDocker sets up testcontainers, once for the process, and returns where the Docker engine runs.
+var prepareDocker = sync.OnceValue(func() dockerHost {
+	setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 	tclog.SetDefault(tclog.NewNoopLogger())
-	return remote
+	if strings.HasPrefix(os.Getenv("DOCKER_HOST"), "tcp://") {
+		return elsewhere
+	}
+	setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
+	if _, err := os.Stat("/.dockerenv"); err == nil || runtime.GOOS != "linux" {
+		return besideThis
+	}
+	return thisMachine
 })
 
 // localImage returns the first image that needs no pull. A test does not pull: that takes from a second to forever.
@@ -116,33 +159,6 @@ func localImage(ctx context.Context, images []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("image %s is not on this machine; make images puts it there", images[0])
-}
-
-// answering finds the address at which the container answers: its published port, or, where this process is in a
-// container beside it, the container's own.
-func answering(ctx context.Context, c *testcontainers.DockerContainer) (addr, version string, err error) {
-	var candidates []string
-	if port, err := c.MappedPort(ctx, "6379/tcp"); err == nil {
-		host, err := c.Host(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		candidates = append(candidates, net.JoinHostPort(host, port.Port()))
-	}
-	if ip, err := c.ContainerIP(ctx); err == nil && ip != "" {
-		candidates = append(candidates, net.JoinHostPort(ip, "6379"))
-	}
-	var problems []error
-	for _, addr := range candidates {
-		patience, cancel := context.WithTimeout(ctx, 10*time.Second)
-		version, err := await(patience, redis.Options{Addr: addr}, nil)
-		cancel()
-		if err == nil {
-			return addr, version, nil
-		}
-		problems = append(problems, err)
-	}
-	return "", "", errors.Join(problems...)
 }
 
 func containerLog(c *testcontainers.DockerContainer) string {

@@ -13,6 +13,7 @@
 //	RLFUNC_ENGINES          patterns of engine names, separated by commas: only these are used
 //	RLFUNC_REQUIRE_ENGINES  names, separated by commas: a test fails if one of them is not reached
 //	RLFUNC_ENGINE_REPORT    a file to which each process appends what ran and what did not
+//	RLFUNC_ENGINE_POOL      a folder: processes hand containers on, and its owner removes those with the label rlfunc.engines
 //	RLFUNC_REDIS_URL_FLUSH  1: the database that REDIS_URL names, and that server's functions, may be emptied
 //
 // Tests of deploys to many nodes start clusters, sentinels and replicas of their own, with [OnPath] and [Images]; those are required where

@@ -21,8 +21,8 @@ func usable(ctx context.Context, image string) (err error) {
 			err = fmt.Errorf("docker: %v", p)
 		}
 	}()
-	if prepareDocker() {
-		return errors.New("the Docker engine is on another machine")
+	if prepareDocker() != thisMachine {
+		return errors.New("containers cannot share this process's network")
 	}
 	_, err = localImage(ctx, []string{image})
 	return err
@@ -36,7 +36,7 @@ func onHost(image string) func(context.Context, string, []string) (box, error) {
 		c, err := testcontainers.Run(
 			ctx, image,
 			testcontainers.WithCmd(containerCommand(command, args...)...),
-			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_REPORT")}),
+			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")}),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 				h.AutoRemove = true
 				h.NetworkMode = "host"

@@ -8,3 +8,7 @@ import "errors"
 func lockFile(string) (unlock func(), err error) {
 	return nil, errors.New("REDIS_URL is used on unix systems only")
 }
+
+func tryLockFile(string) (unlock func(), locked bool, err error) {
+	return nil, false, errors.New("RLFUNC_ENGINE_POOL is used on unix systems only")
+}

@@ -58,7 +58,7 @@ func (p Program) start(t testing.TB, args func(port int) []string) *Member {
 		}
 		m = &Member{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: p}
 		m.options = redis.Options{Addr: m.Addr, TLSConfig: p.tls}
-		m.name = fmt.Sprintf("rlfunc-%d-%d.rdb", os.Getpid(), port)
+		m.name = dataFile(port)
 		m.args = append([]string{
 			"--bind", "127.0.0.1", "--dir", folder(t), "--dbfilename", m.name, "--save", "", "--appendonly", "no",
 			"--repl-diskless-sync-delay", "0",
@@ -123,22 +123,11 @@ func (m *Member) begin(ctx context.Context) error {
 	m.box = killedOnce{box: b, once: new(sync.Once), untrack: untrack}
 	m.mu.Unlock()
 	if _, err = await(ctx, m.options, died); err == nil && m.name != "" {
-		err = m.isOurs(ctx)
+		err = isOurs(ctx, m.options, m.name)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, b.log())
 		m.Kill()
-	}
-	return err
-}
-
-// isOurs refuses another process's server that took the port after freePort found it.
-func (m *Member) isOurs(ctx context.Context) error {
-	c := redis.NewClient(m.clientOptions())
-	defer c.Close()
-	name, err := c.ConfigGet(ctx, "dbfilename").Result()
-	if err == nil && name["dbfilename"] != m.name {
-		err = fmt.Errorf("another server has taken %s", m.Addr)
 	}
 	return err
 }

@@ -1,12 +1,17 @@
 package engines
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Ports are taken below those that systems give to outgoing connections: the servers of a cluster make many.
@@ -50,4 +55,19 @@ func FreeAddr(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// dataFile is a name that distinguishes a server from another one on its port.
+func dataFile(port int) string { return fmt.Sprintf("rlfunc-%d-%d.rdb", os.Getpid(), port) }
+
+// isOurs refuses another process's server that took the port after freePort found it.
+func isOurs(ctx context.Context, o redis.Options, dataFile string) error {
+	o = impatient(o)
+	c := redis.NewClient(&o)
+	defer c.Close()
+	name, err := c.ConfigGet(ctx, "dbfilename").Result()
+	if err == nil && name["dbfilename"] != dataFile {
+		err = fmt.Errorf("another server has taken %s", o.Addr)
+	}
+	return err
 }

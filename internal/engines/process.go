@@ -23,6 +23,8 @@ type slot struct {
 	// start starts a server; nil where only one can exist, which open then reaches.
 	start func(ctx context.Context, args []string) (*server, error)
 	open  func(ctx context.Context) (*server, error)
+	// onPath is what a server on PATH says that it is, "" for the others. Of one version, tests use the image's.
+	onPath string
 
 	once     sync.Once
 	server   *server // nil: not reached
@@ -113,23 +115,41 @@ func reach(t testing.TB) []*slot {
 	}
 	wanted := names("RLFUNC_ENGINES")
 	var wg sync.WaitGroup
-	for _, s := range process.slots {
-		wg.Go(func() {
-			s.once.Do(func() {
-				s.required = slices.Contains(required, s.name)
-				switch {
-				case len(wanted) > 0 && !matches(wanted, s.name):
-					s.reason = "RLFUNC_ENGINES leaves it out"
-				case testing.Short() && s.real && !s.required:
-					s.reason = "-short"
-				default:
-					s.begin()
-				}
-			})
+	begin := func(s *slot) {
+		s.once.Do(func() {
+			s.required = slices.Contains(required, s.name)
+			switch {
+			case len(wanted) > 0 && !matches(wanted, s.name):
+				s.reason = "RLFUNC_ENGINES leaves it out"
+			case testing.Short() && s.real && !s.required:
+				s.reason = "-short"
+			case len(wanted) == 0 && !s.required && s.twin() != nil:
+				s.reason = s.twin().name + " is the same version"
+			default:
+				s.begin()
+			}
 		})
 	}
+	for _, s := range process.slots {
+		if s.onPath == "" {
+			wg.Go(func() { begin(s) })
+		}
+	}
 	wg.Wait()
+	for _, s := range process.slots {
+		begin(s)
+	}
 	return process.slots
+}
+
+// twin returns the running engine that has the version of a server on PATH, or nil.
+func (s *slot) twin() *slot {
+	for _, other := range process.slots {
+		if other != s && other.server != nil && other.server.version == s.onPath {
+			return other
+		}
+	}
+	return nil
 }
 
 func (s *slot) begin() {

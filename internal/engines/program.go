@@ -3,7 +3,6 @@ package engines
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -43,7 +42,7 @@ func asProgram(program string) func(context.Context, []string) (*server, error) 
 			return nil, err
 		}
 		c, err := startChild(program, append([]string{
-			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", "/tmp",
+			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", "/tmp", "--dbfilename", dataFile(port),
 		}, args...)...)
 		if err != nil {
 			return nil, err
@@ -51,8 +50,7 @@ func asProgram(program string) func(context.Context, []string) (*server, error) 
 		o := redis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 		version, err := await(ctx, o, c.died)
 		if err == nil {
-			// Another process may have taken the port first.
-			err = isProcess(ctx, o, c.cmd.Process.Pid)
+			err = isOurs(ctx, o, dataFile(port))
 		}
 		if err != nil {
 			c.kill()
@@ -106,19 +104,6 @@ func (c *child) kill() {
 func (c *child) pause() error  { return pauseProcess(c.cmd.Process) }
 func (c *child) resume() error { return resumeProcess(c.cmd.Process) }
 func (c *child) log() string   { return c.output.String() }
-
-func isProcess(ctx context.Context, o redis.Options, pid int) error {
-	c := redis.NewClient(&o)
-	defer c.Close()
-	info, err := c.Info(ctx, "server").Result()
-	if err != nil {
-		return err
-	}
-	if !regexp.MustCompile(`(?m)^process_id:` + strconv.Itoa(pid) + `\r?$`).MatchString(info) {
-		return errors.New("another server has taken " + o.Addr)
-	}
-	return nil
-}
 
 // tail keeps the last output of a program.
 type tail struct {

@@ -67,7 +67,7 @@ func TestParity_isSaidToBeUncheckedWithoutTheEmbeddedEngine(t *testing.T) {
 		t.Skip("no real engine is here")
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestParity_embeddedAnswers", "-test.v")
-	cmd.Env = append(os.Environ(), "RLFUNC_ENGINES="+real[0].Name, "RLFUNC_REQUIRE_ENGINES=", "RLFUNC_ENGINE_REPORT=")
+	cmd.Env = append(os.Environ(), "RLFUNC_ENGINES="+real[0].Name, "RLFUNC_REQUIRE_ENGINES=", "RLFUNC_ENGINE_REPORT=", "RLFUNC_ENGINE_POOL=")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PARITY IS NOT CHECKED: it takes the embedded engine and a real one; of 1 engines here 1 are real") {
 		t.Errorf("%v:\n%s", err, out)
