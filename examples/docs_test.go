@@ -12,7 +12,13 @@ import (
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-func TestMain(m *testing.M) { engines.Main(m) }
+func TestMain(m *testing.M) {
+	status := engines.Wrap(m).Run()
+	if commandFolder != "" {
+		os.RemoveAll(commandFolder)
+	}
+	os.Exit(status)
+}
 
 // blocks returns the fenced blocks of one language in a page, in order.
 func blocks(t *testing.T, page, language string) []string {
@@ -56,7 +62,7 @@ func TestReadme_showsLinesOfTheDemo(t *testing.T) {
 	}
 	vary := regexp.MustCompile(`[\d.]+s?\b|[●○]+`)
 	printed := map[string]bool{}
-	for line := range strings.Lines(shell(t, "..", nil, "go run ./cmd/rlfunc demo")) {
+	for line := range strings.Lines(shell(t, "..", withCommand(t), "rlfunc demo")) {
 		printed[vary.ReplaceAllString(line, "_")] = true
 	}
 	for line := range strings.Lines(blocks(t, "../README.md", "text")[0]) {
@@ -82,9 +88,7 @@ func TestPages_commandsRun(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Client(t)
-			bin := t.TempDir()
-			buildCommand(t, bin)
-			env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+			env := withCommand(t)
 			for _, page := range []string{"../README.md", "../docs/quickstart.md", "../docs/deploy-to-production.md"} {
 				for _, block := range blocks(t, page, "sh") {
 					block = notRun.ReplaceAllString(block, "")
@@ -119,10 +123,7 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 		t.Skip("builds and tests a module of its own")
 	}
 	page, packed := "../docs/writing-a-function.md", "../docs/packed-rows.md"
-	bin := t.TempDir()
-	buildCommand(t, bin)
-	dir := t.TempDir()
-	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL="}
+	dir, env := t.TempDir(), append(withCommand(t), "REDIS_URL=")
 	shell(t, dir, env, "rlfunc init mylimits")
 	dir = filepath.Join(dir, "mylimits")
 	for file, content := range map[string]string{
@@ -147,10 +148,22 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	}
 }
 
-// buildCommand builds rlfunc into a folder. Its init finds the source, also if -trimpath hides it.
-func buildCommand(t *testing.T, bin string) {
+// commandFolder holds rlfunc once a test has asked for it.
+var commandFolder string
+
+// withCommand returns an environment with rlfunc on its path, which the first test builds: linking it takes seconds. Its init finds the
+// source, also if -trimpath hides it.
+func withCommand(t *testing.T) []string {
 	t.Helper()
-	shell(t, "..", nil, `go build -ldflags "-X main.moduleSource=$PWD" -o `+bin+"/rlfunc ./cmd/rlfunc")
+	if commandFolder == "" {
+		dir, err := os.MkdirTemp("", "rlfunc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		commandFolder = dir
+		shell(t, "..", nil, `go build -ldflags "-s -w -X main.moduleSource=$PWD" -o `+dir+"/rlfunc ./cmd/rlfunc")
+	}
+	return []string{"PATH=" + commandFolder + string(os.PathListSeparator) + os.Getenv("PATH")}
 }
 
 // shell runs a script and returns its output. It fails the test if the script fails.

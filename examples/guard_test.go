@@ -38,7 +38,7 @@ func buildGuarded(t *testing.T, redis string) guarded {
 			t.Fatal(err)
 		}
 	}
-	shell(t, "..", nil, "go build -o "+p.bin+" "+filepath.Join(dir, "main.go"))
+	shell(t, "..", nil, "go build -ldflags=-s -o "+p.bin+" "+filepath.Join(dir, "main.go"))
 	return p
 }
 

@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,13 +24,12 @@ func TestUpgrade_isWhatRuns(t *testing.T) {
 	e := servers[0] // one is enough: the commands are pinned on each engine elsewhere
 	e.Client(t)
 	host, port, _ := strings.Cut(e.Addr, ":")
-	bin, dir := t.TempDir(), t.TempDir()
-	buildCommand(t, bin)
-	env := []string{
-		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL=" + e.URL,
-		"GIT_CONFIG_GLOBAL=" + filepath.Join(dir, "none"), "GIT_CONFIG_NOSYSTEM=1",
+	dir := t.TempDir()
+	env := append(
+		withCommand(t), "REDIS_URL="+e.URL,
+		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, "none"), "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com",
-	}
+	)
 	fence := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```\n")
 	page := fence.FindAllStringSubmatch(read(t, "../docs/upgrade-and-rollback.md")+read(t, "../docs/versioning.md"), -1)
 	if len(page) == 0 {
