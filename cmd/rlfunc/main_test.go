@@ -68,6 +68,16 @@ func TestRedis(t *testing.T) {
 	}
 }
 
+// TestMakefile pins the Makefile of a new project on one engine: TestRedis pins the commands that it calls on each.
+func TestMakefile(t *testing.T) {
+	all := engines.All(t)
+	if len(all) == 0 {
+		t.Skip("SKIPPED: no engine")
+	}
+	all[0].Client(t)
+	runWith(t, "testdata/makefile.txtar", map[string]string{"REDIS_URL": all[0].URL})
+}
+
 // TestCluster pins the command line on a cluster with replicas and a primary without slots.
 func TestCluster(t *testing.T) {
 	c := engines.OnPath(t).StartCluster(t, 2, 1)
