@@ -46,7 +46,7 @@ func deeper(v reflect.Value, depth int) int {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if !v.Type().Field(i).IsExported() {
+			if !v.Field(i).CanInterface() {
 				continue
 			}
 			if line := deeper(v.Field(i), depth); line > 0 {

@@ -39,7 +39,7 @@ func (w *loadWalk) visit(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if v.Field(i).CanInterface() {
 				w.visit(v.Field(i))
 			}
 		}
