@@ -38,7 +38,7 @@ func startChat(t *testing.T) string {
 	t.Helper()
 	server := engines.OnPath(t).Start(t)
 	program := filepath.Join(t.TempDir(), "chat")
-	shell(t, "..", nil, "go build -o "+program+" ./examples/chat")
+	shell(t, "..", nil, "go build -ldflags=-s -o "+program+" ./examples/chat")
 	text, err := os.ReadFile("chat/limits.yaml")
 	if err != nil {
 		t.Fatal(err)

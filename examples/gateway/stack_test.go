@@ -46,7 +46,7 @@ func start(t *testing.T) *stack {
 	limits := engines.FreeAddr(t)
 	s.writePolicy(t, "limit: 10", "limit: 10")
 	program := filepath.Join(dir, "rlfunc")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/rlfunc").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/rlfunc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	s.command = []string{

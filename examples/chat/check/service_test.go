@@ -45,7 +45,7 @@ func start(t *testing.T) *service {
 
 	s.write(t, s.shipped(t))
 	program := filepath.Join(dir, "chat")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", program, "..").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	s.cmd = exec.Command(program, "-addr", "127.0.0.1:0", "-redis", "redis://"+s.redis.Addr, "-policy", s.policy, "-pace", "10ms")
