@@ -188,7 +188,7 @@ func (r *run) match(s *state, args []value, t taint) []outcome {
 	for i := range miss {
 		miss[i] = of(isNil)
 	}
-	return []outcome{{s.clone(), miss}, {s, hit}}
+	return []outcome{{s: s.clone(), vals: miss}, {s: s, vals: hit}}
 }
 
 // captures returns a value for each capture of the pattern, argument 1: a string, or the number that `()` gives. Of an unknown pattern it

@@ -61,7 +61,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `, or
   of a table that nothing has filled, nor a field by an enum's value that a table without computed fields lacks.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of
-  what cjson.decode and cmsgpack.unpack return counts as a number only behind tonumber or a test of its type, also in a function that gets it. The
+  what cjson.decode and cmsgpack.unpack return counts as a number only behind tonumber or a test of its type, also in a function that gets or returns it. The
   decoded value itself counts as a table.
 - A stored number that only constants bound may be at each end of its range. It bounds a result as long as no comparison with another number was
   true that bounds it at that end, and the code has not passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.

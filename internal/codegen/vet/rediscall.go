@@ -59,7 +59,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := s.clone()
 		defer func() {
 			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
-			out = append(out, outcome{failed, []value{reply}})
+			out = append(out, outcome{s: failed, vals: []value{reply}})
 		}()
 	}
 	r.bitOffset(e, cmd.name, args)

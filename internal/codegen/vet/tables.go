@@ -192,12 +192,12 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 		var next []outcome
 		for _, o := range states {
 			if dots, ok := f.Value.(*ast.Comma3Expr); ok && f.Key == nil && f == e.Fields[len(e.Fields)-1] && !dots.AdjustRet {
-				next = append(next, outcome{o.s, append(o.vals[:len(o.vals):len(o.vals)], r.top().extra...)})
+				next = append(next, outcome{s: o.s, vals: append(o.vals[:len(o.vals):len(o.vals)], r.top().extra...)})
 				continue
 			}
 			got := r.eval(o.s, f.Value)
 			for j, g := range got {
-				next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(e.Fields)), g.v)})
+				next = append(next, outcome{s: g.s, vals: append(room(o.vals, j == len(got)-1, len(e.Fields)), g.v)})
 			}
 		}
 		states = fewer(next)

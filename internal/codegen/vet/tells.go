@@ -86,7 +86,7 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, ke
 			s.object(id).size.least = 2 // a member and its score
 		}
 	}
-	return []outcome{{unchanged, []value{nothing}}, {s, []value{reply}}}
+	return []outcome{{s: unchanged, vals: []value{nothing}}, {s: s, vals: []value{reply}}}
 }
 
 // waits reports whether a key waits for an expiry that did not wait before.
