@@ -221,7 +221,7 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	switch name {
 	case "cjson.encode":
 		if len(args) > 0 && holdsNumber(s, args[0]) {
-			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
+			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, and one of these may have more, as a time in microseconds: encode string.format('%%.0f', x), clamp it with math.min and math.max, or store the fields one by one")
 		}
 		return packedText(s, args)
 	case "cmsgpack.pack", "struct.pack":

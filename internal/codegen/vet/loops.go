@@ -155,6 +155,7 @@ func forRange(vals []value, related bool) interval {
 	}
 	out.related = related || from.related || to.related
 	out.told = (from.told || vals[0].literal != nil) && (to.told || vals[1].literal != nil)
+	out.sure = from.sure & to.sure
 	return out
 }
 

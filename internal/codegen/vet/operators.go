@@ -73,6 +73,9 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
 		out.in.high = b.interval().high - 1
 	}
+	if len(r.frames) == 1 && r.loops == 0 && (e.Operator == "+" || e.Operator == "-") && a.interval().sure&b.interval().sure == bothEnds {
+		out.in.sure = bothEnds
+	}
 	out.in.ends = possible(e.Operator, a, b)
 	out.in = r.differing(s, e, out.in)
 	out.taint = r.drifts(e, a, b, out.in) | r.setsBack(e, a, b, out.in)
@@ -280,12 +283,12 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 	return out
 }
 
-// printsExactly reports whether Lua writes all digits of a number: it is whole and has at most 14.
+// printsExactly reports whether Lua writes all digits of a number: it is whole and surely has at most 14.
 func (v value) printsExactly() bool {
 	if v.literal != nil {
 		return len(*v.literal) < 14 && !v.may(isFrac)
 	}
-	return v.kinds&isNumber == isInt && v.in.told && v.in.known && v.in.low > -1e14 && v.in.high < 1e14 && !v.minusZero
+	return v.kinds&isNumber == isInt && v.in.sure == bothEnds && v.in.known && v.in.low > -1e14 && v.in.high < 1e14 && !v.minusZero
 }
 
 // numberText reports a number that Lua converts to text.
