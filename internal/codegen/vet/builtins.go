@@ -281,7 +281,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	case "table.insert":
 		added := valueAt(args, len(args)-1)
 		for _, id := range first.objects {
-			o := s.object(id)
+			before, o := s.get(id), s.object(id)
 			r.written(o, e, argument(e, 0))
 			o.filled = -1
 			if len(args) == 3 {
@@ -293,7 +293,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			}
 			o.size = more
 			if len(args) == 2 && len(first.objects) == 1 {
-				r.push(o, added)
+				r.push(o, before, added)
 			} else {
 				r.append(o, added)
 			}

@@ -194,7 +194,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 	place, fixed := key.number()
 	val.in.ends = 0 // comparisons of elements are not followed
 	for _, id := range table.objects {
-		o := s.object(id)
+		before, o := s.get(id), s.object(id)
 		r.steps += len(o.fields) / 8
 		r.written(o, lhs, lhs.Object)
 		if !fixed && o.within(key) {
@@ -226,7 +226,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		case key.only(isStr) && key.literal != nil:
 			o.setField(*key.literal, val)
 		case len(table.objects) == 1 && (appends(lhs) || fixed && int(place) == len(o.items)+1):
-			r.push(o, val)
+			r.push(o, r.appendedTo(before, lhs, fixed), val)
 		default:
 			r.append(o, val)
 		}

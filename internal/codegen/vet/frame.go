@@ -226,6 +226,7 @@ func sightOf(id int, o *object) *sight {
 	if o.elem != nil {
 		h = t.add(h.number(1), o.elem)
 	}
+	h = o.sequence.see(t, h)
 	t.sum = h.word(o.top).number(int(o.size.least)).number(int(o.size.step)).number(int(o.size.most)).flag(o.size.known).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled).number(int(o.held)).flag(o.filling != nil && o.filling.skipped)
 	return t
 }

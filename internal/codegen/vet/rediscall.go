@@ -43,6 +43,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.clock(s, e)
 	}
 	keys := cmd.keyPlaces(args)
+	if cmd.countAt > 0 && len(keys) == 0 {
+		keys = r.countedKeys(s, e, cmd)
+	}
 	if cmd.countAt > 0 && len(keys) == 0 && !valueAt(args, cmd.countAt-1).lenient {
 		r.report(r.at(argument(e, cmd.countAt)), RuleUndeclaredKey, "the number of keys of %s is not a literal, so vet does not know which arguments are keys: write the number", cmd.name)
 	}

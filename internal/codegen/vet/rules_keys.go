@@ -44,7 +44,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleDynamicCommand,
-		Checks: "Checks that the name of every command is a literal.",
+		Checks: "Checks that the name of every command is a literal, which may begin a table that ends in appended elements and is unpacked.",
 		Why:    "The keys of a computed command, its ACL rule and whether it writes are unknown before it runs.",
 		Bad: look(
 			"local command = string.upper('strlen')",

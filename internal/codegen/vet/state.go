@@ -7,20 +7,21 @@ import (
 
 // An object is one table.
 type object struct {
-	fields  fields
-	elem    *value   // join of the elements of its array part; nil if that is empty
-	items   []value  // of a constructor: known elements
-	open    bool     // fields that are not in the map may have any value
-	top     string   // the top-level variable that holds it, so it outlives the call
-	size    tally    // number of elements
-	holed   bool     // an element before its last may be nil
-	scores  bool     // a reply of which every second element is a score
-	filled  int      // elements that literal places have set; -1 is unknown
-	held    int32    // elements that its writes may give, as far as loops say; 0 is unknown
-	around  float32  // turns of the fors around its constructor
-	filling *filling // nil if no for fills it in part
-	sight   *sight   // what a view of it sees; nil until one does
-	shape   print    // its print at depth 0; 0 until it is known
+	fields   fields
+	elem     *value    // join of the elements of its array part; nil if that is empty
+	items    []value   // of a constructor: known elements
+	open     bool      // fields that are not in the map may have any value
+	top      string    // the top-level variable that holds it, so it outlives the call
+	size     tally     // number of elements
+	holed    bool      // an element before its last may be nil
+	scores   bool      // a reply of which every second element is a score
+	filled   int       // elements that literal places have set; -1 is unknown
+	held     int32     // elements that its writes may give, as far as loops say; 0 is unknown
+	around   float32   // turns of the fors around its constructor
+	filling  *filling  // nil if no for fills it in part
+	sequence *sequence // nil if its order is unknown, or if its items say it
+	sight    *sight    // what a view of it sees; nil until one does
+	shape    print     // its print at depth 0; 0 until it is known
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -115,7 +116,7 @@ func (s *state) object(id int) *object {
 		return &object{open: true}
 	}
 	o := *old
-	o.sight, o.shape = nil, 0
+	o.sight, o.shape, o.sequence = nil, 0, nil
 	s.own(heap).heap.set(id, &o)
 	return &o
 }
@@ -304,7 +305,7 @@ func mergeSites(a, b []site) []site {
 
 // mergeObjects returns a table that may be a or b, and a itself where that says all.
 func mergeObjects(a, b *object) *object {
-	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling)}
+	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling), sequence: mergeSequences(a, b)}
 	if a.filled == b.filled {
 		out.filled = a.filled
 	}
@@ -343,6 +344,6 @@ func mergeObjects(a, b *object) *object {
 // equals reports whether two tables share what they hold, and not only equal values.
 func (o *object) equals(other *object) bool {
 	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.size == other.size && o.holed == other.holed &&
-		o.scores == other.scores && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) &&
+		o.scores == other.scores && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) && o.sequence == other.sequence &&
 		sameSlice(o.fields, other.fields) && sameSlice(o.items, other.items)
 }

@@ -255,8 +255,14 @@ func (o *object) joined() (v value) {
 	return v
 }
 
-// push adds a value behind the elements of a table. They stay known one by one in a function file, of strings and numbers, outside of loops.
-func (r *run) push(o *object, val value) {
+// push adds a value behind the elements of a table; before is the table before the write. They stay known one by one in a function file, of strings
+// and numbers, outside of loops.
+func (r *run) push(o, before *object, val value) {
+	defer func() {
+		if o.elem != nil || before != nil && before.sequence != nil {
+			o.sequence = r.extended(before, val)
+		}
+	}()
 	n := len(o.items)
 	if r.loops > 0 || o.elem != nil || o.open || o.holed || o.size != sized(n+1) || n >= mostItems || !val.only(isStr|isNumber) || r.here().lib != "" {
 		r.append(o, val)
