@@ -105,7 +105,7 @@ func (v *value) print(h print) print {
 	}
 	h = h.words(v.reply)
 	rares := v.rares()
-	h = h.word(rares.prefix).words(rares.keys).word(rares.param).word(rares.span).words(rares.enum)
+	h = h.word(rares.prefix).words(rares.keys).word(rares.param).word(rares.span).word(rares.count).words(rares.enum)
 	for _, c := range rares.fns {
 		h = h.word(c.builtin)
 		if c.fn != nil {
@@ -279,7 +279,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		if !ok {
 			continue
 		}
-		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
+		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.few).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
 		for _, at := range t.pending {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}

@@ -172,8 +172,28 @@ func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
 		text := r.remainder(minus.Rhs)
 		return text != "" && text == r.dividesText(minus.Lhs, e.Rhs)
 	}
+	if r.dividesLength(s, e.Lhs, b) {
+		return true
+	}
 	text := r.dividesText(e.Lhs, e.Rhs)
 	return text != "" && s.facts.has(text+"==0")
+}
+
+// dividesLength reports whether an expression is the length of a table, every possible one of which a number divides.
+func (r *run) dividesLength(s *state, e ast.Expr, by value) bool {
+	length, ok := e.(*ast.UnaryLenOpExpr)
+	n, fixed := by.number()
+	if !ok || !fixed || n < 1 || n > mostItems || n != math.Trunc(n) {
+		return false
+	}
+	v, known := r.peek(s, length.Expr)
+	for _, id := range v.objects {
+		o := s.get(id)
+		if o == nil || o.open || !o.size.known || o.size.least%int32(n) != 0 || o.size.step%int32(n) != 0 {
+			return false
+		}
+	}
+	return known && !v.lenient && v.only(isTable) && len(v.objects) > 0
 }
 
 func (r *run) dividesText(a, b ast.Expr) string {

@@ -31,13 +31,14 @@ type ttl struct {
 	pending []site // writes that no expiry followed
 	epoch   int    // times that this call may have dropped the expiry; a proof holds within one
 	below   bool   // a comparison has found that it ends before something else
+	few     bool   // a comparison has found that it holds few elements
 	group   bool   // of a stream: this call has made its consumer group
 	size    int    // elements, if the first write made the key; 0 is unknown
 }
 
 func (t ttl) equals(other ttl) bool {
 	return slices.Equal(t.pending, other.pending) && t.settled == other.settled && t.proven == other.proven && t.epoch == other.epoch &&
-		t.below == other.below && t.group == other.group && t.size == other.size
+		t.below == other.below && t.few == other.few && t.group == other.group && t.size == other.size
 }
 
 // A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the variables and
@@ -276,7 +277,7 @@ func mergeExpiries(a, b byName[ttl]) byName[ttl] {
 		bt := e.v
 		at, ok := a.get(e.name)
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), group: ok && at.group && bt.group, epoch: max(at.epoch, bt.epoch)}
-		t.below = ok && at.below && bt.below
+		t.below, t.few = ok && at.below && bt.below, ok && at.few && bt.few
 		if at.size == bt.size {
 			t.size = at.size
 		}
