@@ -97,6 +97,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	case "math.max", "math.min":
 		if len(args) == 2 {
 			r.inOneScale(e, argument(e, 0), argument(e, 1), args[0], args[1])
+			out.proof = chosenProof(name, args[0], args[1])
 		}
 		outlasts := false // the result ends no earlier than the key does
 		for _, v := range args {
@@ -164,6 +165,11 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 			v.kinds |= isNil
 			vals = append(vals, v)
 		}
+		if p := first.proof.unmatched(valueAt(args, 1)); p != nil {
+			for i := range vals {
+				vals[i].proof = p
+			}
+		}
 		return gives(s, vals...)
 	case "string.match":
 		return r.match(s, args, out.taint)
@@ -183,10 +189,11 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 
 // match returns what a pattern captures, or nil for all of it.
 func (r *run) match(s *state, args []value, t taint) []outcome {
-	hit := captures(args, t, 5)
+	hit, proof := captures(args, t, 5), valueAt(args, 0).proof.unmatched(valueAt(args, 1))
 	miss := make([]value, len(hit))
 	for i := range miss {
 		miss[i] = of(isNil)
+		hit[i].proof, miss[i].proof = proof, proof
 	}
 	return []outcome{{s: s.clone(), vals: miss}, {s: s, vals: hit}}
 }

@@ -41,7 +41,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
   It reports a string only if cjson.encode or cmsgpack.pack has packed it from what its key held, and no counter.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
-  single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
+  single keys, through comparisons, + - %, tonumber, math.min, math.max, string.match, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
   division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use the ranges that callers pass, for
   unchanged arguments and for sums, differences and products of independent arguments and constants that no code has compared. Of others, vet

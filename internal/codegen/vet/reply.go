@@ -117,7 +117,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 			return maybe
 		}
 		v := list(element)
-		v.kinds |= isFalse
+		if c.name == "LPOP" || c.name == "RPOP" { // the others give an empty array for a missing key
+			v.kinds |= isFalse
+		}
 		return v
 	case "LMPOP", "ZMPOP":
 		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, size: tally{least: 1}})
