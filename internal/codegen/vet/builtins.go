@@ -97,6 +97,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	case "math.max", "math.min":
 		if len(args) == 2 {
 			r.inOneScale(e, argument(e, 0), argument(e, 1), args[0], args[1])
+			out.proof = chosenProof(name, args[0], args[1])
 		}
 		outlasts := false // the result ends no earlier than the key does
 		for _, v := range args {
@@ -164,6 +165,11 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 			v.kinds |= isNil
 			vals = append(vals, v)
 		}
+		if p := first.proof.unmatched(valueAt(args, 1)); p != nil {
+			for i := range vals {
+				vals[i].proof = p
+			}
+		}
 		return gives(s, vals...)
 	case "string.match":
 		return r.match(s, args, out.taint)
@@ -183,12 +189,13 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 
 // match returns what a pattern captures, or nil for all of it.
 func (r *run) match(s *state, args []value, t taint) []outcome {
-	hit := captures(args, t, 5)
+	hit, proof := captures(args, t, 5), valueAt(args, 0).proof.unmatched(valueAt(args, 1))
 	miss := make([]value, len(hit))
 	for i := range miss {
 		miss[i] = of(isNil)
+		hit[i].proof, miss[i].proof = proof, proof
 	}
-	return []outcome{{s.clone(), miss}, {s, hit}}
+	return []outcome{{s: s.clone(), vals: miss}, {s: s, vals: hit}}
 }
 
 // captures returns a value for each capture of the pattern, argument 1: a string, or the number that `()` gives. Of an unknown pattern it
@@ -281,7 +288,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	case "table.insert":
 		added := valueAt(args, len(args)-1)
 		for _, id := range first.objects {
-			o := s.object(id)
+			before, o := s.get(id), s.object(id)
 			r.written(o, e, argument(e, 0))
 			o.filled = -1
 			if len(args) == 3 {
@@ -293,7 +300,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 			}
 			o.size = more
 			if len(args) == 2 && len(first.objects) == 1 {
-				r.push(o, added)
+				r.push(o, before, added)
 			} else {
 				r.append(o, added)
 			}

@@ -43,7 +43,7 @@ func (r *run) callTo(s *state, e *ast.FuncCallExpr, callee value) []outcome {
 
 func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) []outcome {
 	if len(callee.fns()) == 0 || callee.lenient {
-		return r.lost(s, args)
+		return r.lost(s, args, 1)
 	}
 	fns := callee.fns()
 	if len(fns) == 1 {
@@ -68,6 +68,7 @@ func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) 
 		r.bounded(s, e.Args...)
 	}
 	out := r.invoke(s, c, args, e, passed{e.Args, r.isOpenList(s, e)})
+	r.shownOfArguments(e, out)
 	for i, v := range args[:min(len(args), len(e.Args))] {
 		if v.json == decodedField && c.fn.testsType(i) && r.pathOf(e.Args[i]) != "" {
 			v.json = 0
@@ -80,7 +81,7 @@ func (r *run) applyOne(s *state, e *ast.FuncCallExpr, c *closure, args []value) 
 }
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
-func (r *run) lost(s *state, args []value) []outcome {
+func (r *run) lost(s *state, args []value, results int) []outcome {
 	w := r.marks.view(s)
 	for _, v := range args {
 		w.see(0, v)
@@ -93,7 +94,7 @@ func (r *run) lost(s *state, args []value) []outcome {
 			r.append(o, anything())
 		}
 	}
-	return gives(s, anything())
+	return gives(s, slices.Repeat([]value{anything()}, results)...)
 }
 
 // method runs `object:name(...)`: a function of the string library on a string, or a field of a table.
@@ -110,7 +111,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 				callee, _ := args.s.get(receiver.v.objects[0]).field(e.Method)
 				out = append(out, r.apply(args.s, e, callee, vals)...)
 			default:
-				out = append(out, outcome{args.s, []value{anything()}})
+				out = append(out, outcome{s: args.s, vals: []value{anything()}})
 			}
 		}
 	}
@@ -131,7 +132,21 @@ func argument(e *ast.FuncCallExpr, i int) ast.Expr {
 	return e.Args[min(i, len(e.Args)-1)]
 }
 
-func gives(s *state, vals ...value) []outcome { return []outcome{{s, vals}} }
+// results returns the most values that a function returns one by one, at least 1.
+func (fn *function) results() int {
+	most := 1
+	if fn == nil || fn.expr == nil {
+		return most
+	}
+	fn.walk(func(node any, in *function) {
+		if stmt, ok := node.(*ast.ReturnStmt); ok && in == fn {
+			most = max(most, len(stmt.Exprs))
+		}
+	})
+	return most
+}
+
+func gives(s *state, vals ...value) []outcome { return []outcome{{s: s, vals: vals}} }
 
 // builtinCall runs a function that Redis provides.
 func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []value) []outcome {
@@ -206,7 +221,7 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	switch name {
 	case "cjson.encode":
 		if len(args) > 0 && holdsNumber(s, args[0]) {
-			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
+			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, and one of these may have more, as a time in microseconds: encode string.format('%%.0f', x), clamp it with math.min and math.max, or store the fields one by one")
 		}
 		return packedText(s, args)
 	case "cmsgpack.pack", "struct.pack":

@@ -41,7 +41,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
   It reports a string only if cjson.encode or cmsgpack.pack has packed it from what its key held, and no counter.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
-  single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
+  single keys, through comparisons, + - %, tonumber, math.min, math.max, string.match, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
   division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use the ranges that callers pass, for
   unchanged arguments and for sums, differences and products of independent arguments and constants that no code has compared. Of others, vet
@@ -61,7 +61,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `, or
   of a table that nothing has filled, nor a field by an enum's value that a table without computed fields lacks.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call. A field of
-  what cjson.decode and cmsgpack.unpack return counts as a number only behind tonumber or a test of its type, also in a function that gets it. The
+  what cjson.decode and cmsgpack.unpack return counts as a number only behind tonumber or a test of its type, also in a function that gets or returns it. The
   decoded value itself counts as a table.
 - A stored number that only constants bound may be at each end of its range. It bounds a result as long as no comparison with another number was
   true that bounds it at that end, and the code has not passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.

@@ -60,13 +60,13 @@ func (r *run) evalList(s *state, exprs []ast.Expr) []outcome {
 			if i == len(exprs)-1 {
 				got := r.evalMany(o.s, e)
 				for j, g := range got {
-					next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(exprs)), g.vals...)})
+					next = append(next, outcome{s: g.s, vals: append(room(o.vals, j == len(got)-1, len(exprs)), g.vals...)})
 				}
 				continue
 			}
 			got := r.eval(o.s, e)
 			for j, g := range got {
-				next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(exprs)), g.v)})
+				next = append(next, outcome{s: g.s, vals: append(room(o.vals, j == len(got)-1, len(exprs)), g.v)})
 			}
 		}
 		states = fewer(next)
@@ -94,14 +94,14 @@ func (r *run) evalMany(s *state, e ast.Expr) []outcome {
 		return out
 	}
 	if dots, ok := e.(*ast.Comma3Expr); ok && !dots.AdjustRet {
-		return []outcome{{s, slices.Clone(r.top().extra)}}
+		return []outcome{{s: s, vals: slices.Clone(r.top().extra)}}
 	}
 	if isPlain(e) {
-		return []outcome{{s, []value{r.plain(s, e)}}}
+		return []outcome{{s: s, vals: []value{r.plain(s, e)}}}
 	}
 	var out []outcome
 	for _, got := range r.eval(s, e) {
-		out = append(out, outcome{got.s, []value{got.v}})
+		out = append(out, outcome{s: got.s, vals: []value{got.v}})
 	}
 	return out
 }
@@ -114,7 +114,7 @@ func (r *run) eval(s *state, e ast.Expr) []result {
 	}
 	outcomes := make([]outcome, len(out))
 	for i, o := range out {
-		outcomes[i] = outcome{o.s, []value{o.v}}
+		outcomes[i] = outcome{s: o.s, vals: []value{o.v}}
 	}
 	out = nil
 	for _, o := range few(outcomes, stateLimit) {

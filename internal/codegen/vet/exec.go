@@ -9,8 +9,9 @@ import (
 
 // An outcome is one possible end of a call or of a list of expressions.
 type outcome struct {
-	s    *state
-	vals []value
+	s     *state
+	vals  []value
+	below *shown
 }
 
 // A flow holds the paths out of a block: those that continue after it, that return, and that break.
@@ -32,6 +33,7 @@ func (r *run) block(states []*state, stmts []ast.Stmt) flow {
 			f := r.stmt(s, stmt)
 			for _, v := range r.here().over[stmt] {
 				for _, st := range f.next {
+					r.keepShown(st, v)
 					st.drop(v)
 					st.forget(v)
 				}
@@ -123,6 +125,7 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 			if v.top() {
 				own(o.s, val, v.name)
 			}
+			o.adopt(i, v)
 		}
 		if len(vars) == 1 && len(stmt.Exprs) == 1 {
 			r.noteRemainder(o.s, vars[0], stmt.Exprs[0])
@@ -147,6 +150,7 @@ func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
 	for _, o := range r.evalList(s, stmt.Rhs) {
 		if len(stmt.Lhs) == 1 {
 			out.next = r.store(out.next, o.s, stmt.Lhs[0], stmt.Rhs[0], valueAt(o.vals, 0))
+			o.adopt(0, r.here().named(stmt.Lhs[0]))
 			continue
 		}
 		states := []*state{o.s}
@@ -190,7 +194,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 	place, fixed := key.number()
 	val.in.ends = 0 // comparisons of elements are not followed
 	for _, id := range table.objects {
-		o := s.object(id)
+		before, o := s.get(id), s.object(id)
 		r.steps += len(o.fields) / 8
 		r.written(o, lhs, lhs.Object)
 		if !fixed && o.within(key) {
@@ -222,7 +226,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		case key.only(isStr) && key.literal != nil:
 			o.setField(*key.literal, val)
 		case len(table.objects) == 1 && (appends(lhs) || fixed && int(place) == len(o.items)+1):
-			r.push(o, val)
+			r.push(o, r.appendedTo(before, lhs, fixed), val)
 		default:
 			r.append(o, val)
 		}
@@ -296,10 +300,16 @@ func (r *run) ifStmt(s *state, stmt *ast.IfStmt) flow {
 
 func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 	out := flow{}
+	if r.testsBelow(s, stmt) {
+		return r.returnTest(s, stmt)
+	}
 	for _, o := range r.evalList(s, stmt.Exprs) {
 		if len(r.frames) == 1 && r.spec != nil && !r.loading {
 			r.checkReturn(o.s, stmt, o.vals)
 			r.noteReturn(o.s, r.at(stmt))
+		}
+		if len(r.frames) > 1 && !r.loading {
+			o.below = o.below.plus(r.shownBelow(o.s, stmt))
 		}
 		out.returns = append(out.returns, o)
 	}
@@ -313,7 +323,7 @@ func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, passed p
 		r.recursion(fn, call)
 	}
 	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
-		return r.lost(s, args)
+		return r.lost(s, args, fn.results())
 	}
 	defer r.enter(call, 0)()
 	if len(r.frames) > 0 && !r.loading {
@@ -345,7 +355,7 @@ func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, passed p
 	}
 	r.frames = r.frames[:len(r.frames)-1]
 	for _, end := range out.next {
-		out.returns = append(out.returns, outcome{end, nil})
+		out.returns = append(out.returns, outcome{s: end})
 	}
 	return r.leave(fn, out.returns)
 }

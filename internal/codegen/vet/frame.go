@@ -93,7 +93,7 @@ func (w *view) see(h print, v value) print {
 // print adds all properties of a value that rules read to a hash.
 func (v *value) print(h print) print {
 	flags := int(v.taint)
-	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.in.told, v.present, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.ends&lowEnd != 0, v.in.ends&highEnd != 0, v.literal != nil} {
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.in.told, v.present, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.ends&lowEnd != 0, v.in.ends&highEnd != 0, v.in.sure&lowEnd != 0, v.in.sure&highEnd != 0, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++
@@ -105,7 +105,7 @@ func (v *value) print(h print) print {
 	}
 	h = h.words(v.reply)
 	rares := v.rares()
-	h = h.word(rares.prefix).words(rares.keys).word(rares.param).word(rares.span).words(rares.enum)
+	h = h.word(rares.prefix).words(rares.keys).word(rares.param).word(rares.span).word(rares.count).words(rares.enum)
 	for _, c := range rares.fns {
 		h = h.word(c.builtin)
 		if c.fn != nil {
@@ -226,6 +226,7 @@ func sightOf(id int, o *object) *sight {
 	if o.elem != nil {
 		h = t.add(h.number(1), o.elem)
 	}
+	h = o.sequence.see(t, h)
 	t.sum = h.word(o.top).number(int(o.size.least)).number(int(o.size.step)).number(int(o.size.most)).flag(o.size.known).flag(o.open).flag(o.holed).flag(o.scores).number(o.filled).number(int(o.held)).flag(o.filling != nil && o.filling.skipped)
 	return t
 }
@@ -278,7 +279,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		if !ok {
 			continue
 		}
-		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
+		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.few).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
 		for _, at := range t.pending {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}

@@ -12,6 +12,7 @@ type interval struct {
 	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
 	ends      ends // those that are possible: of constants, and of arguments and stored numbers that nothing has compared with others
 	told      bool // of a reply, a length or an argument: no calculation in a loop has made it
+	sure      ends // those that no calculation in a loop has made
 	low, high float64
 }
 
@@ -45,7 +46,7 @@ func (v value) interval() interval {
 	}
 	if n, ok := v.number(); ok && !math.IsNaN(n) {
 		in := between(n, n)
-		in.ends = bothEnds
+		in.ends, in.sure = bothEnds, bothEnds
 		return in
 	}
 	return v.in
@@ -58,13 +59,13 @@ func (a interval) join(b interval) interval {
 	out := between(min(a.low, b.low), max(a.high, b.high))
 	out.nonzero = !a.has(0) && !b.has(0)
 	out.related = a.related || b.related
-	out.ends, out.told = a.ends&b.ends, a.told && b.told
+	out.ends, out.told, out.sure = a.ends&b.ends, a.told && b.told, a.sure&b.sure
 	return out
 }
 
 // asTold returns the interval of a number as a reply, a length or an argument gives it, so comparisons with constants can be decided.
 func (a interval) asTold() interval {
-	a.told = true
+	a.told, a.sure = true, bothEnds
 	return a
 }
 
@@ -123,7 +124,7 @@ func rounded(name string, list []interval) interval {
 	out := roundedAll(name, list)
 	switch name {
 	case "math.floor", "math.ceil", "math.max", "math.min":
-		out.ends = bothEnds
+		out.ends, out.sure = bothEnds, sureOf(name, out, list)
 	}
 	constants := 0
 	for _, in := range list {
@@ -137,6 +138,30 @@ func rounded(name string, list []interval) interval {
 		out.ends = 0
 	}
 	return out
+}
+
+// sureOf returns the sure ends of what rounding gives, or of the greatest or least number of a list: of that, one number bounds one end alone.
+func sureOf(name string, out interval, list []interval) ends {
+	all, high, low := bothEnds, ends(0), ends(0)
+	for _, in := range list {
+		if !in.known {
+			in.sure, in.low, in.high = bothEnds, math.Inf(-1), math.Inf(1)
+		}
+		all &= in.sure
+		if in.high == out.high {
+			high |= in.sure & highEnd
+		}
+		if in.low == out.low {
+			low |= in.sure & lowEnd
+		}
+	}
+	switch name {
+	case "math.min":
+		return all&lowEnd | high
+	case "math.max":
+		return all&highEnd | low
+	}
+	return all
 }
 
 func roundedAll(name string, list []interval) interval {
@@ -233,8 +258,17 @@ func (a interval) narrowed(operator string, b interval, whole bool) interval {
 		return a
 	}
 	if !a.known {
-		a.known, a.low, a.high = true, math.Inf(-1), math.Inf(1)
+		a.known, a.low, a.high, a.sure = true, math.Inf(-1), math.Inf(1), bothEnds
 	}
+	before := a
+	defer func() {
+		if a.high < before.high {
+			a.sure = a.sure&^highEnd | b.sure&highEnd
+		}
+		if a.low > before.low {
+			a.sure = a.sure&^lowEnd | b.sure&lowEnd
+		}
+	}()
 	below, above := math.Nextafter(b.high, math.Inf(-1)), math.Nextafter(b.low, math.Inf(1))
 	if whole {
 		below, above = b.high-1, b.low+1

@@ -77,5 +77,6 @@ func either(a, b outcome, reuse bool) outcome {
 	for i := range max(len(a.vals), len(b.vals)) {
 		both.vals = append(both.vals, join(valueAt(a.vals, i), valueAt(b.vals, i)))
 	}
+	both.below = a.below.and(b.below, a.vals, b.vals)
 	return both
 }

@@ -122,14 +122,20 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		r.fillsInPart(o.s, &l, v)
 		var list []stride
 		before := o.s
+		var tables []*ast.IdentExpr
 		if from == 1 && stmt.Step == nil {
-			if list = r.stridesOf(stmt); len(list) > 0 {
+			list = r.stridesOf(stmt)
+			if r.listsKeys(o.s, stmt.Limit) {
+				tables = r.appendsEach(stmt)
+			}
+			if len(list)+len(tables) > 0 {
 				before = o.s.clone()
 			}
 		}
 		f := r.loopFor(o.s, l, most)
 		for _, after := range f.next {
 			r.strode(before, after, list, to)
+			r.counts(before, after, stmt.Limit, tables)
 		}
 		out.next = append(out.next, f.next...)
 		out.returns = append(out.returns, f.returns...)
@@ -155,6 +161,7 @@ func forRange(vals []value, related bool) interval {
 	}
 	out.related = related || from.related || to.related
 	out.told = (from.told || vals[0].literal != nil) && (to.told || vals[1].literal != nil)
+	out.sure = from.sure & to.sure
 	return out
 }
 

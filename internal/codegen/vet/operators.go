@@ -73,6 +73,9 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
 		out.in.high = b.interval().high - 1
 	}
+	if len(r.frames) == 1 && r.loops == 0 && (e.Operator == "+" || e.Operator == "-") && a.interval().sure&b.interval().sure == bothEnds {
+		out.in.sure = bothEnds
+	}
 	out.in.ends = possible(e.Operator, a, b)
 	out.in = r.differing(s, e, out.in)
 	out.taint = r.drifts(e, a, b, out.in) | r.setsBack(e, a, b, out.in)
@@ -169,8 +172,28 @@ func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
 		text := r.remainder(minus.Rhs)
 		return text != "" && text == r.dividesText(minus.Lhs, e.Rhs)
 	}
+	if r.dividesLength(s, e.Lhs, b) {
+		return true
+	}
 	text := r.dividesText(e.Lhs, e.Rhs)
 	return text != "" && s.facts.has(text+"==0")
+}
+
+// dividesLength reports whether an expression is the length of a table, every possible one of which a number divides.
+func (r *run) dividesLength(s *state, e ast.Expr, by value) bool {
+	length, ok := e.(*ast.UnaryLenOpExpr)
+	n, fixed := by.number()
+	if !ok || !fixed || n < 1 || n > mostItems || n != math.Trunc(n) {
+		return false
+	}
+	v, known := r.peek(s, length.Expr)
+	for _, id := range v.objects {
+		o := s.get(id)
+		if o == nil || o.open || !o.size.known || o.size.least%int32(n) != 0 || o.size.step%int32(n) != 0 {
+			return false
+		}
+	}
+	return known && !v.lenient && v.only(isTable) && len(v.objects) > 0
 }
 
 func (r *run) dividesText(a, b ast.Expr) string {
@@ -280,12 +303,12 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 	return out
 }
 
-// printsExactly reports whether Lua writes all digits of a number: it is whole and has at most 14.
+// printsExactly reports whether Lua writes all digits of a number: it is whole and surely has at most 14.
 func (v value) printsExactly() bool {
 	if v.literal != nil {
 		return len(*v.literal) < 14 && !v.may(isFrac)
 	}
-	return v.kinds&isNumber == isInt && v.in.told && v.in.known && v.in.low > -1e14 && v.in.high < 1e14 && !v.minusZero
+	return v.kinds&isNumber == isInt && v.in.sure == bothEnds && v.in.known && v.in.low > -1e14 && v.in.high < 1e14 && !v.minusZero
 }
 
 // numberText reports a number that Lua converts to text.

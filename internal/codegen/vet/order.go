@@ -2,10 +2,11 @@ package vet
 
 import "slices"
 
-// An order is what a truth value says of keys: with this truth, they expire before what their time to live was compared with. Or it says
-// that a count is above a limit.
+// An order is what a truth value says of keys: with this truth, they expire before what their time to live was compared with, or hold few
+// elements. Or it says that a count is above a limit.
 type order struct {
 	keys  []string
+	few   bool // of the elements of keys
 	over  bool // of a count
 	truth bool
 }
@@ -16,7 +17,10 @@ func ordered(operator string, a, b value) *order {
 		a, b, operator = b, a, mirrored[operator]
 	}
 	if a.left == 0 || b.left != 0 {
-		return exceeds(operator, a, b)
+		if o := exceeds(operator, a, b); o != nil {
+			return o
+		}
+		return fewElements(operator, a, b)
 	}
 	if a.left < 0 {
 		operator = mirrored[operator]
@@ -25,7 +29,7 @@ func ordered(operator string, a, b value) *order {
 }
 
 func (o *order) equals(other *order) bool {
-	return o == other || o != nil && other != nil && o.truth == other.truth && o.over == other.over && slices.Equal(o.keys, other.keys)
+	return o == other || o != nil && other != nil && o.truth == other.truth && o.over == other.over && o.few == other.few && slices.Equal(o.keys, other.keys)
 }
 
 func (o *order) and(other *order) *order {
@@ -39,7 +43,7 @@ func (o *order) not() *order {
 	if o == nil {
 		return nil
 	}
-	return &order{keys: o.keys, over: o.over, truth: !o.truth}
+	return &order{keys: o.keys, few: o.few, over: o.over, truth: !o.truth}
 }
 
 // then returns the order of `and` (goesOn is true) or `or`: with that truth, both sides have it.
@@ -57,7 +61,7 @@ func (o *order) print(h print) print {
 	if o == nil {
 		return h
 	}
-	return h.words(o.keys).flag(o.truth).flag(o.over)
+	return h.words(o.keys).flag(o.truth).flag(o.over).flag(o.few)
 }
 
 // learn records what a value says of expiries where it is true or false.
@@ -70,7 +74,7 @@ func (v value) learn(s *state, truth bool) {
 	s.over = s.over || o.over
 	for _, key := range o.keys {
 		t := s.ttl.at(key)
-		t.below = true
+		t.below, t.few = t.below || !o.few, t.few || o.few
 		s.ttl = s.ttl.with(key, t)
 	}
 }

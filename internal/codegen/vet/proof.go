@@ -3,6 +3,8 @@ package vet
 import (
 	"math"
 	"strings"
+
+	"github.com/yuin/gopher-lua/pm"
 )
 
 // A proof is the one value that an expression has if its key had no expiry when the command ran: because the key was missing, or this
@@ -12,7 +14,7 @@ type proof struct {
 	epoch int // of the key's ttl
 	kind  proofKind
 	n     float64
-	name  string // the number argument that it is
+	name  string // the number argument that it is; of a text, the text
 }
 
 type proofKind byte
@@ -88,6 +90,17 @@ func (p *proof) number() *proof {
 	return nil
 }
 
+// unmatched returns the proof of what string.match and string.find return if a text does not match a pattern.
+func (p *proof) unmatched(pattern value) *proof {
+	if p == nil || p.kind != proofText || pattern.literal == nil {
+		return nil
+	}
+	if found, err := pm.Find(*pattern.literal, []byte(p.name), 0, 1); err != nil || len(found) > 0 {
+		return nil
+	}
+	return p.with(proofNil, 0)
+}
+
 func (p *proof) length() *proof {
 	if p == nil || p.kind != proofEmpty {
 		return nil
@@ -142,7 +155,9 @@ func (p *proof) constant(v value) *proof {
 		if !isNumeric {
 			n = math.NaN()
 		}
-		return p.with(proofText, n)
+		text := p.with(proofText, n)
+		text.name = *v.literal
+		return text
 	case v.only(isNil):
 		return p.with(proofNil, 0)
 	case v.only(isTrue), v.only(isFalse):
@@ -160,7 +175,7 @@ func (p *proof) learn(s *state, truth bool) {
 	if t.settled || t.proven || t.epoch != p.epoch {
 		return
 	}
-	s.ttl = s.ttl.with(p.key, ttl{settled: len(t.pending) > 0, proven: true, below: t.below, epoch: t.epoch})
+	s.ttl = s.ttl.with(p.key, ttl{settled: len(t.pending) > 0, proven: true, below: t.below, few: t.few, epoch: t.epoch})
 }
 
 // operands returns the proofs of both sides of an operation: one is a proof, and the other a constant or of the same key.
@@ -262,6 +277,22 @@ func arithmeticProof(operator string, a, b value) *proof {
 	return nil
 }
 
+// chosenProof returns the proof of math.min or math.max of a number and another.
+func chosenProof(name string, a, b value) *proof {
+	if a.proof == nil {
+		a, b = b, a
+	}
+	p, in := a.proof, b.interval()
+	switch {
+	case p == nil || p.kind != proofNumber || b.proof != nil || !in.known || in.sure != bothEnds:
+	case name == "math.min" && in.low >= p.n, name == "math.max" && in.high <= p.n:
+		return p
+	case in.low == in.high:
+		return p.with(proofNumber, in.low)
+	}
+	return nil
+}
+
 // proves returns the proof of a command's reply, before the command's own effect on the expiry.
 func (r *run) proves(s *state, cmd *command, args []value, keys []int) *proof {
 	if len(keys) != 1 || len(args[keys[0]].keys()) != 1 || args[keys[0]].lenient {
@@ -308,54 +339,4 @@ func (r *run) proves(s *state, cmd *command, args []value, keys []int) *proof {
 		return p.with(proofEmpty, 0)
 	}
 	return nil
-}
-
-// firstReply returns the reply of a write that makes its key.
-func firstReply(name string, args []value) *proof {
-	number := func(n int) *proof { return &proof{kind: proofNumber, n: float64(n)} }
-	switch name {
-	case "INCR", "SETNX", "HSETNX", "PFADD":
-		return number(1)
-	case "DECR":
-		return number(-1)
-	case "SETBIT":
-		return number(0)
-	case "INCRBY", "HINCRBY":
-		by := args[len(args)-1]
-		if n, ok := by.number(); ok {
-			return &proof{kind: proofNumber, n: n}
-		}
-		if by.name() != "" {
-			return &proof{kind: proofName, name: by.name()}
-		}
-	case "SET":
-		if hasWord(args, "NX") && !hasWord(args, "GET") {
-			return &proof{kind: proofTable}
-		}
-		if hasWord(args, "XX") || hasWord(args, "GET") {
-			return &proof{kind: proofFalse}
-		}
-	default:
-		if n := firstSize(name, args); n > 0 {
-			return number(n)
-		}
-	}
-	return nil
-}
-
-// firstSize returns the number of elements in a key that a command makes, or 0 if that is unknown.
-func firstSize(name string, args []value) int {
-	switch {
-	case name == "RPUSH" || name == "LPUSH":
-		return len(args) - 1
-	case name == "SADD" && len(args) == 2, name == "HSET" && len(args) == 3, name == "HSETNX", name == "ZADD" && len(args) == 3:
-		return 1
-	case name == "HSET" && len(args) == 5 && different(args[1], args[3]):
-		return 2
-	}
-	return 0
-}
-
-func different(a, b value) bool {
-	return a.literal != nil && b.literal != nil && *a.literal != *b.literal
 }

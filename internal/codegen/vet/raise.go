@@ -46,12 +46,12 @@ func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	failed := s.clone()
 	thrown := r.catching(true, func() {
 		for _, o := range r.apply(s, e, args[0], args[1:]) {
-			out = append(out, outcome{o.s, append([]value{of(isTrue)}, o.vals...)})
+			out = append(out, outcome{s: o.s, vals: append([]value{of(isTrue)}, o.vals...)})
 		}
 	})
 	for _, st := range distinct(append(thrown, failed)) {
 		st.apart = failed.apart
-		out = append(out, outcome{st, []value{of(isFalse), anything()}})
+		out = append(out, outcome{s: st, vals: []value{of(isFalse), anything()}})
 	}
 	return fewer(out)
 }

@@ -35,7 +35,6 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	args = args[1:]
 	r.commandForm(s, e, name, args)
-	r.loopRules(e, cmd, args)
 	if (cmd.write || replicated[name]) && r.spec != nil && r.spec.Has("no-writes") {
 		r.readOnly(e, cmd)
 	}
@@ -43,6 +42,10 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.clock(s, e)
 	}
 	keys := cmd.keyPlaces(args)
+	r.loopRules(s, e, cmd, args, keys)
+	if cmd.countAt > 0 && len(keys) == 0 {
+		keys = r.countedKeys(s, e, cmd)
+	}
 	if cmd.countAt > 0 && len(keys) == 0 && !valueAt(args, cmd.countAt-1).lenient {
 		r.report(r.at(argument(e, cmd.countAt)), RuleUndeclaredKey, "the number of keys of %s is not a literal, so vet does not know which arguments are keys: write the number", cmd.name)
 	}
@@ -59,7 +62,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := s.clone()
 		defer func() {
 			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
-			out = append(out, outcome{failed, []value{reply}})
+			out = append(out, outcome{s: failed, vals: []value{reply}})
 		}()
 	}
 	r.bitOffset(e, cmd.name, args)
@@ -67,7 +70,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	if cmd.family == "stream" {
 		r.stream(s, e, cmd.name, args, keys, protected)
 	}
-	proof := r.proves(s, cmd, args, keys)
+	proof, exists := r.proves(s, cmd, args, keys), s.exists(args, keys)
 	before, expiries := s.writes, s.ttl
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, cmd.name, args, timed)
@@ -80,6 +83,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
+	if exists && falseIfMissing[cmd.name] {
+		reply.kinds &^= isFalse
+	}
 	if c := s.charged.on(args, keys); c != nil && !c.decided {
 		reply.taint |= increased
 	}
@@ -301,9 +307,9 @@ func (r *run) clock(s *state, e *ast.FuncCallExpr) {
 const clockLib = "clock"
 
 // loopRules reports work that grows with a key's content.
-func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
-	if why := wholeContent(cmd.name, args); why != "" && !r.oneElement(cmd.name, e, args) {
-		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
+func (r *run) loopRules(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
+	if why := wholeContent(cmd.name, args); why != "" && !r.oneElement(cmd.name, e, args) && !s.fewIn(args, keys) {
+		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: %s, or say why it is small with `-- rlfunc:ignore %s reason`", why, bounding(cmd.name), RuleKeyLoop)
 	}
 	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys()) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys()[0])) {
 		r.report(r.at(e), RuleKeyLoop, "%s copies the whole content of its key, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)

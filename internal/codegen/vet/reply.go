@@ -22,6 +22,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 			size = sized(atLeast)
 			size.most = size.least
 		}
+		if pairs(c.name, args) {
+			size.step, size.known = 2, true
+		}
 		v := r.newObject(s, e, &object{elem: &elem, size: size, scores: hasWord(args, "WITHSCORES")})
 		v.reads = true
 		return v
@@ -49,7 +52,11 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		}
 		return value{kinds: isInt, in: r.decreased(c.name, args)}
 	case repliesGrowing:
-		return value{kinds: isInt, content: true, in: nonNegative}
+		size := value{kinds: isInt, content: true, in: nonNegative}
+		if sizes[c.name] && len(args) > 0 && len(args[0].keys()) == 1 && !args[0].lenient {
+			size.rare = &rare{count: args[0].keys()[0]}
+		}
+		return size
 	case repliesString, repliesNumber:
 		return field
 	case repliesMaybe:
@@ -110,7 +117,9 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 			return maybe
 		}
 		v := list(element)
-		v.kinds |= isFalse
+		if c.name == "LPOP" || c.name == "RPOP" { // the others give an empty array for a missing key
+			v.kinds |= isFalse
+		}
 		return v
 	case "LMPOP", "ZMPOP":
 		popped := r.newObject(s, inner{e, 1}, &object{elem: &element, size: tally{least: 1}})
@@ -127,6 +136,11 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		return some(r.exactly(s, e, args, 1), place)
 	}
 	return unknown()
+}
+
+// pairs reports whether a reply has two elements for each of the key.
+func pairs(name string, args []value) bool {
+	return name == "ZPOPMIN" || name == "ZPOPMAX" || name == "HGETALL" || hasWord(args, "WITHSCORES", "WITHVALUES")
 }
 
 // silencedReply returns the value of a reply of a command that has a finding, which an ignore comment may silence.

@@ -44,7 +44,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleDynamicCommand,
-		Checks: "Checks that the name of every command is a literal.",
+		Checks: "Checks that the name of every command is a literal, which may begin a table that ends in appended elements and is unpacked.",
 		Why:    "The keys of a computed command, its ACL rule and whether it writes are unknown before it runs.",
 		Bad: look(
 			"local command = string.upper('strlen')",
@@ -132,7 +132,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleKeyLoop,
-		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, no redis.call in a while or repeat, no for up to a key's length.",
+		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, unless a comparison of HLEN, LLEN, SCARD, ZCARD or XLEN has bounded it to 10,000 elements, no redis.call in a while or repeat, no for up to a key's length.",
 		Why:    "All clients wait while a function runs. After 5 seconds every other client gets BUSY, and if the function has written, only a shutdown ends it.",
 		Bad: example([]string{
 			"--- Counts names.",

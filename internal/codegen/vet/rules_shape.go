@@ -5,7 +5,7 @@ import "fmt"
 var shapeRules = []Rule{
 	{
 		ID:     RuleUnusedParameter,
-		Checks: "Checks that every parameter is used, except parameters of helpers whose name begins with _.",
+		Checks: "Checks that every parameter is used, except parameters of helpers whose name begins with _, and arguments that name a key or say whether a call has it.",
 		Why:    "Callers must send an argument that has no effect.",
 		Bad:    hit("return redis.call('STRLEN', counter)"),
 		Good:   hit("return redis.call('STRLEN', counter) + window_us"),

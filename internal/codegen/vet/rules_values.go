@@ -3,7 +3,7 @@ package vet
 var valueRules = []Rule{
 	{
 		ID:     RuleNumberText,
-		Checks: "Checks that no number becomes text by .., tostring, %s, table.concat or cjson.encode, except whole arguments, lengths and counters of a for below 10^14.",
+		Checks: "Checks that no number becomes text by .., tostring, %s, table.concat or cjson.encode, except whole arguments, lengths, counters of a for and clamped numbers below 10^14.",
 		Why:    "Redis's Lua writes 14 digits: a time in microseconds becomes 1.7637064671235e+15, while gopher-lua keeps all 16, so tests pass and production loses milliseconds.",
 		Bad: withUse("clock", hit(
 			"redis.call('SET', counter, 'at ' .. clock.now_us(), 'PX', math.ceil(window_us / 1000))",

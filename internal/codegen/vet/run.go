@@ -269,7 +269,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 			one := p
 			one.Several = false
 			elem := r.argument(s, one, name)
-			return r.newObject(s, name, &object{elem: &elem})
+			return r.newObject(s, name, &object{elem: &elem, size: rowsOf(p)})
 		}
 		v = value{kinds: isStr, taint: fromKey, rare: &rare{keys: []string{name}}}
 	case spec.KindBool:

@@ -7,20 +7,21 @@ import (
 
 // An object is one table.
 type object struct {
-	fields  fields
-	elem    *value   // join of the elements of its array part; nil if that is empty
-	items   []value  // of a constructor: known elements
-	open    bool     // fields that are not in the map may have any value
-	top     string   // the top-level variable that holds it, so it outlives the call
-	size    tally    // number of elements
-	holed   bool     // an element before its last may be nil
-	scores  bool     // a reply of which every second element is a score
-	filled  int      // elements that literal places have set; -1 is unknown
-	held    int32    // elements that its writes may give, as far as loops say; 0 is unknown
-	around  float32  // turns of the fors around its constructor
-	filling *filling // nil if no for fills it in part
-	sight   *sight   // what a view of it sees; nil until one does
-	shape   print    // its print at depth 0; 0 until it is known
+	fields   fields
+	elem     *value    // join of the elements of its array part; nil if that is empty
+	items    []value   // of a constructor: known elements
+	open     bool      // fields that are not in the map may have any value
+	top      string    // the top-level variable that holds it, so it outlives the call
+	size     tally     // number of elements
+	holed    bool      // an element before its last may be nil
+	scores   bool      // a reply of which every second element is a score
+	filled   int       // elements that literal places have set; -1 is unknown
+	held     int32     // elements that its writes may give, as far as loops say; 0 is unknown
+	around   float32   // turns of the fors around its constructor
+	filling  *filling  // nil if no for fills it in part
+	sequence *sequence // nil if its order is unknown, or if its items say it
+	sight    *sight    // what a view of it sees; nil until one does
+	shape    print     // its print at depth 0; 0 until it is known
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -30,13 +31,14 @@ type ttl struct {
 	pending []site // writes that no expiry followed
 	epoch   int    // times that this call may have dropped the expiry; a proof holds within one
 	below   bool   // a comparison has found that it ends before something else
+	few     bool   // a comparison has found that it holds few elements
 	group   bool   // of a stream: this call has made its consumer group
 	size    int    // elements, if the first write made the key; 0 is unknown
 }
 
 func (t ttl) equals(other ttl) bool {
 	return slices.Equal(t.pending, other.pending) && t.settled == other.settled && t.proven == other.proven && t.epoch == other.epoch &&
-		t.below == other.below && t.group == other.group && t.size == other.size
+		t.below == other.below && t.few == other.few && t.group == other.group && t.size == other.size
 }
 
 // A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the variables and
@@ -115,7 +117,7 @@ func (s *state) object(id int) *object {
 		return &object{open: true}
 	}
 	o := *old
-	o.sight, o.shape = nil, 0
+	o.sight, o.shape, o.sequence = nil, 0, nil
 	s.own(heap).heap.set(id, &o)
 	return &o
 }
@@ -275,7 +277,7 @@ func mergeExpiries(a, b byName[ttl]) byName[ttl] {
 		bt := e.v
 		at, ok := a.get(e.name)
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), group: ok && at.group && bt.group, epoch: max(at.epoch, bt.epoch)}
-		t.below = ok && at.below && bt.below
+		t.below, t.few = ok && at.below && bt.below, ok && at.few && bt.few
 		if at.size == bt.size {
 			t.size = at.size
 		}
@@ -304,7 +306,7 @@ func mergeSites(a, b []site) []site {
 
 // mergeObjects returns a table that may be a or b, and a itself where that says all.
 func mergeObjects(a, b *object) *object {
-	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling)}
+	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling), sequence: mergeSequences(a, b)}
 	if a.filled == b.filled {
 		out.filled = a.filled
 	}
@@ -343,6 +345,6 @@ func mergeObjects(a, b *object) *object {
 // equals reports whether two tables share what they hold, and not only equal values.
 func (o *object) equals(other *object) bool {
 	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.size == other.size && o.holed == other.holed &&
-		o.scores == other.scores && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) &&
+		o.scores == other.scores && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) && o.sequence == other.sequence &&
 		sameSlice(o.fields, other.fields) && sameSlice(o.items, other.items)
 }

@@ -10,6 +10,7 @@ import (
 type summary struct {
 	end    *state // the view at the end, and the tables that the function made
 	vals   []value
+	below  *shown
 	thrown bool // an error ended it
 }
 
@@ -52,7 +53,7 @@ func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, passed p
 			r.thrown(st)
 			continue
 		}
-		out = append(out, outcome{st, slices.Clone(k.vals)})
+		out = append(out, outcome{s: st, vals: slices.Clone(k.vals), below: k.below})
 	}
 	return out
 }
@@ -63,7 +64,7 @@ func (r *run) explore(w *view, c *closure, args []value, call ast.Expr, passed p
 		in.apart = apart
 		for _, o := range r.follow(in, c, args, call, passed) {
 			w.prune(o)
-			known = append(known, summary{end: o.s, vals: o.vals})
+			known = append(known, summary{end: o.s, vals: o.vals, below: o.below})
 		}
 	})
 	for _, s := range thrown {
@@ -93,7 +94,7 @@ func (r *run) moveHere(w *view, fn *function, known []summary, call ast.Expr) []
 		if !inside {
 			moveSites(end, w.state, here)
 		}
-		out[i] = summary{end: end, vals: m.values(k.vals), thrown: k.thrown}
+		out[i] = summary{end: end, vals: m.values(k.vals), below: k.below, thrown: k.thrown}
 	}
 	return out
 }

@@ -52,19 +52,19 @@ func (c *checker) syntax(f *file) {
 	})
 	for _, fn := range f.funcs {
 		for _, p := range fn.params {
-			if p.used <= 0 && !strings.HasPrefix(p.name, "_") && !c.endsKey(fn, p.name) {
+			if p.used <= 0 && !strings.HasPrefix(p.name, "_") && !c.namesKey(fn, p.name) {
 				c.add(site{f, p.pos}, nil, RuleUnusedParameter, "%s is never used in %s: remove it%s", p.name, fn.name, f.fromHeader(fn))
 			}
 		}
 	}
 }
 
-// endsKey reports whether an argument of a public function ends the suffix of a key.
-func (c *checker) endsKey(fn *function, name string) bool {
+// namesKey reports whether an argument of a public function ends the suffix of a key, or is the one with which a call has a key.
+func (c *checker) namesKey(fn *function, name string) bool {
 	for _, lib := range c.tree.Libraries {
 		i := slices.Index(lib.Files, fn.file.src)
 		if i >= 0 && fn == fn.file.public(lib.Spec.Functions[i].Name) {
-			return slices.ContainsFunc(lib.Spec.Functions[i].Params, func(p spec.Field) bool { return p.SuffixOf == name })
+			return slices.ContainsFunc(lib.Spec.Functions[i].Params, func(p spec.Field) bool { return p.SuffixOf == name || p.With == name })
 		}
 	}
 	return false

@@ -192,12 +192,12 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 		var next []outcome
 		for _, o := range states {
 			if dots, ok := f.Value.(*ast.Comma3Expr); ok && f.Key == nil && f == e.Fields[len(e.Fields)-1] && !dots.AdjustRet {
-				next = append(next, outcome{o.s, append(o.vals[:len(o.vals):len(o.vals)], r.top().extra...)})
+				next = append(next, outcome{s: o.s, vals: append(o.vals[:len(o.vals):len(o.vals)], r.top().extra...)})
 				continue
 			}
 			got := r.eval(o.s, f.Value)
 			for j, g := range got {
-				next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(e.Fields)), g.v)})
+				next = append(next, outcome{s: g.s, vals: append(room(o.vals, j == len(got)-1, len(e.Fields)), g.v)})
 			}
 		}
 		states = fewer(next)
@@ -255,8 +255,14 @@ func (o *object) joined() (v value) {
 	return v
 }
 
-// push adds a value behind the elements of a table. They stay known one by one in a function file, of strings and numbers, outside of loops.
-func (r *run) push(o *object, val value) {
+// push adds a value behind the elements of a table; before is the table before the write. They stay known one by one in a function file, of strings
+// and numbers, outside of loops.
+func (r *run) push(o, before *object, val value) {
+	defer func() {
+		if o.elem != nil || before != nil && before.sequence != nil {
+			o.sequence = r.extended(before, val)
+		}
+	}()
 	n := len(o.items)
 	if r.loops > 0 || o.elem != nil || o.open || o.holed || o.size != sized(n+1) || n >= mostItems || !val.only(isStr|isNumber) || r.here().lib != "" {
 		r.append(o, val)

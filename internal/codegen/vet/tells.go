@@ -64,11 +64,11 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, ke
 	nothing := reply
 	switch idle {
 	case isInt:
-		nothing.literal, nothing.kinds, nothing.in.told = &zeroText, isInt, true
+		nothing.literal, nothing.kinds, nothing.in = &zeroText, isInt, nothing.in.asTold()
 		if reply.in = reply.in.narrowed(">=", between(1, 1), true); math.IsInf(reply.in.high, 1) {
 			reply.in.high = nonNegative.high
 		}
-		reply.in.told = true
+		reply.in = reply.in.asTold()
 		if adds[cmd.name] && !s.stays {
 			r.charges(s, cmd.name, args, keys)
 			s.stays = true
@@ -86,7 +86,7 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, ke
 			s.object(id).size.least = 2 // a member and its score
 		}
 	}
-	return []outcome{{unchanged, []value{nothing}}, {s, []value{reply}}}
+	return []outcome{{s: unchanged, vals: []value{nothing}}, {s: s, vals: []value{reply}}}
 }
 
 // waits reports whether a key waits for an expiry that did not wait before.

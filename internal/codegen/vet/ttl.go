@@ -155,7 +155,7 @@ func written(cmd *command, keys []int) []int {
 
 func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
 	now := s.ttl.at(key)
-	next := ttl{below: now.below, group: now.group, epoch: now.epoch}
+	next := ttl{below: now.below, few: now.few, group: now.group, epoch: now.epoch}
 	switch effect {
 	case keepsTTL:
 		return

@@ -31,6 +31,8 @@ func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		switch {
 		case len(o.items) > 0:
 			return gives(s, o.items...)
+		case o.sequence != nil:
+			return gives(s, o.sequence.values()...)
 		case o.size.known && o.size.step == 0 && o.size.least <= mostItems:
 			vals := make([]value, o.size.least)
 			for i := range vals {

@@ -71,6 +71,7 @@ type rare struct {
 	name   string   // the number argument that it is
 	param  string   // the text or enum argument that it is, as declared
 	span   string   // the duration argument that it is, also in another unit or rounded
+	count  string   // the key whose number of elements it is
 	keys   []string // the declared keys that it may be; a key parameter
 	enum   []string // the strings that it may be
 	fns    []*closure
@@ -240,6 +241,9 @@ func joinRares(a, b *value) (out rare) {
 	if len(x.keys) > 0 && len(y.keys) > 0 || a.only(isFalsy) || b.only(isFalsy) {
 		out.keys = union(x.keys, y.keys) // if one side is not a key, neither is the whole
 	}
+	if x.count == y.count {
+		out.count = x.count
+	}
 	out.param = cmp.Or(x.param, y.param)
 	switch {
 	case x.span == y.span || b.literal != nil && b.may(isNumber):
@@ -282,7 +286,7 @@ func (v *value) equals(o *value) bool {
 }
 
 func (a *rare) equals(b *rare) bool {
-	return a.order.equals(b.order) && a.prefix == b.prefix && a.name == b.name && slices.Equal(a.keys, b.keys) && a.param == b.param && a.span == b.span && slices.Equal(a.enum, b.enum) && slices.Equal(a.fns, b.fns)
+	return a.order.equals(b.order) && a.prefix == b.prefix && a.name == b.name && slices.Equal(a.keys, b.keys) && a.param == b.param && a.span == b.span && a.count == b.count && slices.Equal(a.enum, b.enum) && slices.Equal(a.fns, b.fns)
 }
 
 func union[T string | int](a, b []T) []T {
