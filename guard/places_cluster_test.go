@@ -43,9 +43,9 @@ func TestDecide_placesOnACluster(t *testing.T) {
 		}
 		wg.Wait()
 		guard.WaitBackground(g)
-		// A refusal by one server may keep a place of another until it is refunded, so fewer may pass at once.
-		if len(held) == 0 || len(held) > 3 {
-			t.Fatalf("round %d: %d of 50 have a place, want 1 to 3", round, len(held))
+		// A refusal by one server may keep a place of another until it is refunded, so fewer may pass at once, or none.
+		if len(held) > 3 {
+			t.Fatalf("round %d: %d of 50 have a place, want at most 3", round, len(held))
 		}
 		for i := len(held); i < 3; i++ {
 			d := decide(t, g, request(100+i))
