@@ -188,7 +188,9 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		s.forgetField("", own)
 	}
 	place, fixed := key.number()
-	val.in.ends = 0 // comparisons of elements are not followed
+	if !byName || len(table.objects) != 1 {
+		val.in.ends = 0 // comparisons of elements are not followed
+	}
 	for _, id := range table.objects {
 		o := s.object(id)
 		r.steps += len(o.fields) / 8

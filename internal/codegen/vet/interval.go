@@ -21,11 +21,12 @@ type ends uint8
 const (
 	lowEnd ends = 1 << iota
 	highEnd
+	countEnd // the high end of a count of a key's elements, which an argument that bounds them may be below
 	bothEnds = lowEnd | highEnd
 )
 
 // swapped returns the ends of the negative.
-func (e ends) swapped() ends { return e>>1 | e<<1&highEnd }
+func (e ends) swapped() ends { return e>>1&lowEnd | e<<1&highEnd }
 
 func between(low, high float64) interval { return interval{known: true, low: low, high: high} }
 

@@ -216,6 +216,9 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	if a.in.told && b.literal != nil || b.in.told && a.literal != nil {
 		out.kinds = decided(e.Operator, a, b)
 	}
+	if a.content || b.content {
+		s.countMet(a.reply, b.reply)
+	}
 	r.inOneScale(e, e.Lhs, e.Rhs, a, b)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")

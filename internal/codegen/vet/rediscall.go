@@ -78,6 +78,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 			r.inRange(argument(e, i+1), v, cmd.name != "SET" && cmd.name != "HSET")
 		}
 	}
+	s.trimmed(cmd, args, keys)
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
 	if c := s.charged.on(args, keys); c != nil && !c.decided {

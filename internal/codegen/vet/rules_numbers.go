@@ -31,7 +31,7 @@ func (r *run) notZero(at, e ast.Expr, v value) {
 // sees reports whether vet knows what bounds a number: in a function file, of an argument that a lib file gets unchanged, and of what it
 // calculates from independent arguments. A relation that its callers keep may bound any other, and vet knows no relations.
 func (r *run) sees(v value) bool {
-	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.ends != 0
+	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.ends&bothEnds != 0
 }
 
 // negativeZero reports a number that may be -0 where it becomes text.
@@ -93,7 +93,11 @@ func possible(operator string, a, b value) ends {
 	case operator == "+":
 		return x & y
 	case operator == "-":
-		return x & y.swapped()
+		out := x & y.swapped()
+		if y&(highEnd|countEnd) != 0 && cmp.Or(a.name(), a.span()) != "" && a.interval().high < b.subtrahend(operator).high {
+			out |= lowEnd // however great the argument is: another call may have had a greater one
+		}
+		return out
 	case operator == "*" && x&y == bothEnds:
 		return bothEnds
 	}

@@ -32,11 +32,12 @@ type ttl struct {
 	below   bool   // a comparison has found that it ends before something else
 	group   bool   // of a stream: this call has made its consumer group
 	size    int    // elements, if the first write made the key; 0 is unknown
+	most    int32  // elements that a trim has left at most; 0 is any number, and -1 is unknown
 }
 
 func (t ttl) equals(other ttl) bool {
 	return slices.Equal(t.pending, other.pending) && t.settled == other.settled && t.proven == other.proven && t.epoch == other.epoch &&
-		t.below == other.below && t.group == other.group && t.size == other.size
+		t.below == other.below && t.group == other.group && t.size == other.size && t.most == other.most
 }
 
 // A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the variables and
@@ -276,6 +277,7 @@ func mergeExpiries(a, b byName[ttl]) byName[ttl] {
 		at, ok := a.get(e.name)
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), group: ok && at.group && bt.group, epoch: max(at.epoch, bt.epoch)}
 		t.below = ok && at.below && bt.below
+		t.most = eitherMost(at.most, bt.most)
 		if at.size == bt.size {
 			t.size = at.size
 		}
@@ -283,7 +285,7 @@ func mergeExpiries(a, b byName[ttl]) byName[ttl] {
 	}
 	for _, e := range a {
 		if !b.has(e.name) {
-			out = out.with(e.name, ttl{pending: e.v.pending, epoch: e.v.epoch})
+			out = out.with(e.name, ttl{pending: e.v.pending, epoch: e.v.epoch, most: eitherMost(e.v.most, 0)})
 		}
 	}
 	return out

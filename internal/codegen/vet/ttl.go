@@ -155,7 +155,7 @@ func written(cmd *command, keys []int) []int {
 
 func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
 	now := s.ttl.at(key)
-	next := ttl{below: now.below, group: now.group, epoch: now.epoch}
+	next := ttl{below: now.below, group: now.group, epoch: now.epoch, most: now.most}
 	switch effect {
 	case keepsTTL:
 		return
@@ -179,7 +179,7 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 		next.pending = mergeSites(now.pending, []site{r.outer(e)})
 		next.epoch++
 	case empties:
-		next = ttl{pending: now.pending, epoch: now.epoch + 1}
+		next = ttl{pending: now.pending, epoch: now.epoch + 1, most: now.most}
 	case deletes:
 		next = ttl{epoch: now.epoch + 1}
 	}
