@@ -133,7 +133,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			if !f.Kind.Signed() {
 				r.behind(node, name, v)
 			}
-			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) {
+			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) && !r.outOfBounds(e, f, name, v) {
 				r.inRange(e, v, f.Kind.Signed())
 			}
 		}

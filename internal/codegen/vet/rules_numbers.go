@@ -157,8 +157,8 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleNumberRange,
-		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, that offsets and bits are within their limits, and that math.sqrt and math.log get numbers of which they have a result.",
-		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; clients reject a count below 0.",
+		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a result stays within the bounds in its header and a count is not below 0, that offsets and bits are within their limits, and that math.sqrt and math.log get numbers of which they have a result.",
+		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; the generated entry and clients reject a result outside of its bounds, perhaps after a write.",
 		Bad:    hit("redis.call('SET', counter, window_us * 1000000, 'PX', math.ceil(window_us / 1000))", "return 1"),
 		Good:   hit("redis.call('SET', counter, math.min(window_us * 1000000, 9007199254740992), 'PX', math.ceil(window_us / 1000))", "return 1"),
 	},
