@@ -205,7 +205,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
 			r.fills(o, lhs.Key)
 		}
-		if !byName && !(key.only(isStr) && key.literal != nil && !fixed) {
+		if !byName && !key.only(isBool) && !(key.only(isStr) && key.literal != nil && !fixed) {
 			size := o.size.set(lhs, int(place), fixed, val)
 			if len(table.objects) > 1 {
 				size = size.or(o.size)
@@ -223,6 +223,8 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.setField(name.Value, join(old, val))
 		case key.only(isStr) && key.literal != nil:
 			o.setField(*key.literal, val)
+		case key.only(isTrue) || key.only(isFalse):
+			o.setField(key.fieldNames()[0], val)
 		case len(table.objects) == 1 && (appends(lhs) || fixed && int(place) == len(o.items)+1):
 			r.push(o, val)
 		default:

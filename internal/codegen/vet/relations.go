@@ -129,7 +129,7 @@ func (v *value) without(lost ends) *value {
 func (f *file) gives(stmt ast.Stmt) {
 	note := func(v *variable, e ast.Expr) {
 		switch e.(type) {
-		case *ast.ArithmeticOpExpr, *ast.FuncCallExpr, *ast.LogicalOpExpr, *ast.RelationalOpExpr, *ast.UnaryNotOpExpr, *ast.UnaryMinusOpExpr, *ast.IdentExpr, *ast.TableExpr:
+		case *ast.ArithmeticOpExpr, *ast.FuncCallExpr, *ast.LogicalOpExpr, *ast.RelationalOpExpr, *ast.UnaryNotOpExpr, *ast.UnaryMinusOpExpr, *ast.IdentExpr, *ast.AttrGetExpr, *ast.TableExpr:
 			f.given[v] = append(f.given[v], e)
 		}
 	}
