@@ -121,6 +121,9 @@ func (v *value) without(lost ends) *value {
 	if out.in.ends&lost&lowEnd != 0 && out.in.low <= -maxWhole/2 {
 		out.in.low = math.Inf(-1)
 	}
+	if out.in.summed && lost&highEnd != 0 {
+		out.in.high = math.Inf(1)
+	}
 	out.in.ends &^= lost
 	return &out
 }

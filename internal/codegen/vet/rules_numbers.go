@@ -78,7 +78,8 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	}
 	node, at := r.origin(e)
 	switch {
-	case in.high >= 2*maxWhole || in.low <= -2*maxWhole:
+	case in.summed && (in.high <= maxWhole || in.ends&highEnd == 0):
+	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole:
 		r.report(at, RuleNumberRange, "%s may be beyond 2^53, where Lua loses digits and Redis reads no integer: bound its @arg lower, or clamp it with math.min", exprText(node))
 	case in.low <= -maxWhole && !signed:
 		r.report(at, RuleNumberRange, "%s may be below 0, which no count can be: clamp it with math.max(..., 0), or compare before", exprText(node))
