@@ -39,7 +39,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
   several, and a time that is calculated from one. A comparison with the key's time to live counts on the path where the key expires earlier,
   whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
-  It reports a string only if cjson.encode or cmsgpack.pack has packed it from what its key held, and no counter.
+  It reports a string only if cjson.encode, cmsgpack.pack, .. or table.concat has made it from what its key held, or behind
+  APPEND whose reply is dropped, and no counter.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules

@@ -271,6 +271,9 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 		r.numberText(side.v, side.e, "..")
 	}
 	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, digits: a.digits && b.digits}
+	if out.taint&fromStore != 0 {
+		out.taint |= packs
+	}
 	switch {
 	case a.literal == nil:
 		out.setPrefix(a.prefix())

@@ -291,7 +291,9 @@ func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, command string, ttl value
 		switch r.declaredType(key) {
 		case "list", "set", "zset", "hash", "stream":
 		default:
-			continue
+			if !r.appended[key] {
+				continue
+			}
 		}
 		if !s.ttl.at(key).below {
 			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or %s with NX and then with GT", key, ttl.span(), command)
