@@ -82,17 +82,29 @@ func (r *run) related(s *state, o origin, lost ends) {
 	} else if old.in.ends&lost != 0 {
 		s.own(env).env.set(o.v.id, old.without(lost))
 	}
-	for _, id := range old.objects {
+	s.relatedIn(old.objects, o.field, lost, 0)
+}
+
+// relatedIn notes that a relation may bound what tables hold, or one of their fields.
+func (s *state) relatedIn(tables []int, field *ast.AttrGetExpr, lost ends, depth int) {
+	only, byName := nameOf(field)
+	for _, id := range tables {
 		table := s.get(id)
 		if table == nil {
 			continue
 		}
 		for _, f := range table.fields {
-			if name, byName := nameOf(o.field); f.v.in.ends&lost != 0 && (!byName || name == f.name) {
+			if byName && only != f.name {
+				continue
+			}
+			if f.v.in.ends&lost != 0 {
 				s.object(id).setField(f.name, *f.v.without(lost))
 			}
+			if len(f.v.objects) > 0 && depth < 2 {
+				s.relatedIn(f.v.objects, nil, lost, depth+1)
+			}
 		}
-		if _, byName := nameOf(o.field); !byName && slices.ContainsFunc(table.items, func(v value) bool { return v.in.ends&lost != 0 }) {
+		if !byName && slices.ContainsFunc(table.items, func(v value) bool { return v.in.ends&lost != 0 }) {
 			changed := s.object(id)
 			changed.items = slices.Clone(table.items)
 			for i := range changed.items {

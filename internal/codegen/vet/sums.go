@@ -112,8 +112,8 @@ func (f *file) counts(e ast.Expr, count *variable, depth int) (found bool) {
 	return found
 }
 
-// sumUp gives the sums of a for the range that they have after all of its turns, of which two have been followed. How great a sum is that a
-// comparison may bound is unknown.
+// sumUp gives the sums of a for the range that they have after all of its turns, of which two have been followed. A sum that a comparison
+// may bound is any number.
 func (r *run) sumUp(before *state, f flow, l loop, turns float64) {
 	for _, s := range r.sumsOf(l) {
 		from, ok := before.env.get(s.v.id)

@@ -1,6 +1,6 @@
 package vet
 
-// counting are commands that return how much a key holds, and counted those of them whose reply a trim bounds.
+// counting are commands that return how much a key holds, and elements those of them whose reply a trim bounds.
 var (
 	counting = set("SCARD HLEN LLEN ZCARD XLEN ZCOUNT ZLEXCOUNT STRLEN PFCOUNT BITCOUNT LPUSH RPUSH")
 	elements = set("LLEN ZCARD XLEN ZCOUNT ZLEXCOUNT")
@@ -23,8 +23,8 @@ func (s *state) heldIn(name string, args []value) interval {
 	return in
 }
 
-// trimmed notes how many elements a command leaves in its keys at most. What else bounds them is unknown: a code that reads one element or adds
-// more may know how many there are.
+// trimmed notes how many elements a command leaves in its keys at most. Code that reads an element behind the trim may know that there are fewer, so
+// the number is then unknown, as it is once the call adds others.
 func (s *state) trimmed(cmd *command, args []value, keys []int) {
 	left := leftBy(cmd.name, args)
 	for _, i := range keys {
