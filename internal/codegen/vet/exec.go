@@ -188,7 +188,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		s.forgetField("", own)
 	}
 	place, fixed := key.number()
-	if !byName || len(table.objects) != 1 {
+	if !byName || len(table.objects) != 1 || r.here().lib != "" {
 		val.in.ends = 0 // comparisons of elements are not followed
 	}
 	for _, id := range table.objects {

@@ -82,7 +82,9 @@ func (r *run) related(s *state, o origin, lost ends) {
 	} else if old.in.ends&lost != 0 {
 		s.own(env).env.set(o.v.id, old.without(lost))
 	}
-	s.relatedIn(old.objects, o.field, lost, 0)
+	if r.here().lib == "" { // the call of a lib file's function has bounded what its tables hold
+		s.relatedIn(old.objects, o.field, lost, 0)
+	}
 }
 
 // relatedIn notes that a relation may bound what tables hold, or one of their fields.
@@ -90,7 +92,7 @@ func (s *state) relatedIn(tables []int, field *ast.AttrGetExpr, lost ends, depth
 	only, byName := nameOf(field)
 	for _, id := range tables {
 		table := s.get(id)
-		if table == nil {
+		if table == nil || table.hasNoEnds() {
 			continue
 		}
 		for _, f := range table.fields {
@@ -100,7 +102,7 @@ func (s *state) relatedIn(tables []int, field *ast.AttrGetExpr, lost ends, depth
 			if f.v.in.ends&lost != 0 {
 				s.object(id).setField(f.name, *f.v.without(lost))
 			}
-			if len(f.v.objects) > 0 && depth < 2 {
+			if len(f.v.objects) > 0 && depth == 0 {
 				s.relatedIn(f.v.objects, nil, lost, depth+1)
 			}
 		}
@@ -112,6 +114,32 @@ func (s *state) relatedIn(tables []int, field *ast.AttrGetExpr, lost ends, depth
 			}
 		}
 	}
+}
+
+// A truth is one that is found out when it is first asked for.
+type truth int8
+
+const (
+	holdsTrue truth = iota + 1
+	holdsFalse
+)
+
+// hasNoEnds reports whether a relation changes nothing of a table.
+func (o *object) hasNoEnds() bool {
+	if o.endless == 0 {
+		o.endless = holdsTrue
+		for _, f := range o.fields {
+			if f.v.in.ends != 0 || len(f.v.objects) > 0 {
+				o.endless = holdsFalse
+			}
+		}
+		for i := range o.items {
+			if o.items[i].in.ends != 0 {
+				o.endless = holdsFalse
+			}
+		}
+	}
+	return o.endless == holdsTrue
 }
 
 // nameOf returns the name of a field.

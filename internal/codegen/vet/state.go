@@ -21,6 +21,7 @@ type object struct {
 	filling *filling // nil if no for fills it in part
 	sight   *sight   // what a view of it sees; nil until one does
 	shape   print    // its print at depth 0; 0 until it is known
+	endless truth    // no number in it has a possible end, and it holds no other table
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -116,7 +117,7 @@ func (s *state) object(id int) *object {
 		return &object{open: true}
 	}
 	o := *old
-	o.sight, o.shape = nil, 0
+	o.sight, o.shape, o.endless = nil, 0, 0
 	s.own(heap).heap.set(id, &o)
 	return &o
 }
