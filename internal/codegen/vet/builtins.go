@@ -284,6 +284,9 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		if !first.lenient && !elem.vague() && elem.may(isNumber) && !elem.printsExactly() {
 			r.report(r.at(e), RuleNumberText, "table.concat writes numbers with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: put string.format('%%.0f', x) into the table")
 		}
+		if elem.taint&fromStore != 0 {
+			elem.taint |= packs
+		}
 		return value{kinds: isStr, taint: elem.taint}
 	case "table.insert":
 		added := valueAt(args, len(args)-1)

@@ -188,10 +188,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		if first.literal != nil && *first.literal == "#" {
 			return gives(s, r.howMany(s, e, args[1:]))
 		}
-		if n, ok := first.number(); ok && n >= 1 && int(n) <= len(args) {
-			return gives(s, args[int(n):]...)
-		}
-		return gives(s, anything())
+		return gives(s, selected(args)...)
 	case "ipairs", "pairs", "next", "rawget":
 		return gives(s, anything(), anything(), anything())
 	case "math.modf", "math.frexp":

@@ -39,7 +39,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
   several, and a time that is calculated from one. A comparison with the key's time to live counts on the path where the key expires earlier,
   whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
-  It reports a string only if cjson.encode or cmsgpack.pack has packed it from what its key held, and no counter.
+  It reports a string only if cjson.encode, cmsgpack.pack, .. or table.concat has made it from what its key held, or behind
+  APPEND whose reply is dropped, and no counter.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, math.min, math.max, string.match, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
@@ -65,6 +66,12 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   decoded value itself counts as a table.
 - A stored number that only constants bound may be at each end of its range. It bounds a result as long as no comparison with another number was
   true that bounds it at that end, and the code has not passed it to a function. Of a stored number that nothing bounds, vet assumes that it is a count.
+- A stored number or a count of what a key holds may be above an argument, since another call may have had a greater one, so ` + "`limit - used`" + ` may be
+  below 0. Vet assumes that a comparison of the count, or of an earlier one of the same key, excludes it, and so does a command that trims the key.
+- What a for adds to a local is as much as all of its turns may add by the bounds of the header. It is any number if a comparison, or a function of
+  the author that compares, has what is added other than an element and a constant in the same turn, and if the for has a break or changes what it adds.
+- A trim by literals, such as LTRIM 0 99, bounds later counts of that key, until the call adds to the key or reads one of its elements. Vet does not
+  hold any other reply against the bounds of a result.
 - A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its

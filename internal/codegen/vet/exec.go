@@ -192,7 +192,9 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 		s.forgetField("", own)
 	}
 	place, fixed := key.number()
-	val.in.ends = 0 // comparisons of elements are not followed
+	if !byName || len(table.objects) != 1 || r.here().lib != "" {
+		val.in.ends = 0 // comparisons of elements are not followed
+	}
 	for _, id := range table.objects {
 		before, o := s.get(id), s.object(id)
 		r.steps += len(o.fields) / 8
@@ -207,7 +209,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.holed = o.holed || !fixed && mayBeHole(lhs, rhs, val)
 			r.fills(o, lhs.Key)
 		}
-		if !byName && !(key.only(isStr) && key.literal != nil && !fixed) {
+		if !byName && !key.only(isBool) && !(key.only(isStr) && key.literal != nil && !fixed) {
 			size := o.size.set(lhs, int(place), fixed, val)
 			if len(table.objects) > 1 {
 				size = size.or(o.size)
@@ -225,6 +227,8 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, rhs ast.Expr, table, ke
 			o.setField(name.Value, join(old, val))
 		case key.only(isStr) && key.literal != nil:
 			o.setField(*key.literal, val)
+		case key.only(isTrue) || key.only(isFalse):
+			o.setField(key.fieldNames()[0], val)
 		case len(table.objects) == 1 && (appends(lhs) || fixed && int(place) == len(o.items)+1):
 			r.push(o, r.appendedTo(before, lhs, fixed), val)
 		default:
@@ -314,85 +318,4 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 		out.returns = append(out.returns, o)
 	}
 	return out
-}
-
-// invoke runs a function and returns its outcomes.
-func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
-	fn := c.fn
-	if fn != nil && r.running(fn) {
-		r.recursion(fn, call)
-	}
-	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
-		return r.lost(s, args, fn.results())
-	}
-	defer r.enter(call, 0)()
-	if len(r.frames) > 0 && !r.loading {
-		return r.framed(s, c, args, call, passed)
-	}
-	return r.follow(s, c, args, call, passed)
-}
-
-// follow runs the statements of a function.
-func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
-	fn := c.fn
-	fn.entered = true
-	for i, p := range fn.params {
-		val := of(isNil)
-		if i < len(args) {
-			val = args[i]
-		}
-		s.forget(p)
-		s.own(env).env.set(p.id, &val)
-	}
-	frame := &frame{fn: fn, call: call, passed: passed, loaded: c.loaded}
-	if fn.expr.ParList != nil && fn.expr.ParList.HasVargs && len(args) > len(fn.params) {
-		frame.extra = args[len(fn.params):]
-	}
-	r.frames = append(r.frames, frame)
-	out := r.block([]*state{s}, fn.expr.Stmts)
-	if len(r.frames) == 1 && r.spec != nil && len(out.next) > 0 && r.steps <= stepLimit {
-		r.fallsOff(fn)
-	}
-	r.frames = r.frames[:len(r.frames)-1]
-	for _, end := range out.next {
-		out.returns = append(out.returns, outcome{s: end})
-	}
-	return r.leave(fn, out.returns)
-}
-
-func (r *run) running(fn *function) bool {
-	for _, f := range r.frames {
-		if f.fn == fn {
-			return true
-		}
-	}
-	return false
-}
-
-// leave drops a function's locals and joins outcomes that become equal.
-func (r *run) leave(fn *function, outcomes []outcome) []outcome {
-	for _, o := range outcomes {
-		if r.loading {
-			r.keep(o.s, fn)
-			continue
-		}
-		r.escapes(o, fn)
-	}
-	return few(outcomes, outcomeLimit)
-}
-
-// keep marks what a function that runs while the library is loaded leaves to the functions inside it.
-func (r *run) keep(s *state, fn *function) {
-	for _, v := range fn.vars {
-		if val, ok := s.env.get(v.id); ok && v.captured {
-			own(s, *val, v.name)
-		}
-	}
-}
-
-func valueAt(vals []value, i int) value {
-	if i < len(vals) {
-		return vals[i]
-	}
-	return of(isNil)
 }

@@ -93,7 +93,7 @@ func (w *view) see(h print, v value) print {
 // print adds all properties of a value that rules read to a hash.
 func (v *value) print(h print) print {
 	flags := int(v.taint)
-	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.in.told, v.present, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.ends&lowEnd != 0, v.in.ends&highEnd != 0, v.in.sure&lowEnd != 0, v.in.sure&highEnd != 0, v.literal != nil} {
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.in.told, v.present, v.minusZero, v.product, v.in.nonzero, v.in.related, v.in.summed, v.in.ends&lowEnd != 0, v.in.ends&highEnd != 0, v.in.ends&countEnd != 0, v.in.sure&lowEnd != 0, v.in.sure&highEnd != 0, v.literal != nil} {
 		flags <<= 1
 		if flag {
 			flags++
@@ -279,7 +279,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		if !ok {
 			continue
 		}
-		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.few).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size)
+		p := printBegin.word(key).flag(t.settled).flag(t.proven).flag(t.below).flag(t.few).flag(t.group).number(len(t.pending)).number(t.epoch).number(t.size).number(int(t.most))
 		for _, at := range t.pending {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}

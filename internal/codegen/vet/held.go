@@ -16,17 +16,23 @@ func (o *object) hold(place value) {
 	}
 }
 
-// loopFor follows a for, and notes how many elements it may add to tables.
+// loopFor follows a for, and notes how many elements it may add to tables, and how much to sums.
 func (r *run) loopFor(s *state, l loop, turns float64) flow {
 	r.nested *= turns
 	defer func() { r.nested /= turns }()
-	if r.nested < mostUnpacked || r.nested > mostTurns {
+	sums, fills := turns > 2 && len(r.sumsOf(l)) > 0, r.nested >= mostUnpacked && r.nested <= mostTurns
+	if !sums && !fills {
 		return r.loop(s, l)
 	}
 	before := s.clone()
 	f := r.loop(s, l)
-	for _, after := range f.next {
-		filledBy(r.nested, before, after)
+	if sums {
+		r.sumUp(before, f, l, turns)
+	}
+	if fills {
+		for _, after := range f.next {
+			filledBy(r.nested, before, after)
+		}
 	}
 	return f
 }

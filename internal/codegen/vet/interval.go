@@ -11,6 +11,7 @@ type interval struct {
 	nonzero   bool
 	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
 	ends      ends // those that are possible: of constants, and of arguments and stored numbers that nothing has compared with others
+	summed    bool // all that the turns of a for have added, of which each may be the most that its bounds allow
 	told      bool // of a reply, a length or an argument: no calculation in a loop has made it
 	sure      ends // those that no calculation in a loop has made
 	low, high float64
@@ -22,11 +23,12 @@ type ends uint8
 const (
 	lowEnd ends = 1 << iota
 	highEnd
+	countEnd // the high end of a count of a key's elements, which an argument that bounds them may be below
 	bothEnds = lowEnd | highEnd
 )
 
 // swapped returns the ends of the negative.
-func (e ends) swapped() ends { return e>>1 | e<<1&highEnd }
+func (e ends) swapped() ends { return e>>1&lowEnd | e<<1&highEnd }
 
 func between(low, high float64) interval { return interval{known: true, low: low, high: high} }
 
@@ -58,7 +60,7 @@ func (a interval) join(b interval) interval {
 	}
 	out := between(min(a.low, b.low), max(a.high, b.high))
 	out.nonzero = !a.has(0) && !b.has(0)
-	out.related = a.related || b.related
+	out.related, out.summed = a.related || b.related, a.summed || b.summed
 	out.ends, out.told, out.sure = a.ends&b.ends, a.told && b.told, a.sure&b.sure
 	return out
 }

@@ -239,6 +239,9 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	if a.in.told && b.literal != nil || b.in.told && a.literal != nil {
 		out.kinds = decided(e.Operator, a, b)
 	}
+	if a.content || b.content {
+		s.countMet(a.reply, b.reply)
+	}
 	r.inOneScale(e, e.Lhs, e.Rhs, a, b)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
@@ -291,6 +294,9 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 		r.numberText(side.v, side.e, "..")
 	}
 	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, digits: a.digits && b.digits}
+	if out.taint&fromStore != 0 {
+		out.taint |= packs
+	}
 	switch {
 	case a.literal == nil:
 		out.setPrefix(a.prefix())

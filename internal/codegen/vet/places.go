@@ -17,6 +17,25 @@ func (v *value) texts() []string {
 	return v.enum()
 }
 
+// The names of a table's fields under true and false, as no string is.
+const (
+	trueField  = "\xfftrue"
+	falseField = "\xfffalse"
+)
+
+// fieldNames returns the names of the fields that a key may lead to, if they are known.
+func (v *value) fieldNames() []string {
+	switch {
+	case v.lenient || !v.only(isBool):
+		return v.texts()
+	case v.only(isTrue):
+		return []string{trueField}
+	case v.only(isFalse):
+		return []string{falseField}
+	}
+	return []string{falseField, trueField}
+}
+
 func isLiteral(e ast.Expr) bool {
 	_, ok := e.(*ast.StringExpr)
 	return ok

@@ -175,7 +175,7 @@ func (p *proof) learn(s *state, truth bool) {
 	if t.settled || t.proven || t.epoch != p.epoch {
 		return
 	}
-	s.ttl = s.ttl.with(p.key, ttl{settled: len(t.pending) > 0, proven: true, below: t.below, few: t.few, epoch: t.epoch})
+	s.ttl = s.ttl.with(p.key, ttl{settled: len(t.pending) > 0, proven: true, below: t.below, few: t.few, epoch: t.epoch, most: t.most})
 }
 
 // operands returns the proofs of both sides of an operation: one is a proof, and the other a constant or of the same key.

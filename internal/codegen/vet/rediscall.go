@@ -56,6 +56,11 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.thrown(s)
 	}
 	r.reads(cmd, args, keys)
+	if cmd.name == "APPEND" && e == r.unused && len(args) > 0 { // another reply may show that the text is new
+		for _, key := range args[0].keys() {
+			r.appended[key] = true
+		}
+	}
 	// Where it fails, it has written nothing. XGROUP fails where the group exists.
 	splits := protected && cmd.write && cmd.name != "XGROUP" && (cmd.expiry != setsTTL || r.failsQuietly(cmd, args, keys, s))
 	if splits {
@@ -81,6 +86,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 			r.inRange(argument(e, i+1), v, cmd.name != "SET" && cmd.name != "HSET")
 		}
 	}
+	s.trimmed(cmd, args, keys)
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
 	if exists && falseIfMissing[cmd.name] {

@@ -27,7 +27,8 @@ func (r *run) repacked(s *state, e *ast.FuncCallExpr, args []value, ttl value) {
 		return
 	}
 	for _, key := range args[0].keys() {
-		if overlaps([]string{key}, packed.reply) && !s.ttl.at(key).below {
+		only := len(packed.reply) == 0 && len(r.read) == 1 && r.read[key]
+		if (only || overlaps([]string{key}, packed.reply)) && !s.ttl.at(key).below {
 			r.report(r.outer(e), RuleSharedTTL, "%s is stored for this call's %s with what it held before, even if another call's entry lasts longer: store it for the longer of both", key, ttl.span())
 		}
 	}

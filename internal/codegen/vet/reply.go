@@ -52,7 +52,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		}
 		return value{kinds: isInt, in: r.decreased(c.name, args)}
 	case repliesGrowing:
-		size := value{kinds: isInt, content: true, in: nonNegative}
+		size := value{kinds: isInt, content: true, in: s.heldIn(c.name, args)}
 		if sizes[c.name] && len(args) > 0 && len(args[0].keys()) == 1 && !args[0].lenient {
 			size.rare = &rare{count: args[0].keys()[0]}
 		}
@@ -175,7 +175,7 @@ func (r *run) decreased(name string, args []value) interval {
 	if name == "DECRBY" {
 		by.low = -by.high
 	}
-	if !by.known || by.ends != bothEnds || by.low >= 0 || slices.ContainsFunc(args[0].keys(), func(key string) bool { return r.read[key] }) {
+	if !by.known || by.ends&bothEnds != bothEnds || by.low >= 0 || slices.ContainsFunc(args[0].keys(), func(key string) bool { return r.read[key] }) {
 		return interval{}
 	}
 	return interval{known: true, ends: bothEnds, low: by.low, high: math.Inf(1)}

@@ -32,8 +32,11 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	for i, field := range want {
 		if i < len(vals) {
 			r.checkResult(s, returned(stmt, i), field, field.Name, vals[i])
-			if s.stays && refuses(r.spec.Refused, field, vals[i]) || r.over(s, i, field, vals[i]) {
+			switch {
+			case s.stays && refuses(r.spec.Refused, field, vals[i]) || r.over(s, i, field, vals[i]):
 				r.refused(s, r.at(stmt), "the refusal")
+			case s.stays && r.mayRefuse(s, returned(stmt, i), field, vals[i]):
+				r.refused(s, r.at(stmt), "the refusal of some calls")
 			}
 		}
 	}
@@ -133,7 +136,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			if !f.Kind.Signed() {
 				r.behind(node, name, v)
 			}
-			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) {
+			if e, ok := node.(ast.Expr); ok && (f.Kind.Signed() || !r.belowZero(e, v)) && !r.outOfBounds(e, f, name, v) {
 				r.inRange(e, v, f.Kind.Signed())
 			}
 		}

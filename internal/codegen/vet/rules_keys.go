@@ -115,7 +115,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleSharedTTL,
-		Checks: "Checks that a call does not give a list, set, zset, hash or stream, nor a string that it packs again, the expiry that its own duration argument says, unless a comparison has found that the key expires earlier, or it says NX or GT.",
+		Checks: "Checks that a call does not give a list, set, zset, hash or stream, nor a string that it packs or joins again or to which it appends, the expiry that its own duration argument says, unless a comparison has found that the key expires earlier, or it says NX or GT.",
 		Why:    "Such a key holds entries of several calls. One call with a shorter duration lets the entries of all others expire: of two seats, one held for an hour and one for a second, both are free after a second, and two more holders are let in.",
 		Bad: seat(
 			"redis.call('ZADD', seats, 1, holder)",

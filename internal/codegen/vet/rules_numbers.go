@@ -31,7 +31,7 @@ func (r *run) notZero(at, e ast.Expr, v value) {
 // sees reports whether vet knows what bounds a number: in a function file, of an argument that a lib file gets unchanged, and of what it
 // calculates from independent arguments. A relation that its callers keep may bound any other, and vet knows no relations.
 func (r *run) sees(v value) bool {
-	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.ends != 0
+	return r.here().lib == "" && !v.in.related || v.name() != "" || v.in.known && v.in.ends&bothEnds != 0
 }
 
 // negativeZero reports a number that may be -0 where it becomes text.
@@ -78,7 +78,8 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	}
 	node, at := r.origin(e)
 	switch {
-	case in.high >= 2*maxWhole || in.low <= -2*maxWhole:
+	case in.summed && (in.high <= maxWhole || in.ends&highEnd == 0):
+	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole:
 		r.report(at, RuleNumberRange, "%s may be beyond 2^53, where Lua loses digits and Redis reads no integer: bound its @arg lower, or clamp it with math.min", exprText(node))
 	case in.low <= -maxWhole && !signed:
 		r.report(at, RuleNumberRange, "%s may be below 0, which no count can be: clamp it with math.max(..., 0), or compare before", exprText(node))
@@ -93,7 +94,11 @@ func possible(operator string, a, b value) ends {
 	case operator == "+":
 		return x & y
 	case operator == "-":
-		return x & y.swapped()
+		out := x & y.swapped()
+		if y&(highEnd|countEnd) != 0 && cmp.Or(a.name(), a.span()) != "" && a.interval().high < b.subtrahend(operator).high {
+			out |= lowEnd // however great the argument is: another call may have had a greater one
+		}
+		return out
 	case operator == "*" && x&y == bothEnds:
 		return bothEnds
 	}
@@ -153,8 +158,8 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleNumberRange,
-		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a count in the reply is not below 0, that offsets and bits are within their limits, and that math.sqrt and math.log get numbers of which they have a result.",
-		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; clients reject a count below 0.",
+		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, that a result stays within the bounds in its header and a count is not below 0, that offsets and bits are within their limits, and that math.sqrt and math.log get numbers of which they have a result.",
+		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; the generated entry and clients reject a result outside of its bounds, perhaps after a write.",
 		Bad:    hit("redis.call('SET', counter, window_us * 1000000, 'PX', math.ceil(window_us / 1000))", "return 1"),
 		Good:   hit("redis.call('SET', counter, math.min(window_us * 1000000, 9007199254740992), 'PX', math.ceil(window_us / 1000))", "return 1"),
 	},

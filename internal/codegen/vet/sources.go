@@ -5,7 +5,8 @@ import "github.com/yuin/gopher-lua/ast"
 // An origin is a variable from which an expression is calculated, and how the expression follows it.
 type origin struct {
 	v            *variable
-	grows, falls bool // with the variable; both if it is unknown
+	field        *ast.AttrGetExpr // of the variable's table; nil if it is the variable itself
+	grows, falls bool             // with the variable; both if it is unknown
 }
 
 // involved returns the variables that an expression names, and those from which they are calculated.
@@ -21,7 +22,7 @@ func (f *file) involved(e ast.Expr) []origin {
 
 func (f *file) addInvolved(all *sources, e ast.Expr) {
 	for _, direct := range f.sourcesIn(e) {
-		all.add(direct.v, direct.grows, direct.falls)
+		all.add(direct)
 		for _, s := range f.sources(direct.v) {
 			all.through(direct, s)
 		}
@@ -44,19 +45,23 @@ func (f *file) sources(v *variable) []origin {
 
 type sources []origin
 
-func (l *sources) add(v *variable, grows, falls bool) {
+func (l *sources) add(o origin) {
 	for i := range *l {
-		if s := &(*l)[i]; s.v == v {
-			s.grows, s.falls = s.grows || grows, s.falls || falls
+		if s := &(*l)[i]; s.v == o.v && s.field == o.field {
+			s.grows, s.falls = s.grows || o.grows, s.falls || o.falls
 			return
 		}
 	}
-	*l = append(*l, origin{v, grows, falls})
+	*l = append(*l, o)
 }
 
 // through adds the source of a source.
 func (l *sources) through(outer, s origin) {
-	l.add(s.v, outer.grows && s.grows || outer.falls && s.falls, outer.grows && s.falls || outer.falls && s.grows)
+	grows, falls := outer.grows && s.grows || outer.falls && s.falls, outer.grows && s.falls || outer.falls && s.grows
+	if outer.field != nil {
+		grows, falls = true, true // of which field it is calculated is not followed
+	}
+	l.add(origin{s.v, s.field, grows, falls})
 }
 
 // sourcesIn returns the variables that an expression names.
@@ -66,9 +71,15 @@ func (f *file) sourcesIn(e ast.Expr) (all sources) {
 		switch e := e.(type) {
 		case *ast.IdentExpr:
 			if v := f.refs[e]; v != nil {
-				all.add(v, grows, falls)
+				all.add(origin{v, nil, grows, falls})
 			}
 			return
+		case *ast.AttrGetExpr:
+			if v := f.named(e.Object); v != nil {
+				all.add(origin{v, e, grows, falls})
+				visit(e.Key, true, true)
+				return
+			}
 		case *ast.UnaryMinusOpExpr:
 			visit(e.Expr, falls, grows)
 			return
@@ -104,7 +115,7 @@ func (f *file) sourcesIn(e ast.Expr) (all sources) {
 			}
 		}
 		for _, v := range f.variablesIn(e) {
-			all.add(v, true, true)
+			all.add(origin{v, nil, true, true})
 		}
 	}
 	visit(e, true, false)
@@ -134,7 +145,7 @@ func (r *run) orders(s *state, e *ast.RelationalOpExpr, operator string) {
 			if v.falls {
 				at |= lost.swapped()
 			}
-			s.related(v.v, at)
+			r.related(s, v, at)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type object struct {
 	sequence *sequence // nil if its order is unknown, or if its items say it
 	sight    *sight    // what a view of it sees; nil until one does
 	shape    print     // its print at depth 0; 0 until it is known
+	endless  truth     // no number in it has a possible end, and it holds no other table
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -34,11 +35,12 @@ type ttl struct {
 	few     bool   // a comparison has found that it holds few elements
 	group   bool   // of a stream: this call has made its consumer group
 	size    int    // elements, if the first write made the key; 0 is unknown
+	most    int32  // elements that a trim has left at most; 0 is any number, and -1 is unknown
 }
 
 func (t ttl) equals(other ttl) bool {
 	return slices.Equal(t.pending, other.pending) && t.settled == other.settled && t.proven == other.proven && t.epoch == other.epoch &&
-		t.below == other.below && t.few == other.few && t.group == other.group && t.size == other.size
+		t.below == other.below && t.few == other.few && t.group == other.group && t.size == other.size && t.most == other.most
 }
 
 // A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the variables and
@@ -117,7 +119,7 @@ func (s *state) object(id int) *object {
 		return &object{open: true}
 	}
 	o := *old
-	o.sight, o.shape, o.sequence = nil, 0, nil
+	o.sight, o.shape, o.sequence, o.endless = nil, 0, nil, 0
 	s.own(heap).heap.set(id, &o)
 	return &o
 }
@@ -278,6 +280,7 @@ func mergeExpiries(a, b byName[ttl]) byName[ttl] {
 		at, ok := a.get(e.name)
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), group: ok && at.group && bt.group, epoch: max(at.epoch, bt.epoch)}
 		t.below, t.few = ok && at.below && bt.below, ok && at.few && bt.few
+		t.most = eitherMost(at.most, bt.most)
 		if at.size == bt.size {
 			t.size = at.size
 		}
@@ -285,7 +288,7 @@ func mergeExpiries(a, b byName[ttl]) byName[ttl] {
 	}
 	for _, e := range a {
 		if !b.has(e.name) {
-			out = out.with(e.name, ttl{pending: e.v.pending, epoch: e.v.epoch})
+			out = out.with(e.name, ttl{pending: e.v.pending, epoch: e.v.epoch, most: eitherMost(e.v.most, 0)})
 		}
 	}
 	return out

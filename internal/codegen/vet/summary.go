@@ -144,7 +144,7 @@ func (m mover) state(s *state) *state {
 
 func (m mover) object(o *object) *object {
 	out := *o
-	out.sight, out.shape = nil, 0
+	out.sight, out.shape, out.endless = nil, 0, 0
 	out.fields = m.fields(o.fields)
 	out.items = m.values(o.items)
 	if o.elem != nil {

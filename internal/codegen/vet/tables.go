@@ -103,7 +103,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 		return r.member(e, fns[0].builtin, *key.literal)
 	}
 	place, fixed := key.number()
-	names := key.texts()
+	names := key.fieldNames()
 	out := value{}
 	for _, id := range table.objects {
 		o := s.get(id)
@@ -217,6 +217,10 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 				if key.Value == "err" {
 					r.errorText(f.Value, o.vals[i])
 				}
+			case *ast.TrueExpr:
+				obj.setField(trueField, o.vals[i])
+			case *ast.FalseExpr:
+				obj.setField(falseField, o.vals[i])
 			default:
 				r.append(obj, o.vals[i])
 			}

@@ -69,7 +69,7 @@ func (r *run) told(s *state, e *ast.FuncCallExpr, cmd *command, args []value, ke
 			reply.in.high = nonNegative.high
 		}
 		reply.in = reply.in.asTold()
-		if adds[cmd.name] && !s.stays {
+		if (adds[cmd.name] || cmd.name == "ZADD") && !s.stays {
 			r.charges(s, cmd.name, args, keys)
 			s.stays = true
 		}

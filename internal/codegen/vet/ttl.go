@@ -155,7 +155,7 @@ func written(cmd *command, keys []int) []int {
 
 func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
 	now := s.ttl.at(key)
-	next := ttl{below: now.below, few: now.few, group: now.group, epoch: now.epoch}
+	next := ttl{below: now.below, few: now.few, group: now.group, epoch: now.epoch, most: now.most}
 	switch effect {
 	case keepsTTL:
 		return
@@ -179,7 +179,7 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 		next.pending = mergeSites(now.pending, []site{r.outer(e)})
 		next.epoch++
 	case empties:
-		next = ttl{pending: now.pending, epoch: now.epoch + 1}
+		next = ttl{pending: now.pending, epoch: now.epoch + 1, most: now.most}
 	case deletes:
 		next = ttl{epoch: now.epoch + 1}
 	}
@@ -291,7 +291,9 @@ func (r *run) sharedTTL(s *state, e *ast.FuncCallExpr, command string, ttl value
 		switch r.declaredType(key) {
 		case "list", "set", "zset", "hash", "stream":
 		default:
-			continue
+			if !r.appended[key] {
+				continue
+			}
 		}
 		if !s.ttl.at(key).below {
 			r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or %s with NX and then with GT", key, ttl.span(), command)

@@ -149,3 +149,26 @@ func (r *run) unpacksAll(e *ast.FuncCallExpr) bool {
 	path := r.pathOf(e.Args[0])
 	return ok && first.Value == "1" && length && path != "" && path == r.pathOf(last.Expr)
 }
+
+// selected returns the values of `select(n, ...)`, of which the first may be any from the least n on.
+func selected(args []value) []value {
+	place := valueAt(args, 0)
+	n, fixed := place.number()
+	switch {
+	case fixed && n >= 1 && int(n) <= len(args):
+		return args[int(n):]
+	case fixed || len(args) < 2 || place.lenient:
+		return []value{anything()}
+	}
+	out, from := value{}, 1
+	if in := place.interval(); in.known && in.low > 1 {
+		from = int(min(in.low, float64(len(args)-1)))
+	}
+	for _, v := range args[from:] {
+		out = join(out, v)
+	}
+	if out.kinds == 0 {
+		return []value{anything()}
+	}
+	return []value{out}
+}

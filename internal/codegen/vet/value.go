@@ -37,7 +37,7 @@ const (
 	increased                    // no origin: a count that has what the call has added
 	adrift                       // no origin: a span that may be 0 or less: see drifts
 	setBack                      // no origin: below 0 after the clock was set back: see setsBack
-	packs                        // with fromStore: packed from what the keys of its reply hold
+	packs                        // with fromStore: packed or joined from what the keys of its reply hold, or the only key that the call reads
 )
 
 // A value describes one Lua value on one path.
