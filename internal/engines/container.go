@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +132,16 @@ var prepareDocker = sync.OnceValue(func() dockerHost {
 		return elsewhere
 	}
 	setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
-	if _, err := os.Stat("/.dockerenv"); err == nil || runtime.GOOS != "linux" {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	docker, err := testcontainers.NewDockerClientWithOpts(ctx)
+	if err != nil {
+		return besideThis
+	}
+	defer docker.Close()
+	// A virtual machine of Docker, and a container that has its host's socket, have names of their own.
+	engine, err := docker.Info(ctx, client.InfoOptions{})
+	if name, unnamed := os.Hostname(); err != nil || unnamed != nil || engine.Info.Name != name {
 		return besideThis
 	}
 	return thisMachine
