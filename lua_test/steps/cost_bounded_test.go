@@ -65,7 +65,9 @@ func TestCost_workIsBounded(t *testing.T) {
 		switch {
 		case s.Engine != "embedded":
 			many = 1_000 // the same Lua asks for the same everywhere
-		case suites.Slow || testing.Short():
+		case testing.Short():
+			many = 1_000
+		case suites.Slow:
 			many = 4_000
 		}
 		asked := counted(t, s, budget.Library.ServerName)

@@ -134,7 +134,7 @@ func drop(f *spec.Field) bool {
 // TestCompare_knowsTheAPI changes one thing of a library's contract at a time. A change that no rule covers leaves everything in the
 // generated Go, Python and TypeScript clients that a caller can name; and what only rules of the Go API speak of does not.
 func TestCompare_knowsTheAPI(t *testing.T) {
-	tried, quiet := 0, 0
+	tried, quiet, seen := 0, 0, 0
 	for _, tree := range own(t) {
 		for _, lib := range tree.Libraries {
 			for _, fn := range lib.Spec.Functions {
@@ -153,6 +153,9 @@ func TestCompare_knowsTheAPI(t *testing.T) {
 						*fields = c.edit(*fields, at)
 						share(&now.Spec.Functions[0], fields)
 						if *fields == nil || !legal(&now.Spec.Functions[0]) {
+							continue
+						}
+						if seen++; testing.Short() && seen%4 != 0 {
 							continue
 						}
 						tried++

@@ -36,6 +36,9 @@ func TestCheck_endsOnMachineMadeCode(t *testing.T) {
 		{"a long text", "local t = ''\n" + sevenLoops(strings.Repeat("t = "+strings.Repeat("(redis.call('GET', profile) or m) .. ", 40)+"m\n", 5)), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() && c.name == "many elements" {
+				t.Skip("SKIPPED: takes 3 s")
+			}
 			found := check(t, boundHeader+c.body+"return #m\nend\n")
 			gaveUp := slices.ContainsFunc(found, func(d diag.Diagnostic) bool {
 				return d.Rule == vet.RuleComplexity && strings.Contains(d.Message, "gave up") && strings.Contains(d.Message, "split the function")
