@@ -6,7 +6,7 @@
 //	func TestMain(m *testing.M) { engines.Main(m) }
 //
 // and its tests loop over [All]. A server is started when the first test asks for it, shared by the tests of the
-// process, and ended with the process.
+// process, and ended with the process, or left to the next one (RLFUNC_ENGINE_POOL).
 //
 // Environment:
 //
