@@ -56,10 +56,13 @@ func inContainer(program string, images ...string) func(ctx context.Context, nam
 	}
 }
 
+// ownerLabel names the owner of the pool, who removes what a killed process leaves.
+func ownerLabel() testcontainers.CustomizeRequestOption {
+	return testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")})
+}
+
 func runServer(ctx context.Context, where dockerHost, image, name, program string, args []string) (*server, error) {
-	options := []testcontainers.ContainerCustomizer{
-		testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")}),
-	}
+	options := []testcontainers.ContainerCustomizer{ownerLabel()}
 	if name != "" {
 		options = append(options, testcontainers.WithReuseByName(name))
 	}

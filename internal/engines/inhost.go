@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func onHost(image string) func(context.Context, string, []string) (box, error) {
 		c, err := testcontainers.Run(
 			ctx, image,
 			testcontainers.WithCmd(containerCommand(command, args...)...),
-			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")}),
+			ownerLabel(),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 				h.AutoRemove = true
 				h.NetworkMode = "host"

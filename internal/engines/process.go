@@ -123,10 +123,12 @@ func reach(t testing.TB) []*slot {
 				s.reason = "RLFUNC_ENGINES leaves it out"
 			case testing.Short() && s.real && !s.required:
 				s.reason = "-short"
-			case len(wanted) == 0 && !s.required && s.twin() != nil:
-				s.reason = s.twin().name + " is the same version"
 			default:
-				s.begin()
+				if twin := s.twin(); twin != nil && len(wanted) == 0 && !s.required {
+					s.reason = twin.name + " is the same version"
+				} else {
+					s.begin()
+				}
 			}
 		})
 	}
@@ -142,8 +144,11 @@ func reach(t testing.TB) []*slot {
 	return process.slots
 }
 
-// twin returns the running engine that has the version of a server on PATH, or nil.
+// twin returns the running engine that has the version of a server on PATH, or nil. The others start beside each other, and have none.
 func (s *slot) twin() *slot {
+	if s.onPath == "" {
+		return nil
+	}
 	for _, other := range process.slots {
 		if other != s && other.server != nil && other.server.version == s.onPath {
 			return other
