@@ -1,8 +1,6 @@
 package vet
 
-import (
-	"slices"
-)
+import "slices"
 
 // firstReply returns the reply of a write that makes its key.
 func firstReply(name string, args []value) *proof {
@@ -50,7 +48,7 @@ func firstSize(name string, args []value) int {
 	return 0
 }
 
-// addsOne reports whether ZADD adds its one member to a missing key, and returns 1 then.
+// addsOne reports whether ZADD returns 1 because it adds its one member to a missing key.
 func addsOne(args []value) bool {
 	options := args[1:max(len(args)-2, 1)]
 	return len(args) >= 3 && !slices.ContainsFunc(options, func(v value) bool { return !isOneOf(v, "NX", "GT", "LT", "CH") })
