@@ -6,9 +6,12 @@ import (
 )
 
 // images are the programs that topologies can be made of beside the one on PATH, the newest, by the name of their engine.
-var images = []struct{ engine, program, image string }{
-	{"redis-8", "redis-server", "redis:8"},
-	{"valkey-9", "valkey-server", "valkey/valkey:9"},
+var images = []struct {
+	image string
+	Program
+}{
+	{"redis:8", Program{Name: "redis-8", command: "redis-server", run: onHost("redis:8")}},
+	{"valkey/valkey:9", Program{Name: "valkey-9", command: "valkey-server", run: onHost("valkey/valkey:9")}},
 }
 
 // Images returns the server programs of images that are on this machine, to be run on its network: the nodes of a cluster reach one another at the
@@ -19,13 +22,13 @@ func Images(t testing.TB) []Program {
 	var found []Program
 	for _, i := range images {
 		if err := usable(t.Context(), i.image); err != nil {
-			if slices.Contains(names("RLFUNC_REQUIRE_ENGINES"), i.engine) {
-				t.Fatalf("engines: %s is required: %v", i.engine, err)
+			if slices.Contains(names("RLFUNC_REQUIRE_ENGINES"), i.Name) {
+				t.Fatalf("engines: %s is required: %v", i.Name, err)
 			}
-			t.Logf("engines: no topologies of %s: %v", i.engine, err)
+			t.Logf("engines: no topologies of %s: %v", i.Name, err)
 			continue
 		}
-		found = append(found, Program{Name: i.engine, command: i.program, run: onHost(i.image)})
+		found = append(found, i.Program)
 	}
 	if len(found) == 0 {
 		t.Skip("SKIPPED: no image to make topologies of")

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
@@ -27,60 +29,98 @@ func usable(ctx context.Context, image string) (err error) {
 	return err
 }
 
-// onHost starts a server in a container that shares the machine's network.
-func onHost(image string) func(context.Context, string, []string) (box, error) {
-	return func(ctx context.Context, command string, args []string) (box, error) {
-		args = slices.Clone(args)
-		args[slices.Index(args, "--dir")+1] = "/tmp" // the machine's folders are not there
+// A house is the container in which the servers of an image's topologies run. It shares the machine's network, and ends with this process:
+// to start a container takes a second of the processor, a process in it a twentieth.
+type house struct {
+	id     string
+	docker *testcontainers.DockerClient
+}
+
+// houseOf returns the function that starts an image's house, once.
+func houseOf(image string) func() (house, error) {
+	return sync.OnceValues(func() (house, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		docker, err := testcontainers.NewDockerClientWithOpts(ctx)
+		if err != nil {
+			return house{}, err
+		}
 		c, err := testcontainers.Run(
 			ctx, image,
-			testcontainers.WithCmd(containerCommand(command, args...)...),
+			testcontainers.WithCmd(containerCommand("sleep", "infinity")...),
 			ownerLabel(),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 				h.AutoRemove = true
 				h.NetworkMode = "host"
 			}),
 		)
-		if err != nil {
+		end := func() {
 			_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
-			return nil, fmt.Errorf("run %s: %w", image, err)
+			docker.Close()
 		}
-		return hostContainer{c}, nil
+		if err != nil {
+			end()
+			return house{}, fmt.Errorf("run %s: %w", image, err)
+		}
+		track(&server{end: end})
+		return house{id: c.GetContainerID(), docker: docker}, nil
+	})
+}
+
+// onHost starts servers in the house of the image.
+func onHost(image string) func(context.Context, string, []string) (box, error) {
+	start := houseOf(image)
+	return func(ctx context.Context, command string, args []string) (box, error) {
+		h, err := start()
+		if err != nil {
+			return nil, err
+		}
+		return h.run(ctx, command, args)
 	}
 }
 
-// hostContainer is a box that is gone once it is killed.
-type hostContainer struct {
-	c *testcontainers.DockerContainer
-}
+// supervise makes the folder, which only the machine has, runs the command, sends it the signals that it reads, and kills it when there
+// are no more to come: then the test wants so, or its process has ended.
+const supervise = `mkdir -p "$0"; "$@" & while read -r signal; do kill -s "$signal" $!; done; kill -s KILL $!`
 
-func (h hostContainer) kill() {
-	_ = testcontainers.TerminateContainer(h.c, testcontainers.StopTimeout(0))
-}
-
-func (h hostContainer) log() string { return strings.TrimSpace(containerLog(h.c)) }
-
-func (h hostContainer) pause() error {
-	return h.docker(func(ctx context.Context, d *testcontainers.DockerClient) error {
-		_, err := d.ContainerPause(ctx, h.c.GetContainerID(), client.ContainerPauseOptions{})
-		return err
+func (h house) run(ctx context.Context, command string, args []string) (box, error) {
+	process, err := h.docker.ExecCreate(ctx, h.id, client.ExecCreateOptions{
+		AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Cmd: append([]string{"sh", "-c", supervise, args[slices.Index(args, "--dir")+1], command}, args...),
 	})
-}
-
-func (h hostContainer) resume() error {
-	return h.docker(func(ctx context.Context, d *testcontainers.DockerClient) error {
-		_, err := d.ContainerUnpause(ctx, h.c.GetContainerID(), client.ContainerUnpauseOptions{})
-		return err
-	})
-}
-
-func (h hostContainer) docker(f func(context.Context, *testcontainers.DockerClient) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	d, err := testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("run %s: %w", command, err)
 	}
-	defer d.Close()
-	return f(ctx, d)
+	streams, err := h.docker.ExecAttach(ctx, process.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", command, err)
+	}
+	t := &tenant{streams: streams.HijackedResponse, ended: make(chan struct{})}
+	go func() {
+		defer close(t.ended)
+		_, _ = stdcopy.StdCopy(&t.output, &t.output, streams.Reader)
+	}()
+	return t, nil
+}
+
+// tenant is a box in a house.
+type tenant struct {
+	streams client.HijackedResponse
+	output  tail
+	ended   chan struct{} // closed when it has ended
+}
+
+func (t *tenant) kill() {
+	_ = t.streams.CloseWrite()
+	<-t.ended
+	t.streams.Close()
+}
+
+func (t *tenant) pause() error  { return t.signal("STOP") }
+func (t *tenant) resume() error { return t.signal("CONT") }
+func (t *tenant) log() string   { return strings.TrimSpace(t.output.String()) }
+
+func (t *tenant) signal(name string) error {
+	_, err := fmt.Fprintln(t.streams.Conn, name)
+	return err
 }

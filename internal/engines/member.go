@@ -99,7 +99,7 @@ func folderIn(t testing.TB, parent string) string {
 	return dir
 }
 
-// Restart starts the server again, on its port and in its folder, after [Member.Kill]. A server in a container cannot be.
+// Restart starts the server again, on its port and in its folder, after [Member.Kill].
 func (m *Member) Restart(t testing.TB) {
 	t.Helper()
 	if err := m.begin(t.Context()); err != nil {

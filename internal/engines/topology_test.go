@@ -20,7 +20,16 @@ func TestCluster_replicatesAndTakesAnotherNode(t *testing.T) {
 }
 
 func TestMember_isKilledPausedAndStartedAgain(t *testing.T) {
-	m := engines.OnPath(t).Start(t)
+	t.Run("path", func(t *testing.T) { isKilledPausedAndStartedAgain(t, engines.OnPath(t)) })
+	t.Run("images", func(t *testing.T) {
+		for _, p := range engines.Images(t) {
+			t.Run(p.Name, func(t *testing.T) { isKilledPausedAndStartedAgain(t, p) })
+		}
+	})
+}
+
+func isKilledPausedAndStartedAgain(t *testing.T, p engines.Program) {
+	m := p.Start(t)
 	r := m.StartReplica(t)
 	client := m.Client(t)
 	m.Pause(t)
