@@ -29,7 +29,7 @@ func crashPolicy() *policy.Policy {
 
 // The place of a process that is killed while it keeps it is free when its lease ends, and not before.
 func TestKeep_killedProcess(t *testing.T) {
-	for _, e := range engines.All(t) {
+	for _, e := range engines.Ends(t) {
 		if e.Clock != nil {
 			continue // a process has the real time
 		}

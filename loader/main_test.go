@@ -42,7 +42,7 @@ func edited(lib *fcall.Library, old, by string) *fcall.Library {
 // onEngines runs f on every engine, with an empty server each, in parallel after the rest of the test.
 func onEngines(t *testing.T, f func(t *testing.T, e engines.Engine, client *redis.Client)) {
 	t.Helper()
-	for _, e := range engines.All(t) {
+	for _, e := range engines.Ends(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			f(t, e, e.Client(t))

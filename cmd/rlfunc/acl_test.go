@@ -57,7 +57,7 @@ func as(t *testing.T, e engines.Engine, admin *redis.Client, line string) string
 
 // Each role does its own job on a real server and is refused at the others'.
 func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
-	if len(engines.Real(t)) == 0 {
+	if len(engines.AllReal(t)) == 0 {
 		t.Skip("SKIPPED: the embedded engine has no ACLs")
 	}
 	lines := map[string]string{
@@ -66,7 +66,7 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 		"narrow":   aclLine(t, "service", "ratelimit", "--user", "narrow"),
 		"operator": aclLine(t, "operator"),
 	}
-	for _, e := range engines.Real(t) {
+	for _, e := range engines.AllReal(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			admin := e.Client(t)
@@ -121,7 +121,7 @@ func TestACL_aServiceThatAnnouncesItself(t *testing.T) {
 		true:  aclLine(t, "service", "ratelimit", "--announce", "--user", "announcer"),
 	}
 	const clients = "rlfunc:{deploy}:clients"
-	for _, e := range engines.Real(t) {
+	for _, e := range engines.AllReal(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			admin := e.Client(t)
 			for may, line := range lines {

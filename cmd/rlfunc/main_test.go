@@ -51,7 +51,7 @@ func TestScript(t *testing.T) {
 
 // TestRedis pins the command line on each engine that can be reached.
 func TestRedis(t *testing.T) {
-	for _, e := range engines.All(t) {
+	for _, e := range engines.Ends(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			scripts, err := filepath.Glob("testdata/redis/*.txtar")
@@ -70,7 +70,7 @@ func TestRedis(t *testing.T) {
 
 // TestMakefile pins the Makefile of a new project on one engine: TestRedis pins the commands that it calls on each.
 func TestMakefile(t *testing.T) {
-	all := engines.All(t)
+	all := engines.Ends(t)
 	if len(all) == 0 {
 		t.Skip("SKIPPED: no engine")
 	}

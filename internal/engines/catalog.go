@@ -7,8 +7,8 @@ func catalog() []*slot {
 	slots := []*slot{
 		{name: "embedded", start: inProcess},
 		ofImage("redis-7.0", "redis-server", "redis:7.0"),
-		ofImage("redis-8.0", "redis-server", "redis:8.0"),
-		ofImage("valkey-8", "valkey-server", "valkey/valkey:8.1", "valkey/valkey:8.0", "valkey/valkey:8"),
+		between(ofImage("redis-8.0", "redis-server", "redis:8.0")),
+		between(ofImage("valkey-8", "valkey-server", "valkey/valkey:8.1", "valkey/valkey:8.0", "valkey/valkey:8")),
 		ofImage("redis-8", "redis-server", "redis:8"),
 		ofImage("valkey-9", "valkey-server", "valkey/valkey:9"),
 	}
@@ -20,6 +20,13 @@ func catalog() []*slot {
 		}
 	}
 	return append(slots, &slot{name: "redis-url", real: true, open: given})
+}
+
+// between marks a server that is neither the oldest nor the newest of its kind.
+func between(s *slot) *slot {
+	s.between = true
+	s.reason = "only tests of what differs between servers run on it"
+	return s
 }
 
 // ofImage returns the slot of a server in a container of the first image that is on this machine.

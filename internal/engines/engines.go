@@ -5,7 +5,7 @@
 //
 //	func TestMain(m *testing.M) { engines.Main(m) }
 //
-// and its tests loop over [All]. A server is started when the first test asks for it, shared by the tests of the
+// and its tests loop over [Ends], or over [All] where servers of different versions may differ. A server is started when the first test asks for it, shared by the tests of the
 // process, and ended with the process, or left to the next one (RLFUNC_ENGINE_POOL).
 //
 // Environment:
@@ -23,6 +23,7 @@
 package engines
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -49,11 +50,22 @@ type Engine struct {
 // and in the log of the first test, with the reason; one that RLFUNC_REQUIRE_ENGINES names fails the test.
 func All(t testing.TB) []Engine {
 	t.Helper()
+	return reached(t, func(*slot) bool { return true })
+}
+
+// Ends is [All] without the servers between the oldest and the newest ones, unless RLFUNC_ENGINES names them.
+func Ends(t testing.TB) []Engine {
+	t.Helper()
+	return reached(t, func(s *slot) bool { return !s.between || matches(names("RLFUNC_ENGINES"), s.name) })
+}
+
+func reached(t testing.TB, wanted func(*slot) bool) []Engine {
+	t.Helper()
 	if !process.hasMain.Load() {
 		t.Fatal("engines: this package needs func TestMain(m *testing.M) { engines.Main(m) }, which ends the servers")
 	}
 	var all []Engine
-	for _, s := range reach(t) {
+	for _, s := range reach(t, wanted) {
 		if s.server == nil {
 			if s.required {
 				t.Errorf("engines: %s is required and was not reached: %s", s.name, s.reason)
@@ -67,16 +79,16 @@ func All(t testing.TB) []Engine {
 	return all
 }
 
-// Real is [All] without the embedded engine.
+// Real is [Ends] without the embedded engine.
 func Real(t testing.TB) []Engine {
 	t.Helper()
-	var real []Engine
-	for _, e := range All(t) {
-		if e.Real {
-			real = append(real, e)
-		}
-	}
-	return real
+	return slices.DeleteFunc(Ends(t), func(e Engine) bool { return !e.Real })
+}
+
+// AllReal is [All] without the embedded engine.
+func AllReal(t testing.TB) []Engine {
+	t.Helper()
+	return slices.DeleteFunc(All(t), func(e Engine) bool { return !e.Real })
 }
 
 func engineOf(s *slot, srv *server) Engine {

@@ -18,15 +18,16 @@ import (
 
 // slot is the place of one engine in this process: not asked for yet, running, or not reached.
 type slot struct {
-	name string
-	real bool
+	name    string
+	real    bool
+	between bool // the oldest and the newest servers
 	// start starts a server; nil where only one can exist, which open then reaches.
 	start func(ctx context.Context, args []string) (*server, error)
 	open  func(ctx context.Context) (*server, error)
 	// onPath is what a server on PATH says that it is, "" for the others. Of one version, tests use the image's.
 	onPath string
 
-	once     sync.Once
+	begun    bool
 	server   *server // nil: not reached
 	reason   string  // why not
 	required bool
@@ -39,8 +40,9 @@ type slot struct {
 // process is what this test process has found and started.
 var process struct {
 	hasMain atomic.Bool
-	find    sync.Once
-	slots   []*slot
+
+	reaching sync.Mutex
+	slots    []*slot
 
 	mu      sync.Mutex
 	running map[*server]bool
@@ -103,45 +105,59 @@ func stopAll() {
 	clear(process.running)
 }
 
-// reach starts all wanted engines at once and waits for them.
-func reach(t testing.TB) []*slot {
+// reach starts the engines that a test wants at once, waits for them, and returns them.
+func reach(t testing.TB, isWanted func(*slot) bool) []*slot {
 	t.Helper()
-	process.find.Do(func() { process.slots = catalog() })
+	process.reaching.Lock()
+	defer process.reaching.Unlock()
+	if process.slots == nil {
+		process.slots = catalog()
+	}
 	required := names("RLFUNC_REQUIRE_ENGINES")
 	for _, name := range required {
 		if !slices.ContainsFunc(process.slots, func(s *slot) bool { return s.name == name }) {
 			t.Fatalf("engines: RLFUNC_REQUIRE_ENGINES names %q, which is not an engine here", name)
 		}
 	}
-	wanted := names("RLFUNC_ENGINES")
-	var wg sync.WaitGroup
+	patterns := names("RLFUNC_ENGINES")
 	begin := func(s *slot) {
-		s.once.Do(func() {
-			s.required = slices.Contains(required, s.name)
-			switch {
-			case len(wanted) > 0 && !matches(wanted, s.name):
-				s.reason = "RLFUNC_ENGINES leaves it out"
-			case testing.Short() && s.real && !s.required:
-				s.reason = "-short"
-			default:
-				if twin := s.twin(); twin != nil && len(wanted) == 0 && !s.required {
-					s.reason = twin.name + " is the same version"
-				} else {
-					s.begin()
-				}
+		s.required = slices.Contains(required, s.name)
+		switch {
+		case len(patterns) > 0 && !matches(patterns, s.name):
+			s.reason = "RLFUNC_ENGINES leaves it out"
+		case testing.Short() && s.real && !s.required:
+			s.reason = "-short"
+		default:
+			if twin := s.twin(); twin != nil && len(patterns) == 0 && !s.required {
+				s.reason = twin.name + " is the same version"
+			} else {
+				s.reason = ""
+				s.begin()
 			}
-		})
-	}
-	for _, s := range process.slots {
-		if s.onPath == "" {
-			wg.Go(func() { begin(s) })
 		}
 	}
-	wg.Wait()
+	var all, later []*slot
+	var wg sync.WaitGroup
 	for _, s := range process.slots {
+		if !isWanted(s) {
+			continue
+		}
+		all = append(all, s)
+		switch {
+		case s.begun:
+			continue
+		case s.onPath == "":
+			wg.Go(func() { begin(s) })
+		default:
+			later = append(later, s)
+		}
+		s.begun = true
+	}
+	wg.Wait()
+	for _, s := range later {
 		begin(s)
 	}
-	return process.slots
+	return all
 }
 
 // twin returns the running engine that has the version of a server on PATH, or nil. The others start beside each other, and have none.

@@ -32,7 +32,7 @@ func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no snippets", err)
 	}
-	if real := len(engines.Real(t)); real == 0 || real == len(engines.All(t)) {
+	if real := len(engines.AllReal(t)); real == 0 || real == len(engines.All(t)) {
 		t.Skipf("PARITY IS NOT CHECKED: it takes the embedded engine and a real one; of %d engines here %d are real", len(engines.All(t)), real)
 	}
 	steps, used := 0, map[string]bool{}
@@ -46,7 +46,7 @@ func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d snippets in both protocols on %d real engines", steps, len(engines.Real(t)))
+	t.Logf("%d snippets in both protocols on %d real engines", steps, len(engines.AllReal(t)))
 	for _, w := range knownWordings {
 		if !used[w.theirs] && !t.Failed() && anyVersion(t, w.servers) {
 			t.Errorf("knownWordings: drop what no longer differs on %s: %s", w.servers, w.reason)
@@ -62,7 +62,7 @@ func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
 }
 
 func TestParity_isSaidToBeUncheckedWithoutTheEmbeddedEngine(t *testing.T) {
-	real := engines.Real(t)
+	real := engines.AllReal(t)
 	if len(real) == 0 {
 		t.Skip("no real engine is here")
 	}
@@ -159,7 +159,7 @@ func match(patterns, version string) bool {
 }
 
 func anyVersion(t *testing.T, patterns string) bool {
-	for _, e := range engines.Real(t) {
+	for _, e := range engines.AllReal(t) {
 		if match(patterns, e.Version) {
 			return true
 		}

@@ -66,7 +66,9 @@ func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
 			histories[seed] = append(histories[seed], event{c, now, c.answer(m).reply})
 		}
 	}
-	suites.Budgets.Each(t, func(t *testing.T, s *luatest.Server, client *budget.Client) {
+	budgets := suites.Budgets
+	budgets.Engines = suites.AtEnds
+	budgets.Each(t, func(t *testing.T, s *luatest.Server, client *budget.Client) {
 		played := histories
 		if s.Engine != "embedded" {
 			played = [][]event{histories[0][:2000]}

@@ -45,7 +45,7 @@ func TestProperty_findsSmallMistakes(t *testing.T) {
 				}
 				return p
 			}
-			f.suite.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
+			f.each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
 				p := player[*ratelimit.Client, *model.SlidingLog]{family: f, server: s, client: client}
 				histories := rapid.Custom(f.history)
 				for seed := range 200 {

@@ -39,7 +39,7 @@ func TestLinearizable_concurrentCallsHaveAnOrder(t *testing.T) {
 
 func (f family[C, M]) linearizable(t *testing.T, much amount) {
 	t.Run(f.name, func(t *testing.T) {
-		f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
+		f.each(t, func(t *testing.T, s *luatest.Server, client C) {
 			histories, calls := 0, tally{}
 			began, rounds := time.Now(), shortRounds
 			if suites.Slow {

@@ -57,6 +57,13 @@ func (f family[C, M]) properties(t *testing.T, much amount) {
 	t.Run(f.name, func(t *testing.T) { f.propertiesOnEach(t, much) })
 }
 
+// each runs it on the embedded engine, the oldest and the newest servers: on those between, the tables of steps run.
+func (f family[C, M]) each(t *testing.T, run func(*testing.T, *luatest.Server, C)) {
+	suite := f.suite
+	suite.Engines = suites.AtEnds
+	suite.Each(t, run)
+}
+
 func (f family[C, M]) propertiesOnEach(t *testing.T, much amount) {
 	share := max(f.share, 1)
 	flagOf(t, "rapid.checks", max(much.batch()/share, 1))
@@ -64,7 +71,7 @@ func (f family[C, M]) propertiesOnEach(t *testing.T, much amount) {
 	if much == (amount{}) {
 		rapid.Check(t, func(rt *rapid.T) { drawn = append(drawn, f.history(rt)) })
 	}
-	f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
+	f.each(t, func(t *testing.T, s *luatest.Server, client C) {
 		p := player[C, M]{family: f, server: s, client: client}
 		histories, calls := 0, tally{}
 		count := func(h history[C, M]) {
@@ -118,7 +125,7 @@ func soak(t *testing.T) amount {
 		t.Fatalf("RLFUNC_SOAK is %q; it must be a number of histories or a duration", text)
 	}
 	const tests = 2 // this one and TestLinearizable
-	return amount{time: d / time.Duration(tests*len(families)*len(suites.Everywhere(t)))}
+	return amount{time: d / time.Duration(tests*len(families)*len(suites.AtEnds(t)))}
 }
 
 // batch is the number of histories that rapid draws at once.

@@ -71,7 +71,7 @@ func TestParse_refusesWhatServersRefuse(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s%v", c.body, d, found)
 		}
-		for _, e := range engines.Real(t) {
+		for _, e := range engines.AllReal(t) {
 			rdb := e.Client(t)
 			err := rdb.FunctionLoadReplace(t.Context(), text).Err()
 			if (err == nil) != (c.want == nil) {

@@ -33,12 +33,17 @@ func suiteOf[C any](library *fcall.Library, client func(fcall.Caller, fcall.Opti
 }
 
 // Everywhere returns every engine that can be reached.
-func Everywhere(t testing.TB) []luatest.Engine {
-	var all []luatest.Engine
-	for _, e := range engines.All(t) {
-		all = append(all, luatest.Engine{Name: e.Name, Client: e.Client, Embedded: e.Embedded, Clock: e.Clock})
+func Everywhere(t testing.TB) []luatest.Engine { return of(engines.All(t)) }
+
+// AtEnds returns the embedded engine, the oldest and the newest ones.
+func AtEnds(t testing.TB) []luatest.Engine { return of(engines.Ends(t)) }
+
+func of(all []engines.Engine) []luatest.Engine {
+	var out []luatest.Engine
+	for _, e := range all {
+		out = append(out, luatest.Engine{Name: e.Name, Client: e.Client, Embedded: e.Embedded, Clock: e.Clock})
 	}
-	return all
+	return out
 }
 
 // Somewhere returns the embedded engine and one real one, where the tables run as scripts too: on all of them that would take twice the time.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/internal/codegen"
@@ -107,7 +108,18 @@ func loadVetted(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.L
 }
 
 // Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
-func (p *Project) Read() (*source.Tree, error) { return p.load(source.Load) }
+func (p *Project) Read() (*source.Tree, error) {
+	if p.BuiltIn {
+		return builtIn()
+	}
+	return p.load(source.Load)
+}
+
+// builtIn reads the built-in libraries, once for the process.
+var builtIn = sync.OnceValues(func() (*source.Tree, error) {
+	tree, found := source.Load(functions.FS, functions.Root, source.Options{})
+	return tree, found.Err()
+})
 
 func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, diag.List)) (*source.Tree, error) {
 	fsys := fs.FS(functions.FS)
