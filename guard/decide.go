@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
-// Decide decides whether a request may pass. It returns within the policy's timeout; see the package documentation for its errors. If an
+// Decide decides whether a request may pass. It returns within the policy's timeout, or the request's; see the package documentation for its errors. If an
 // allowed request reserved a budget, the caller settles or cancels the decision.
 func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
 	// Decide is inlined, so that the decision can stay on the caller's stack.
@@ -92,12 +92,16 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if err := ctx.Err(); err != nil {
 		return redisCall{}, err
 	}
+	within := ps.Policy.Timeout
+	if r.Timeout > 0 {
+		within = min(within, r.Timeout)
+	}
 	if pl.Prefetched != 0 && r.Weight == 1 && !pl.Attempts && !r.Refundable {
-		return g.decidePrefetched(ctx, d, pl, &resolved, r, ps.Policy.Timeout, start)
+		return g.decidePrefetched(ctx, d, pl, &resolved, r, within, start)
 	}
 	trip := new(admit.RoundTrip)
 	trip.Query.Build(pl, request, &resolved, g.split.Load())
-	call, err := g.callRedis(ctx, d, trip, nil, ps.Policy.Timeout)
+	call, err := g.callRedis(ctx, d, trip, nil, within)
 	if err == nil {
 		g.cacheOutcome(pl, &resolved, r, d, start)
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
@@ -25,8 +26,8 @@ type Request struct {
 	Subjects []string
 	// Also are further subjects that the client claims without proof. Only a deny applies to them. Defaults to none.
 	Also []string
-	// Receipt is an idempotency key. A repeat by the same client to the same endpoint is not charged again. Defaults to none: each request
-	// is charged.
+	// Receipt is an idempotency key, for an endpoint with idempotency in the policy; any other ignores it. A repeat by the same client to
+	// the same endpoint is not charged again. Defaults to none: each request is charged.
 	Receipt string
 	// Challenge is a one-time token, at most 128 bytes. Defaults to none.
 	Challenge string
@@ -39,6 +40,9 @@ type Request struct {
 	Rates []Rate
 	// Estimate is the expected cost of the request. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
+	// Timeout is how long to wait for Redis if that is shorter than the policy's timeout; then the failure modes decide. A client that
+	// chooses it can have limits of mode open let it pass. Defaults to the policy's timeout.
+	Timeout time.Duration
 	// Refundable makes Decision.Ticket return what another process needs to refund the decision. It takes no prefetched tokens. Defaults to
 	// false.
 	Refundable bool

@@ -69,6 +69,7 @@ func TestShouldRateLimit_limitOfADescriptor(t *testing.T) {
 		"2^32-1 a second":                 {with(math.MaxUint32, typev3.RateLimitUnit_SECOND, from("203.0.113.9")), "OK search/hour HOUR 1000 999"},
 		"2^32-1 a year":                   {with(math.MaxUint32, typev3.RateLimitUnit_YEAR, from("203.0.113.9")), "OK search/hour HOUR 1000 999"},
 		"0":                               {with(0, minute, from("203.0.113.9")), "OVER_LIMIT search/hour MINUTE 0 0 limit"},
+		"0 of unit UNKNOWN":               {with(0, typev3.RateLimitUnit_UNKNOWN, from("203.0.113.9")), badRequest},
 		"unit UNKNOWN":                    {with(50, typev3.RateLimitUnit_UNKNOWN, from("203.0.113.9")), badRequest},
 		"a unit that does not exist":      {with(50, 99, from("203.0.113.9")), badRequest},
 		"30 minutes":                      {several, badRequest},

@@ -37,12 +37,12 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
 			return matched, rejected(matched, "bad_request"), nil
 		}
 		if l := d.GetLimit(); l != nil && r.dynamic[rule.Endpoint] != nil {
-			if l.RequestsPerUnit == 0 {
-				return matched, closedBy(matched, i, r.dynamic[rule.Endpoint], l), nil
-			}
 			rate, ok := rateOf(rule.Endpoint, l)
 			if !ok {
 				return matched, rejected(matched, "bad_request"), nil
+			}
+			if rate.Limit == 0 {
+				return matched, closedBy(matched, i, r.dynamic[rule.Endpoint], l), nil
 			}
 			if !slices.Contains(request.Rates, rate) {
 				request.Rates = append(request.Rates, rate) // a second one of the endpoint is an ErrArgument

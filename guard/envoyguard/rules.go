@@ -92,9 +92,10 @@ rules:
 
 // A claim collects the identities that the descriptors of a request give.
 type claim struct {
-	names   []string // identities that must be found
-	address string
-	header  http.Header
+	names      []string // identities that must be found
+	hasAddress bool
+	address    string
+	header     http.Header
 }
 
 // add adds the identities of a descriptor. It returns an error if the descriptors contradict each other.
@@ -103,18 +104,19 @@ func (c *claim) add(p *policy.Policy, rule *policy.Descriptor, d *commonv3.RateL
 		if e.Identity == "" {
 			continue
 		}
-		value, before := d.Entries[i].GetValue(), ""
+		value := d.Entries[i].GetValue()
+		before, given := c.address, c.hasAddress
 		if p.OfAddress(e.Identity) {
-			before, c.address = c.address, value
+			c.address, c.hasAddress = value, true
 		} else {
 			if c.header == nil {
 				c.header = http.Header{}
 			}
 			name := p.Identities[e.Identity].Header
-			before = c.header.Get(name)
+			before, given = c.header.Get(name), c.header.Values(name) != nil
 			c.header.Set(name, value)
 		}
-		if before != "" && before != value {
+		if given && before != value {
 			return fmt.Errorf("identity %s has two values", e.Identity)
 		}
 		c.names = append(c.names, e.Identity)

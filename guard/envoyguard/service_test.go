@@ -254,6 +254,9 @@ func TestShouldRateLimit_badInputIsNotAFreePass(t *testing.T) {
 	f.expect(t, edge(from(strings.Repeat("a", 1<<20))), refused)
 	f.expect(t, edge(descriptor("remote_address", "203.0.113.7", "key", "")), refused)
 	f.expect(t, edge(from("203.0.113.7"), from("203.0.113.8")), answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT", "OVER_LIMIT"}, Error: "bad_request"})
+	for _, both := range []*ratelimitv3.RateLimitRequest{edge(from(""), from("203.0.113.7")), edge(from("203.0.113.7"), from(""))} {
+		f.expect(t, both, answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT", "OVER_LIMIT"}, Error: "bad_request"})
+	}
 	// A long value counts as one client.
 	long := edge(descriptor("remote_address", "203.0.113.7", "key", strings.Repeat("k", 1<<20)))
 	for i := range 6 {

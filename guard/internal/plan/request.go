@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -24,6 +25,7 @@ type Request struct {
 	Weight         int64
 	Rates          []Rate
 	Estimate       fcall.Micros
+	Timeout        time.Duration
 	Refundable     bool
 }
 
@@ -38,6 +40,9 @@ const (
 func (r *Request) Check() error {
 	if r.Weight < 0 || r.Weight > maxWeight {
 		return argumentError("Weight", fmt.Sprintf("be 0 to %d", maxWeight), strconv.FormatInt(r.Weight, 10))
+	}
+	if r.Timeout < 0 {
+		return argumentError("Timeout", "not be negative", r.Timeout.String())
 	}
 	if err := checkRates(r.Rates); err != nil {
 		return err
