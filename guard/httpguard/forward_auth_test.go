@@ -150,6 +150,7 @@ func TestForwardAuth_rejectsWhatNoProxySends(t *testing.T) {
 		"an absolute URI":                 {strings.Replace(caddy, "/v1/chat", "http://api.example/v1/chat", 1), 400},
 		"OPTIONS *":                       {strings.Replace(caddy, "/v1/chat?q=1", "*", 1), 400},
 		"a wrong escape":                  {strings.Replace(caddy, "/v1/chat", "/v1/%zz", 1), 400},
+		"a fragment":                      {strings.Replace(nginx, "/v1/chat?q=1", "/v1/chat#x", 1), 400},
 		"a URL with a query only":         {strings.Replace(ingress, "/v1/chat?q=1", "?x=/v1/chat", 1), 400},
 		"a relative URL":                  {strings.Replace(ingress, "https://api.example:8443", "", 1), 400},
 		"no endpoint":                     {strings.Replace(caddy, "POST", "PUT", 1), 404},

@@ -69,6 +69,10 @@ func parseURI(name, text string) (*url.URL, error) {
 	if text[0] != '/' {
 		return nil, fmt.Errorf("%s has no path: %.64q", name, text)
 	}
+	if strings.Contains(text, "#") {
+		// Services that drop a fragment would serve another path than guard matches.
+		return nil, fmt.Errorf("%s has a #: %.64q", name, text)
+	}
 	u, err := url.ParseRequestURI(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -68,6 +68,24 @@ func appendAddress(to []byte, addr netip.Addr, v4, v6 int) []byte {
 	return netip.PrefixFrom(addr, bits).Masked().AppendTo(to)
 }
 
+// AddressValue returns the text of an address in a subject: the address, or its prefix of some bits. The text itself is accepted as well,
+// and an address with a port. It reports false for anything else.
+func AddressValue(text string, ipv4Prefix, ipv6Prefix int) (string, bool) {
+	addr, ok := parseHop(text)
+	if !ok {
+		prefix, err := netip.ParsePrefix(text)
+		bits := ipv6Prefix
+		if prefix.Addr().Is4() {
+			bits = ipv4Prefix
+		}
+		if err != nil || prefix.Bits() != bits || prefix.Addr().Is4In6() {
+			return "", false
+		}
+		addr = prefix.Addr()
+	}
+	return string(appendAddress(nil, embeddedIPv4(addr), ipv4Prefix, ipv6Prefix)), true
+}
+
 // parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, ::1, [::1], [::1]:443. It drops the zone and
 // converts IPv4-mapped IPv6 to IPv4.
 func parseHop(text string) (netip.Addr, bool) {

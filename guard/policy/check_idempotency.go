@@ -6,8 +6,8 @@ func (p *Policy) checkIdempotency(at string, e *Endpoint, found *problems) {
 	i := e.Idempotency
 	switch {
 	case i == nil:
-	case i.Header == "" && !i.Fingerprint:
-		found.add(at+".header", "is required unless fingerprint is true")
+	case i.Header == "" && !i.Fingerprint && len(e.Match) > 0:
+		found.add(at+".header", "is required of an endpoint with match, unless fingerprint is true")
 	case i.Header != "" && i.Fingerprint:
 		found.add(at+".header", "cannot be combined with fingerprint: true: an ID has one source")
 	case i.Fingerprint && (e.Challenge == nil || !e.Challenge.Required):

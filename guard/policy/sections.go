@@ -102,8 +102,8 @@ type Paths struct {
 // Idempotency is the source of a request's own ID: a header or a fingerprint. guard does not count a repeat: a request with the ID
 // and method of an earlier one, by the same client to the same endpoint.
 type Idempotency struct {
-	// Header is the name of the header with the ID. Any client can use it to repeat a request for free. Required unless fingerprint is
-	// true.
+	// Header is the name of the header with the ID. Any client can use it to repeat a request for free. Required of an
+	// endpoint with match, unless fingerprint is true; code names it in others.
 	Header string `yaml:"header" policy:"is=header"`
 	// Fingerprint makes a verified fingerprint the ID, on an endpoint that requires the challenge in it. Defaults to false.
 	Fingerprint bool `yaml:"fingerprint"`

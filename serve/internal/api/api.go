@@ -4,15 +4,11 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -92,33 +88,6 @@ func post[Q, A any](path, summary string, do func(context.Context, *Q) (*A, erro
 		_ = json.NewEncoder(w).Encode(a) // fails if the client disconnected
 	}
 	return operation{path: path, summary: summary, request: *new(Q), respond: *new(A), serve: serve}
-}
-
-// decode reads the body. It returns the status of a wrong one.
-func decode(w http.ResponseWriter, r *http.Request, to any) (int, error) {
-	// A page in a browser cannot send this type to another origin.
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
-		return http.StatusUnsupportedMediaType, errors.New("its Content-Type must be application/json")
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, errors.New("it must have at most 64 KiB")
-	case err != nil:
-		return http.StatusBadRequest, errors.New("it does not arrive")
-	case !utf8.Valid(body):
-		return http.StatusBadRequest, errors.New("it must be UTF-8")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(to); err != nil {
-		return http.StatusBadRequest, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return http.StatusBadRequest, errors.New("it must be one JSON object")
-	}
-	return 0, nil
 }
 
 // problemOf returns the problem of an error. Programs learn which argument is wrong.

@@ -31,6 +31,7 @@ endpoints:
   - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
   - {name: code, limits: [{name: hour, limit: 3, window: 1h}], challenge: {required: true}}
   - {name: export, limits: [{name: exports, kind: concurrency, limit: 10, lease: 30s}]}
+  - {name: login, idempotency: {repeats: 2}, limits: [{name: hour, limit: 3, window: 1h}, {name: everyone, by: all, limit: 100, window: 1h}]}
   - {name: upload, limits: [{name: uploads, kind: concurrency, limit: 10, lease: 1h}]}
 `
 
@@ -245,16 +246,29 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 	}{
 		{"/v1/decide", map[string]any{"endpoint": "none"}, 404, "unknown_endpoint"},
 		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ada"}}, 400, "bad_request"},
-		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=1"}, "estimate": "-1"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "-1"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "chat"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"limit": 7}, 400, "bad_request"},
-		{"/v1/settle", map[string]any{"subject": "ip=1"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"Ip=192.0.2.1"}}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"client=192.0.2.1"}}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=localhost"}}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1", "ip=192.0.2.2"}}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "receipt": "r"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "other_endpoints": []string{"export"}, "subjects": []string{"ip=192.0.2.1"}, "receipt": "r"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"Endpoint": "login", "subjects": []string{"ip=192.0.2.1"}}, 400, "bad_request"},
+		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1"}, 400, "bad_request"},
+		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1", "reservation": "r"}, 400, "bad_request"},
+		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1", "reservation": "r", "actual": nil}, 400, "bad_request"},
 		{"/v1/refund", map[string]any{"ticket": "x"}, 400, "bad_request"},
 		{"/v1/leases/renew", map[string]any{"lease": "x"}, 400, "bad_request"},
 		{"/v1/leases/release", map[string]any{}, 400, "bad_request"},
 		{"/v1/leases/release", map[string]any{"lease": strings.Repeat("a", 1<<20)}, 413, "too_large"},
-		{"/v1/challenges/issue", map[string]any{"subject": "ip=1", "ttl": 1e300}, 400, "bad_request"},
-		{"/v1/challenges/consume", map[string]any{"subject": "ip=1"}, 400, "bad_request"},
+		{"/v1/challenges/issue", map[string]any{"subject": "ip=192.0.2.1", "ttl": 1e300}, 400, "bad_request"},
+		{"/v1/challenges/consume", map[string]any{"subject": "ip=192.0.2.1"}, 400, "bad_request"},
+		{"/v1/challenges/consume", map[string]any{"subject": "ip=1", "token": "t"}, 400, "bad_request"},
+		{"/v1/challenges/issue", map[string]any{"subject": "user=1", "ttl": 1}, 400, "bad_request"},
+		{"/v1/status", map[string]any{"subject": "ip=192.0.2.1+user=1"}, 400, "bad_request"},
 		{"/v1/status", map[string]any{}, 400, "bad_request"},
 		{"/v1/status", map[string]any{"subject": strings.Repeat("a", 1<<20)}, 413, "too_large"},
 		{"/v2/decide", map[string]any{}, 404, "not_found"},
@@ -263,7 +277,9 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 			t.Errorf("%s %v: %d %v, want %d %s", c.path, c.request, status, a, c.status, c.name)
 		}
 	}
-	for _, body := range []string{"", "null,", `{"endpoint":"chat"}{}`, "{\"endpoint\":\"\xff\"}", `[]`, strings.Repeat("[", 60000)} {
+	for _, body := range []string{"", "null,", `{"endpoint":"chat"}{}`, "{\"endpoint\":\"\xff\"}", `[]`, "null", strings.Repeat("[", 60000),
+		`{"endpoint":"chat","subjects":["ip=192.0.2.1"],"payload":"\ud800"}`, `{"endpoint":"chat","subjects":["ip=192.0.2.1"],"payload":"\uDC00x"}`,
+	} {
 		if w := p.send(http.MethodPost, "/v1/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), `"bad_request"`) {
 			t.Errorf("%.30q: %d %s", body, w.Code, w.Body)
 		}
@@ -279,17 +295,53 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 func TestAPI_saysWhatIsKnownWithoutRedis(t *testing.T) {
 	p := newProgram(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}))
 	for path, request := range map[string]map[string]any{
-		"/v1/status":           {"subject": "ip=1"},
-		"/v1/settle":           {"subject": "ip=1", "reservation": "r", "actual": "1"},
-		"/v1/challenges/issue": {"subject": "ip=1", "ttl": 1},
+		"/v1/status":           {"subject": "ip=192.0.2.1"},
+		"/v1/settle":           {"subject": "ip=192.0.2.1", "reservation": "r", "actual": "1"},
+		"/v1/challenges/issue": {"subject": "ip=192.0.2.1", "ttl": 1},
 	} {
 		if status, a := p.ask(path, request); status != 503 || a["error"] != "limiter_unavailable" {
 			t.Errorf("%s: %d %v", path, status, a)
 		}
 	}
-	a := p.must("/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=1"}})
+	a := p.must("/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}})
 	if a["fallback"] != "local" {
 		t.Errorf("%v", a)
+	}
+}
+
+// A program writes a client in any form, and has the bucket that a request of a proxy has.
+func TestAPI_subjectsHaveOneForm(t *testing.T) {
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	for _, forms := range [][]string{
+		{"ip=2001:db8:7::1", "ip=2001:DB8:7::2", "ip=2001:db8:7::/64", "ip=2001:db8:7::ff"},
+		{"ip=::ffff:192.0.2.9", "ip=192.0.2.9", "ip=192.0.2.9:443", "ip=192.0.2.9"},
+	} {
+		for i, form := range forms {
+			if a := p.must("/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{form}}); a["allowed"] != (i < 3) {
+				t.Errorf("%s: %v", form, a)
+			}
+		}
+		limit := p.must("/v1/status", map[string]any{"subject": forms[0]})["limits"].([]any)
+		if fmt.Sprint(limit[len(limit)-1].(map[string]any)["remaining"]) == "3" {
+			t.Errorf("status of %s: %v", forms[0], limit)
+		}
+	}
+	token := p.must("/v1/challenges/issue", map[string]any{"subject": "ip=2001:db8:7::1", "ttl": 60})["token"]
+	if got := p.must("/v1/challenges/consume", map[string]any{"subject": "ip=2001:db8:7::2", "token": token})["outcome"]; got != "consumed" {
+		t.Errorf("consume by another address of the prefix: %v", got)
+	}
+}
+
+func TestAPI_aReceiptIsChargedOnce(t *testing.T) {
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	login := map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1"}, "receipt": "\u2713\U0001F511"}
+	for i, want := range []bool{false, true, true, false} {
+		if a := p.must("/v1/decide", login); a["allowed"] != true || a["duplicate"] != want {
+			t.Errorf("call %d: %v", i+1, a)
+		}
+	}
+	if w := p.send(http.MethodPost, "/v1/decide", `{"endpoint":"login","subjects":["ip=192.0.2.1"],"receipt":"\u2713\ud83d\udd11\\ud800"}`); w.Code != http.StatusOK {
+		t.Errorf("a pair of surrogates: %d %s", w.Code, w.Body)
 	}
 }
 

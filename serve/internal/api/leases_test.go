@@ -80,7 +80,7 @@ func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
 
 func TestAPI_leasesWithoutRedis(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
-	a := p.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=1"}})
+	a := p.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}})
 	cut := newProgram(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}))
 	for _, path := range []string{"/v1/leases/renew", "/v1/leases/release"} {
 		for range 10 { // the circuit breaker opens
@@ -89,7 +89,7 @@ func TestAPI_leasesWithoutRedis(t *testing.T) {
 			}
 		}
 	}
-	local := cut.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=1"}})
+	local := cut.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}})
 	if local["fallback"] != "local" || local["lease"] != nil {
 		t.Errorf("%v", local)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
-	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/internal/inspect"
 )
 
@@ -27,13 +26,11 @@ func (a *API) operations() []operation {
 }
 
 func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
-	if r.Estimate < 0 {
-		return nil, &fcall.ArgumentError{Function: "decide", Name: "estimate", Must: "not be negative", Got: r.Estimate.String()}
+	q, err := a.request(r)
+	if err != nil {
+		return nil, err
 	}
-	d, err := a.guard.Decide(ctx, guard.Request{
-		Endpoint: r.Endpoint, OtherEndpoints: r.OtherEndpoints, Subjects: r.Subjects, Also: r.Also, Receipt: r.Receipt,
-		Challenge: r.Challenge, Payload: r.Payload, Weight: r.Weight, Estimate: fcall.Micros(r.Estimate), Refundable: r.Refundable,
-	})
+	d, err := a.guard.Decide(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -87,22 +84,34 @@ func (a *API) release(ctx context.Context, r *leaseRequest) (*release, error) {
 }
 
 func (a *API) issue(ctx context.Context, r *issueRequest) (*issued, error) {
+	subject, err := a.subject(r.Subject)
+	if err != nil {
+		return nil, err
+	}
 	i, err := a.challenges.Issue(ctx, challenge.IssueParams{
-		Subject: fcall.Subject(r.Subject), Token: fcall.NewToken(), TTL: time.Duration(r.TTL), Payload: r.Payload,
+		Subject: fcall.Subject(subject), Token: fcall.NewToken(), TTL: time.Duration(r.TTL), Payload: r.Payload,
 		ReuseWithin: time.Duration(r.ReuseWithin), MaxOutstanding: r.MaxOutstanding,
 	})
 	return &issued{i.Token, i.Reused, seconds(i.ExpiresAfter), i.Outstanding}, err
 }
 
 func (a *API) consume(ctx context.Context, r *consumeRequest) (*consumed, error) {
-	c, err := a.challenges.Consume(ctx, challenge.ConsumeParams{Subject: fcall.Subject(r.Subject), Token: r.Token, Payload: r.Payload})
+	subject, err := a.subject(r.Subject)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.challenges.Consume(ctx, challenge.ConsumeParams{Subject: fcall.Subject(subject), Token: r.Token, Payload: r.Payload})
 	return &consumed{string(c.Outcome)}, err
 }
 
 func (a *API) status(ctx context.Context, r *statusRequest) (*inspect.Report, error) {
+	subject, err := a.subject(r.Subject)
+	if err != nil {
+		return nil, err
+	}
 	reader, err := inspect.NewReader(a.rdb, a.guard.Policy())
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
-	return reader.Subject(ctx, r.Subject)
+	return reader.Subject(ctx, subject)
 }
