@@ -14,6 +14,7 @@ func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 		r.decoded(v, e, doing)
 		return
 	}
+	r.noTable(s, v, e, doing)
 	if v.vague() || !v.may(isFalsy) || v.may(isTrue) {
 		return // Lua rejects a bool at the first call
 	}

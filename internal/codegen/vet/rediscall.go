@@ -66,7 +66,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	if splits {
 		failed := s.clone()
 		defer func() {
-			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
+			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore}), failure: true})
 			out = append(out, outcome{s: failed, vals: []value{reply}})
 		}()
 	}
@@ -101,7 +101,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		}
 	}
 	if protected && !splits {
-		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
+		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore}), failure: true})
 		reply = join(reply, failed)
 	}
 	return r.told(s, e, cmd, args, keys, reply, before, expiries)

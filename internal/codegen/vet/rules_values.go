@@ -54,7 +54,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleMaybeNil,
-		Checks: "Checks that no operation (arithmetic, comparison, concatenation, indexing) uses a value that may be nil or false.",
+		Checks: "Checks that no operation (arithmetic, comparison, concatenation, indexing) uses a value that may be nil or false, nor a table as a number or a text, such as the error that redis.pcall returns.",
 		Why:    "Lua raises an error, perhaps after a write, and the client gets a line number. An omitted optional argument is nil, a missing key is false.",
 		Bad:    look("return redis.call('GET', counter) + 1"),
 		Good:   look("return (redis.call('GET', counter) or 0) + 1"),
