@@ -56,7 +56,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. It is
   assumed to end soon, unless it steps through a range of more than 1,000,000 steps by the header's bounds and the clock, with no comparison, math.max
   or math.min of both ends beside it. Vet looks into the local functions that it calls, and assumes that a lib function changes every table. It does
-  not prove that LREM 1 finds its element soon.
+  not prove that LREM with a count finds its element soon: it assumes so where the call has read elements of the list by LINDEX, LRANGE or LPOS.
 - The difference of the clock and a time of the caller or of a key counts as any number, in a time to live and as the turns of a loop, unless a
   comparison or a call with several arguments has both, or what is calculated from them. In a function that another calls, it counts as positive.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `, or

@@ -314,7 +314,7 @@ const clockLib = "clock"
 
 // loopRules reports work that grows with a key's content.
 func (r *run) loopRules(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
-	if why := wholeContent(cmd.name, args); why != "" && !r.oneElement(cmd.name, e, args) && !s.fewIn(args, keys) {
+	if why := wholeContent(cmd.name, args); why != "" && !r.finds(cmd.name, args) && !r.oneElement(cmd.name, e, args) && !s.fewIn(args, keys) {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: %s, or say why it is small with `-- rlfunc:ignore %s reason`", why, bounding(cmd.name), RuleKeyLoop)
 	}
 	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys()) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys()[0])) {
@@ -344,6 +344,9 @@ func (r *run) reads(cmd *command, args []value, keys []int) {
 			r.read[key] = true
 			if !states[cmd.name] {
 				r.counted[key] = true
+			}
+			if searched[cmd.name] {
+				r.listed[key] = true
 			}
 		}
 	}

@@ -132,7 +132,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleKeyLoop,
-		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, unless a comparison of HLEN, LLEN, SCARD, ZCARD or XLEN has bounded it to 10,000 elements, no redis.call in a while or repeat, no for up to a key's length.",
+		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, unless a comparison of HLEN, LLEN, SCARD, ZCARD or XLEN, or LTRIM, has bounded it to 10,000 elements, no redis.call in a while or repeat, no for up to a key's length.",
 		Why:    "All clients wait while a function runs. After 5 seconds every other client gets BUSY, and if the function has written, only a shutdown ends it.",
 		Bad: example([]string{
 			"--- Counts names.",

@@ -179,7 +179,7 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 		next.pending = mergeSites(now.pending, []site{r.outer(e)})
 		next.epoch++
 	case empties:
-		next = ttl{pending: now.pending, epoch: now.epoch + 1, most: now.most}
+		next = ttl{pending: now.pending, epoch: now.epoch + 1, most: now.most, few: now.few}
 	case deletes:
 		next = ttl{epoch: now.epoch + 1}
 	}
