@@ -104,6 +104,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore}), failure: true})
 		reply = join(reply, failed)
 	}
+	if split := r.vanished(s, e, cmd, args, keys, reply); split != nil {
+		return split
+	}
 	return r.told(s, e, cmd, args, keys, reply, before, expiries)
 }
 
