@@ -47,7 +47,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use the ranges that callers pass, for
   unchanged arguments and for sums, differences and products of independent arguments and constants that no code has compared. Of others, vet
   does not know the relations that may bound them, such as used <= limit. A division ends this in a lib file.
-- Recursion is not part of the dialect: vet cannot prove that it ends. Write a for with a bound, and keep what is still to do in a table.
+- Of recursion, vet follows a local function that returns its one call of itself, as ` + "`return climb(parents, id, depth + 1)`" + ` behind
+  ` + "`depth >= 16`" + `, for two turns, as a loop. It cannot prove that any other ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - What has passed since a stored time may be below 0, because the clock may be set back. Vet follows it to a result in the function's own file. It
