@@ -79,7 +79,10 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   variants fail behind a write, where their key may hold another text, and cjson.decode, cmsgpack.unpack and struct.unpack behind a write that waits for
   an expiry; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: if their values are alike, in a lib file
-  and in a function that tests what its caller tests, too, and anywhere above the limits of paths.
+  and in a function that tests what its caller tests, too, and anywhere above the limits of paths. A removal counts if
+  either of them has it.
+- The rule refusal-writes cannot prove that what a call removes has expired. It assumes so behind any comparison of a time, of a time to live or of what a
+  key holds, except == with a literal, and of a number with a literal in a lib file; and in a key that the call has written, or to which it has given an expiry.
 - A removal from the one key to which a call has added takes back what it has added, whatever it removes. A call that has read how much the key holds
   before it adds is assumed to have decided by that.
 - The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of

@@ -244,6 +244,7 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 		s.countMet(a.reply, b.reply)
 	}
 	r.inOneScale(e, e.Lhs, e.Rhs, a, b)
+	r.age(s, e, a, b)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")

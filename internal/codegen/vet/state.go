@@ -67,7 +67,9 @@ type writes struct {
 	stays bool  // one that a result must not refuse
 	over  bool  // a count that has what the call has added is above a limit
 
-	charged *charge // nil if it has added nothing
+	charged *charge  // nil if it has added nothing
+	removed *removal // nil if it has removed nothing that may be live
+	aged    bool     // a comparison has perhaps found that something has expired
 }
 
 // A part is a set of a state's lists that may change.

@@ -95,6 +95,8 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	}
 	if takenBack {
 		s.stays, s.over, s.charged = false, false, nil
+	} else {
+		r.removes(s, e, cmd, args, keys)
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
