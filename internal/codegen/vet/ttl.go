@@ -103,6 +103,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			continue
 		}
 		for _, key := range args[i].keys() {
+			r.vanishes(s, e, cmd, key, effect)
 			r.applyExpiry(s, e, key, effect, existing)
 			if t := s.ttl.at(key); effect == growsKey && len(t.pending) == 1 {
 				t.size = firstSize(cmd.name, args)

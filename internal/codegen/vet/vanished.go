@@ -32,3 +32,15 @@ func (r *run) vanished(s *state, e *ast.FuncCallExpr, cmd *command, args []value
 	reply.in = reply.in.asTold()
 	return []outcome{{s: missing, vals: []value{nothing}}, {s: s, vals: []value{reply}}}
 }
+
+// vanishes reports an expiry of a key that the header declares to last and into which this call writes. A call that only gives it an expiry ends its
+// life on purpose.
+func (r *run) vanishes(s *state, e *ast.FuncCallExpr, cmd *command, key string, effect expiry) {
+	timed := effect == setsTTL || effect == setsFirst
+	if !timed || !r.lasts(key) || cmd.name == "GETEX" || cmd.family != "string" && len(s.ttl.at(key).pending) == 0 {
+		return
+	}
+	if at := r.outer(e); r.reportOnce(at, RuleMissingTTL) {
+		r.report(at, RuleMissingTTL, "%s expires, with what this call has written, although the header declares it forever: write it without an expiry, or remove the word forever", key)
+	}
+}
