@@ -40,7 +40,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   several, and a time that is calculated from one. A comparison with the key's time to live counts on the path where the key expires earlier,
   whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
   It reports a string only if cjson.encode, cmsgpack.pack, .. or table.concat has made it from what its key held, or behind
-  APPEND whose reply is dropped, and no counter.
+  APPEND whose reply is dropped, and no counter. A string that SET replaces counts as this call's own: vet does not know whether it protected another
+  client's state, so it does not report that a shorter duration replaces a longer one. Compare the key's time to live before, or use NX.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, math.min, math.max, string.match, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
