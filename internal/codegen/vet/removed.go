@@ -15,8 +15,8 @@ type removal struct {
 // removing are the commands that remove what the function names.
 var removing = set("DEL UNLINK HDEL SREM ZREM")
 
-// removes notes a removal that a refusal must not follow. What has expired is removed behind a comparison of a time or of what a key holds, by a range
-// of scores, or by names that a reply has. What this call has written is its own.
+// removes notes a removal that a refusal must not follow. To remove what has expired, code compares a time or what a key holds, gives a range of
+// scores, or names elements from a reply. A key that this call has written may be removed as well.
 func (r *run) removes(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
 	if !removing[cmd.name] || s.aged || s.removed != nil || len(keys) == 0 || r.isOpenList(s, e) {
 		return
