@@ -15,6 +15,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 			st := got.s.clone()
 			got.v.learn(st, true)
 			if ok, _ := r.refine(st, e, true); ok {
+				r.tellsOf(st, e)
 				r.narrow(st, e, true)
 				yes = append(yes, st)
 			}
@@ -25,6 +26,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 		case got.v.falsy().kinds != 0:
 			got.v.learn(got.s, false)
 			if ok, _ := r.refine(got.s, e, false); ok {
+				r.tellsOf(got.s, e)
 				r.narrow(got.s, e, false)
 				no = append(no, got.s)
 			}

@@ -40,14 +40,16 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   several, and a time that is calculated from one. A comparison with the key's time to live counts on the path where the key expires earlier,
   whatever it was compared with. Of a span whose text lib/clock.lua caches, it looks only at calls of the clock from the function's own file.
   It reports a string only if cjson.encode, cmsgpack.pack, .. or table.concat has made it from what its key held, or behind
-  APPEND whose reply is dropped, and no counter.
+  APPEND whose reply is dropped, and no counter. A string that SET replaces counts as this call's own: vet does not know whether it protected another
+  client's state, so it does not report that a shorter duration replaces a longer one. Compare the key's time to live before, or use NX.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, math.min, math.max, string.match, # and elements, and assumes that every earlier call left an expiry.
 - Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
   division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use the ranges that callers pass, for
   unchanged arguments and for sums, differences and products of independent arguments and constants that no code has compared. Of others, vet
   does not know the relations that may bound them, such as used <= limit. A division ends this in a lib file.
-- Recursion is not part of the dialect: vet cannot prove that it ends. Write a for with a bound, and keep what is still to do in a table.
+- Of recursion, vet follows a local function that returns its one call of itself, as ` + "`return climb(parents, id, depth + 1)`" + ` behind
+  ` + "`depth >= 16`" + `, for two turns, as a loop. It cannot prove that any other ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
 - What has passed since a stored time may be below 0, because the clock may be set back. Vet follows it to a result in the function's own file. It
@@ -56,7 +58,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. It is
   assumed to end soon, unless it steps through a range of more than 1,000,000 steps by the header's bounds and the clock, with no comparison, math.max
   or math.min of both ends beside it. Vet looks into the local functions that it calls, and assumes that a lib function changes every table. It does
-  not prove that LREM 1 finds its element soon.
+  not prove that LREM with a count finds its element soon: it assumes so where the call has read elements of the list by LINDEX, LRANGE or LPOS.
 - The difference of the clock and a time of the caller or of a key counts as any number, in a time to live and as the turns of a loop, unless a
   comparison or a call with several arguments has both, or what is calculated from them. In a function that another calls, it counts as positive.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `, or
@@ -78,7 +80,10 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   variants fail behind a write, where their key may hold another text, and cjson.decode, cmsgpack.unpack and struct.unpack behind a write that waits for
   an expiry; error and assert count on every path.
 - The rule refusal-writes assumes no write where a path that writes and one that does not have been joined: if their values are alike, in a lib file
-  and in a function that tests what its caller tests, too, and anywhere above the limits of paths.
+  and in a function that tests what its caller tests, too, and anywhere above the limits of paths. A removal counts if
+  either of them has it.
+- The rule refusal-writes cannot prove that what a call removes has expired. It assumes so behind any comparison of a time, of a time to live or of what a
+  key holds, except == with a literal, and of a number with a literal in a lib file; and in a key that the call has written, or to which it has given an expiry.
 - A removal from the one key to which a call has added takes back what it has added, whatever it removes. A call that has read how much the key holds
   before it adds is assumed to have decided by that.
 - The reply of SET NX, SADD, DEL, LPOP and the like shows whether the command changed anything. Vet knows it where the reply, or # of

@@ -157,7 +157,7 @@ func (r *run) recursion(fn *function, call ast.Expr) {
 		through = " through " + r.top().fn.name
 	}
 	if r.reportOnce(at, RuleRecursion) {
-		r.report(at, RuleRecursion, "%s calls itself%s, and vet follows no recursion: it knows neither that it ends nor what it does; write a for with a bound, and keep what is still to do in a table", fn.name, through)
+		r.report(at, RuleRecursion, "%s calls itself%s, and vet follows no such recursion: it knows neither that it ends nor what it does; write a for with a bound, and keep what is still to do in a table, or return %s(depth + 1) behind a test such as depth >= 16", fn.name, through, fn.name)
 	}
 }
 

@@ -22,6 +22,25 @@ func (s *state) fewIn(args []value, keys []int) bool {
 	return s.each(args, keys, func(t ttl) bool { return t.few })
 }
 
+// trims reports whether LTRIM leaves few elements in a list.
+func trims(args []value) bool {
+	first, last := valueAt(args, 1).interval(), valueAt(args, 2).interval()
+	if !first.known || !last.known || first.related || last.related {
+		return false
+	}
+	head := first.low == 0 && first.high == 0 && last.low >= 0 && last.high < mostRead
+	tail := last.low == -1 && last.high == -1 && first.low >= -mostRead && first.high < 0
+	return head || tail
+}
+
+// searched are the commands whose reply shows what a list holds: behind one, LREM of a number of elements is assumed to find them.
+var searched = set("LINDEX LRANGE LPOS")
+
+// finds reports whether a command removes a number of elements from a list whose elements the call has read.
+func (r *run) finds(name string, args []value) bool {
+	return name == "LREM" && literal(valueAt(args, 1)) != "0" && len(args[0].keys()) == 1 && r.listed[args[0].keys()[0]]
+}
+
 // exists reports whether all keys of a command exist.
 func (s *state) exists(args []value, keys []int) bool {
 	return s.each(args, keys, func(t ttl) bool { return t.proven || t.settled })
@@ -44,7 +63,7 @@ var falseIfMissing = set("LPOP RPOP SPOP SRANDMEMBER HRANDFIELD ZRANDMEMBER")
 func bounding(name string) string {
 	switch name {
 	case "LREM":
-		return "remove a number of elements, as LREM key 1 element, or compare LLEN before"
+		return "compare LLEN before, or let LTRIM leave at most 10,000 elements before"
 	case "HGETALL", "HKEYS", "HVALS":
 		return "compare HLEN before"
 	case "SMEMBERS":

@@ -5,10 +5,17 @@ import "github.com/yuin/gopher-lua/ast"
 // invoke runs a function and returns its outcomes.
 func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, passed passed) []outcome {
 	fn := c.fn
-	if fn != nil && r.running(fn) {
-		r.recursion(fn, call)
+	again := fn != nil && r.running(fn)
+	if again {
+		if later, ends := r.descends(fn, call, args); !ends {
+			r.recursion(fn, call)
+		} else if r.turnsOf(fn) > 1 {
+			return nil // as a loop, it is followed for two turns
+		} else {
+			args, again = later, false
+		}
 	}
-	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
+	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || again || r.steps > stepLimit {
 		return r.lost(s, args, fn.results())
 	}
 	defer r.enter(call, 0)()

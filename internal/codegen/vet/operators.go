@@ -14,6 +14,7 @@ func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 		r.decoded(v, e, doing)
 		return
 	}
+	r.noTable(s, v, e, doing)
 	if v.vague() || !v.may(isFalsy) || v.may(isTrue) {
 		return // Lua rejects a bool at the first call
 	}
@@ -243,6 +244,7 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 		s.countMet(a.reply, b.reply)
 	}
 	r.inOneScale(e, e.Lhs, e.Rhs, a, b)
+	r.age(s, e, a, b)
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")

@@ -65,6 +65,10 @@ func (w writes) and(other writes) writes {
 	w.stays = w.stays && other.stays
 	w.over = w.over && other.over
 	w.charged = w.charged.and(other.charged)
+	w.aged = w.aged || other.aged
+	if w.removed == nil {
+		w.removed = other.removed
+	}
 	return w
 }
 
@@ -76,6 +80,10 @@ func (w writes) then(other writes) writes {
 	w.stays = w.stays || other.stays
 	w.over = w.over || other.over
 	w.charged = w.charged.then(other.charged)
+	if w.removed == nil && !w.aged {
+		w.removed = other.removed
+	}
+	w.aged = w.aged || other.aged
 	return w
 }
 
@@ -85,7 +93,7 @@ func (s *state) keptApart(h print) print {
 	if !s.apart {
 		return h
 	}
-	return h.flag(s.first != nil).flag(s.stays).flag(s.over)
+	return h.flag(s.first != nil).flag(s.stays).flag(s.over).flag(s.removed != nil)
 }
 
 // wrote records a write that a refusal must not follow.
@@ -108,10 +116,11 @@ func takesBack(name string, args []value) bool {
 
 // refused reports a refusal behind a write.
 func (r *run) refused(s *state, at site, what string) {
-	if s.first == nil || !r.reportOnce(at, RuleRefusalWrites) {
+	write := s.unsaid()
+	if write == nil || !r.reportOnce(at, RuleRefusalWrites) {
 		return
 	}
-	r.report(at, RuleRefusalWrites, "%s follows a write in line %d of %s, which stays: decide before the first write, or say why with `-- rlfunc:ignore %s reason`", what, s.first.at.line, s.first.file.src.Path, RuleRefusalWrites)
+	r.report(at, RuleRefusalWrites, "%s follows a write in line %d of %s, which stays: decide before the first write, or say why with `-- rlfunc:ignore %s reason`", what, write.at.line, write.file.src.Path, RuleRefusalWrites)
 }
 
 // mayFail reports whether a command calculates with a key that may hold anything, while another key waits for its expiry.

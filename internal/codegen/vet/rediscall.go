@@ -66,7 +66,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	if splits {
 		failed := s.clone()
 		defer func() {
-			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
+			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore}), failure: true})
 			out = append(out, outcome{s: failed, vals: []value{reply}})
 		}()
 	}
@@ -101,8 +101,11 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		}
 	}
 	if protected && !splits {
-		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
+		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore}), failure: true})
 		reply = join(reply, failed)
+	}
+	if split := r.vanished(s, e, cmd, args, keys, reply); split != nil {
+		return split
 	}
 	return r.told(s, e, cmd, args, keys, reply, before, expiries)
 }
@@ -314,7 +317,7 @@ const clockLib = "clock"
 
 // loopRules reports work that grows with a key's content.
 func (r *run) loopRules(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
-	if why := wholeContent(cmd.name, args); why != "" && !r.oneElement(cmd.name, e, args) && !s.fewIn(args, keys) {
+	if why := wholeContent(cmd.name, args); why != "" && !r.finds(cmd.name, args) && !r.oneElement(cmd.name, e, args) && !s.fewIn(args, keys) {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: %s, or say why it is small with `-- rlfunc:ignore %s reason`", why, bounding(cmd.name), RuleKeyLoop)
 	}
 	if (cmd.name == "DUMP" || cmd.name == "COPY") && len(args) > 0 && len(args[0].keys()) > 0 && !slices.Contains([]string{"", "string"}, r.declaredType(args[0].keys()[0])) {
@@ -344,6 +347,9 @@ func (r *run) reads(cmd *command, args []value, keys []int) {
 			r.read[key] = true
 			if !states[cmd.name] {
 				r.counted[key] = true
+			}
+			if searched[cmd.name] {
+				r.listed[key] = true
 			}
 		}
 	}

@@ -68,7 +68,10 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		case c.name == "SMISMEMBER":
 			return some(r.exactly(s, e, args, 1), of(isInt))
 		case hasWord(args, "WITHCOORD", "WITHDIST", "WITHHASH"):
-			return unknown()
+			if r.isOpenList(s, e) {
+				return unknown()
+			}
+			return list(r.located(s, e, args))
 		}
 		return list(element)
 	case repliesGaps:

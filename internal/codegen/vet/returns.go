@@ -33,7 +33,7 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 		if i < len(vals) {
 			r.checkResult(s, returned(stmt, i), field, field.Name, vals[i])
 			switch {
-			case s.stays && refuses(r.spec.Refused, field, vals[i]) || r.over(s, i, field, vals[i]):
+			case (s.stays || s.removed != nil) && refuses(r.spec.Refused, field, vals[i]) || r.over(s, i, field, vals[i]):
 				r.refused(s, r.at(stmt), "the refusal")
 			case s.stays && r.mayRefuse(s, returned(stmt, i), field, vals[i]):
 				r.refused(s, r.at(stmt), "the refusal of some calls")

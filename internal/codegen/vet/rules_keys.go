@@ -89,8 +89,8 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleMissingTTL,
-		Checks: "Checks that a call sets an expiry for each key that it writes, with the write or after it, on every path.",
-		Why:    "A key without an expiry stays forever: one per subject that ever called, until the server is full. SET drops the expiry that a key had, and an expiry set before the first write falls on a key that is not there. A test that excludes a missing key counts: behind `if redis.call('INCR', key) == 1 then` the key is new on one branch and has an expiry on the other, and a test for 2 proves nothing. A command that may remove the last element also removes the expiry. State that must last is declared so: `@key stock string[stock] forever ...`.",
+		Checks: "Checks that a call sets an expiry for each key that it writes, with the write or after it, on every path, and none for a key that it writes and that the header declares forever.",
+		Why:    "A key without an expiry stays forever: one per subject that ever called, until the server is full. SET drops the expiry that a key had, and an expiry set before the first write falls on a key that is not there. A test that excludes a missing key counts: behind `if redis.call('INCR', key) == 1 then` the key is new on one branch and has an expiry on the other, and a test for 2 proves nothing. A command that may remove the last element also removes the expiry. State that must last is declared so: `@key stock string[stock] forever ...`. A call that writes such a key and lets it expire deletes what the header promises to keep; one that only sets its expiry ends it on purpose.",
 		Bad:    hit("return redis.call('INCR', counter) * (window_us - window_us + 1)"),
 		Good: hit(
 			"local count = redis.call('INCR', counter)",
@@ -132,7 +132,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleKeyLoop,
-		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, unless a comparison of HLEN, LLEN, SCARD, ZCARD or XLEN has bounded it to 10,000 elements, no redis.call in a while or repeat, no for up to a key's length.",
+		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, unless a comparison of HLEN, LLEN, SCARD, ZCARD or XLEN, or LTRIM, has bounded it to 10,000 elements, no redis.call in a while or repeat, no for up to a key's length.",
 		Why:    "All clients wait while a function runs. After 5 seconds every other client gets BUSY, and if the function has written, only a shutdown ends it.",
 		Bad: example([]string{
 			"--- Counts names.",

@@ -172,8 +172,8 @@ var numberRules = []Rule{
 	},
 	{
 		ID:     RuleRecursion,
-		Checks: "Checks that no function calls itself, directly or through others.",
-		Why:    "Vet does not follow recursion, so it cannot check what such a function writes, or that it ends before every client gets BUSY.",
+		Checks: "Checks that no function calls itself, directly or through others, unless it returns that call and passes no table, a parameter grows or falls by a constant, and a comparison with a constant before bounds it to 1,000 turns.",
+		Why:    "Vet does not follow other recursion, so it cannot check what such a function writes, or that it ends before every client gets BUSY.",
 		Bad: hitWith([]string{"local function halved(n)", "  if n < 2 then", "    return 0", "  end", "  return 1 + halved(n / 2)", "end"},
 			"return redis.call('STRLEN', counter) + halved(window_us)"),
 		Good: hitWith([]string{"local function halved(n)", "  for turns = 0, 52 do", "    if n < 2 then", "      return turns", "    end", "    n = n / 2", "  end", "  return 53", "end"},

@@ -54,7 +54,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleMaybeNil,
-		Checks: "Checks that no operation (arithmetic, comparison, concatenation, indexing) uses a value that may be nil or false.",
+		Checks: "Checks that no operation (arithmetic, comparison, concatenation, indexing) uses a value that may be nil or false, nor a table as a number or a text, such as the error that redis.pcall returns.",
 		Why:    "Lua raises an error, perhaps after a write, and the client gets a line number. An omitted optional argument is nil, a missing key is false.",
 		Bad:    look("return redis.call('GET', counter) + 1"),
 		Good:   look("return (redis.call('GET', counter) or 0) + 1"),
@@ -210,7 +210,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleRefusalWrites,
-		Checks: "Checks that no call that returns an error or raises one, or whose result says that it is refused, has written before. To remove elements that the function names is not such a write; to pop elements is one, unless the reply shows that there were none. Of results it knows the sure ones: false, or a literal, behind a command that changes its key whatever that holds, and a bool, or the word that a table has for it, that was calculated before the write and that nothing has tested. A first result that is false or 0 refuses, too, where a count that the call has raised is above an argument or a stored limit.",
+		Checks: "Checks that no call that returns an error or raises one, or whose result says that it is refused, has written before. To remove what has expired is not such a write: a range, elements that a reply has named, or any behind a comparison of a time or of what a key holds. DEL, UNLINK, HDEL, SREM and ZREM of what the function itself names are writes, as is to pop elements, unless the reply or a test of what the key held shows that there was nothing. Of results it knows the sure ones: false, or a literal, behind a command that changes its key whatever that holds, and a bool, or the word that a table has for it, that was calculated before the write and that nothing has tested. A first result that is false or 0 refuses, too, where a count that the call has raised is above an argument or a stored limit.",
 		Why:    "Redis does not take a write back: the client is refused and charged.",
 		Bad: name(
 			"redis.call('HSET', profile, 'last', field)",

@@ -59,6 +59,7 @@ type run struct {
 	read      map[string]bool            // keys whose content it has read, on any path
 	appended  map[string]bool            // keys to whose text it has appended, whatever they held
 	counted   map[string]bool            // and of which it knows how much they hold
+	listed    map[string]bool            // lists of which it has read elements
 	codes     map[string]bool            // first words of the errors that it returns
 	returns   map[int]bool               // lines of the public function's returns
 	lacking   map[unexpired]map[int]bool // and of those at which a write waits for an expiry
@@ -90,7 +91,7 @@ const (
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, appended: map[string]bool{}, counted: map[string]bool{}, codes: map[string]bool{}, returns: map[int]bool{}, lacking: map[unexpired]map[int]bool{}, tested: map[ast.Expr]tested{}, emptied: map[*variable]bool{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{}, branching: map[*ast.RelationalOpExpr]bool{},
+		c: c, file: f, nested: 1, static: map[*variable]value{}, modules: map[string]value{}, read: map[string]bool{}, appended: map[string]bool{}, counted: map[string]bool{}, listed: map[string]bool{}, codes: map[string]bool{}, returns: map[int]bool{}, lacking: map[unexpired]map[int]bool{}, tested: map[ast.Expr]tested{}, emptied: map[*variable]bool{}, equated: map[*ast.RelationalOpExpr]equated{}, narrowing: map[*ast.RelationalOpExpr]bool{}, branching: map[*ast.RelationalOpExpr]bool{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{}, reached: map[any]*big.Int{},
 	}
 }

@@ -15,6 +15,7 @@ type object struct {
 	size     tally     // number of elements
 	holed    bool      // an element before its last may be nil
 	scores   bool      // a reply of which every second element is a score
+	failure  bool      // the error of a command that redis.pcall has run
 	filled   int       // elements that literal places have set; -1 is unknown
 	held     int32     // elements that its writes may give, as far as loops say; 0 is unknown
 	around   float32   // turns of the fors around its constructor
@@ -66,7 +67,9 @@ type writes struct {
 	stays bool  // one that a result must not refuse
 	over  bool  // a count that has what the call has added is above a limit
 
-	charged *charge // nil if it has added nothing
+	charged *charge  // nil if it has added nothing
+	removed *removal // nil if it has removed nothing that may be live
+	aged    bool     // a comparison has perhaps found that something has expired
 }
 
 // A part is a set of a state's lists that may change.
@@ -309,7 +312,7 @@ func mergeSites(a, b []site) []site {
 
 // mergeObjects returns a table that may be a or b, and a itself where that says all.
 func mergeObjects(a, b *object) *object {
-	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling), sequence: mergeSequences(a, b)}
+	out := object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, failure: a.failure || b.failure, filled: -1, size: a.size.or(b.size), held: max(a.held, b.held), around: a.around, filling: a.filling.or(b.filling), sequence: mergeSequences(a, b)}
 	if a.filled == b.filled {
 		out.filled = a.filled
 	}
@@ -348,6 +351,6 @@ func mergeObjects(a, b *object) *object {
 // equals reports whether two tables share what they hold, and not only equal values.
 func (o *object) equals(other *object) bool {
 	return o.elem == other.elem && o.open == other.open && o.top == other.top && o.size == other.size && o.holed == other.holed &&
-		o.scores == other.scores && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) && o.sequence == other.sequence &&
+		o.scores == other.scores && o.failure == other.failure && o.filled == other.filled && o.held == other.held && o.filling.equals(other.filling) && o.sequence == other.sequence &&
 		sameSlice(o.fields, other.fields) && sameSlice(o.items, other.items)
 }

@@ -104,6 +104,9 @@ func moveSites(end, before *state, here site) {
 	if end.first != nil {
 		end.first = &here
 	}
+	if end.removed != nil {
+		end.removed = &removal{end.removed.key, here}
+	}
 	for _, e := range end.ttl {
 		key, t := e.name, e.v
 		if len(t.pending) == 0 || slices.Equal(t.pending, before.ttl.at(key).pending) {

@@ -10,7 +10,7 @@ import (
 // empty table.
 var idleReplies = func() map[string]kind {
 	out := map[string]kind{}
-	for name := range set("DEL UNLINK SADD SETNX HSETNX MSETNX PERSIST RENAMENX COPY SMOVE LINSERT LPUSHX RPUSHX PFADD XACK XDEL EXPIRE PEXPIRE EXPIREAT PEXPIREAT") {
+	for name := range set("DEL UNLINK HDEL SREM ZREM SADD SETNX HSETNX MSETNX PERSIST RENAMENX COPY SMOVE LINSERT LPUSHX RPUSHX PFADD XACK XDEL EXPIRE PEXPIRE EXPIREAT PEXPIREAT") {
 		out[name] = isInt
 	}
 	for name := range set("LPOP RPOP SPOP LMPOP ZMPOP LMOVE RPOPLPUSH GETDEL") {
@@ -21,7 +21,7 @@ var idleReplies = func() map[string]kind {
 }()
 
 // takes are the commands whose reply holds what they remove: after a refusal no client has it. Other removals are of elements that the
-// function names, as when it cleans up what has expired.
+// function names: see removes.
 var takes = set("LPOP RPOP SPOP LMPOP ZMPOP ZPOPMIN ZPOPMAX GETDEL")
 
 // idleReply returns the kind of a command's reply where that says that nothing has changed, or 0 if the reply does not say it.

@@ -41,8 +41,9 @@ func (s *state) trimmed(cmd *command, args []value, keys []int) {
 			case most > 0 && (cmd.write && cmd.expiry == growsKey || states[cmd.name]):
 				most = -1
 			}
-			if most != t.most {
-				t.most = most
+			few := t.few || cmd.name == "LTRIM" && trims(args)
+			if most != t.most || few != t.few {
+				t.most, t.few = most, few
 				s.ttl = s.ttl.with(key, t)
 			}
 		}

@@ -95,12 +95,15 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	}
 	if takenBack {
 		s.stays, s.over, s.charged = false, false, nil
+	} else {
+		r.removes(s, e, cmd, args, keys)
 	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
 			continue
 		}
 		for _, key := range args[i].keys() {
+			r.vanishes(s, e, cmd, key, effect)
 			r.applyExpiry(s, e, key, effect, existing)
 			if t := s.ttl.at(key); effect == growsKey && len(t.pending) == 1 {
 				t.size = firstSize(cmd.name, args)
@@ -179,7 +182,7 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 		next.pending = mergeSites(now.pending, []site{r.outer(e)})
 		next.epoch++
 	case empties:
-		next = ttl{pending: now.pending, epoch: now.epoch + 1, most: now.most}
+		next = ttl{pending: now.pending, epoch: now.epoch + 1, most: now.most, few: now.few}
 	case deletes:
 		next = ttl{epoch: now.epoch + 1}
 	}

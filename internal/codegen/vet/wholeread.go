@@ -66,8 +66,11 @@ func wholeContent(name string, args []value) string {
 			return "LINSERT searches the whole list for an element that may be missing"
 		}
 	case "LREM":
-		if literal(at(1)) == "0" {
+		switch {
+		case literal(at(1)) == "0":
 			return "LREM 0 searches the whole list"
+		case len(args) > 2 && !at(2).lenient && !overlaps(at(2).reply, args[0].keys()):
+			return "LREM searches the whole list for an element that may be missing"
 		}
 	case "LRANGE", "ZREVRANGE":
 		return ranged(name, at(1), at(2))
