@@ -103,6 +103,7 @@ func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other val
 		v.taint &^= setBack
 	}
 	r.replace(s, e, v)
+	r.holdsAtLeast(s, e, in.low)
 }
 
 // hasDivision reports whether an expression has a division, so that it matters whether a number in it may be 0.
