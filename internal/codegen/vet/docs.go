@@ -50,7 +50,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - Recursion is not part of the dialect: vet cannot prove that it ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
-- What has passed since a stored time may be below 0, because the clock may be set back. Vet follows it to a result in the function's own file. It
+- What has passed since a stored time may be below 0, because the clock may be set back, and so may the difference of the clock and a time
+  argument. Vet follows it to a result, and to the offset of SETBIT and GETBIT, in the function's own file. It
   assumes that any comparison of that time with the clock in the functions that hold both excludes it, and so does math.min or math.max of both.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
 - A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. It is

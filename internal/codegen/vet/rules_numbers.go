@@ -117,14 +117,17 @@ func apart(a, b value) bool {
 // bitOffset reports an offset in a string that its header allows to be beyond what Redis takes.
 func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 	most := map[string]float64{"SETBIT": 1<<32 - 1, "GETBIT": 1<<32 - 1, "SETRANGE": 1<<29 - 1}[name]
-	if most == 0 || len(args) < 2 || args[1].lenient || !r.sees(args[1]) {
+	if most == 0 || len(args) < 2 || args[1].lenient {
 		return
 	}
 	in := args[1].interval()
 	node, at := r.origin(argument(e, 2))
-	switch {
-	case in.ends&lowEnd != 0 && in.low < 0:
+	switch behind := args[1].taint&setBack != 0 && !args[1].isNeverNegative(); {
+	case !behind && !r.sees(args[1]):
+	case !behind && in.ends&lowEnd != 0 && in.low < 0:
 		r.report(at, RuleNumberRange, "%s may be %.0f, and %s refuses an offset below 0: compare before, or bound its @arg", exprText(node), in.low, name)
+	case behind:
+		r.report(at, RuleNumberRange, "%s may be below 0, because nothing compares the time with the clock, and %s refuses such an offset: compare before, or clamp it with math.max(..., 0)", exprText(node), name)
 	case in.known && in.high > most, args[1].anyNumber():
 		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
 	}
