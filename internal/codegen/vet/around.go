@@ -1,0 +1,110 @@
+package vet
+
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// comparedAround reports whether the running functions compare what an expression is calculated from with anything but a constant, or pass it to
+// a function that may.
+func (r *run) comparedAround(e ast.Expr) bool {
+	of := map[*variable]bool{}
+	r.here().addVariables(of, []ast.Expr{e})
+	for depth := len(r.frames) - 1; depth >= 0; depth-- {
+		frame := r.frames[depth]
+		if r.comparesAny(frame.fn, of) {
+			return true
+		}
+		if depth > 0 {
+			outer := map[*variable]bool{}
+			for i, p := range frame.fn.params {
+				if of[p] && i < len(frame.passed.exprs) {
+					r.frames[depth-1].fn.file.addVariables(outer, frame.passed.exprs[i:i+1])
+				}
+			}
+			of = outer
+		}
+	}
+	return false
+}
+
+// comparesAny reports whether a function compares what is calculated from some variables, or passes it to math.min, math.max or a function that
+// may compare it.
+func (r *run) comparesAny(fn *function, of map[*variable]bool) (found bool) {
+	f := fn.file
+	follows := func(e ast.Expr) bool {
+		return slices.ContainsFunc(f.involved(e), func(o origin) bool { return of[o.v] })
+	}
+	fn.walk(func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.RelationalOpExpr:
+			lhs, rhs := isConstant(node.Lhs), isConstant(node.Rhs)
+			found = found || !rhs && follows(node.Lhs) || !lhs && follows(node.Rhs)
+		case *ast.FuncCallExpr:
+			if node.Func == nil || found {
+				return
+			}
+			name := exprText(node.Func)
+			chooses := (name == "math.min" || name == "math.max") && !slices.ContainsFunc(node.Args, isConstant)
+			for i, arg := range node.Args {
+				found = found || follows(arg) && (chooses || r.comparesArgument(fn, node, i))
+			}
+		}
+	})
+	return found
+}
+
+// comparesArgument reports whether a call in a function is to one of the author that may compare argument i.
+func (r *run) comparesArgument(fn *function, call *ast.FuncCallExpr, i int) bool {
+	if !r.callsOn(fn, call) {
+		return false
+	}
+	body := r.bodyOf(fn.file, call)
+	if body == nil || i >= len(body.params) {
+		return true
+	}
+	p := body.params[i]
+	if known, ok := r.c.argued[p]; ok {
+		return known
+	}
+	r.c.argued[p] = false // ends a cycle
+	compares := r.comparesAny(body, map[*variable]bool{p: true})
+	body.walk(func(node any, in *function) {
+		compares = compares || in != body // a function in it may compare anything
+	})
+	r.c.argued[p] = compares
+	return compares
+}
+
+// setsUntil reports a time at which SET lets its key expire, if it is the caller's and nothing compares it: it may be over.
+func (r *run) setsUntil(node ast.Expr, v value) {
+	if !v.isCallersTime() || r.comparedAround(node) {
+		return
+	}
+	e, at := r.origin(node)
+	if r.reportOnce(at, RuleBadTTL) {
+		r.report(at, RuleBadTTL, "%s is a time of the caller that may be over: SET then stores nothing, and refuses a time of 0; compare it with clock.now_us() before", exprText(e))
+	}
+}
+
+// bodyOf returns the author's function that a call names, or nil.
+func (r *run) bodyOf(f *file, call *ast.FuncCallExpr) *function {
+	if v := f.named(call.Func); v != nil {
+		return f.bodies[v]
+	}
+	member, ok := call.Func.(*ast.AttrGetExpr)
+	if !ok {
+		return nil
+	}
+	id, named := member.Object.(*ast.IdentExpr)
+	key, byName := member.Key.(*ast.StringExpr)
+	switch {
+	case !named || !byName:
+	case f.refs[id] != nil:
+		return f.members[id.Value+"."+key.Value]
+	case r.c.libs[id.Value] != nil && f.usesLib(r.c, id.Value):
+		return r.c.libs[id.Value].members[key.Value]
+	}
+	return nil
+}
