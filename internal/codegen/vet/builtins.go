@@ -158,6 +158,7 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 		return gives(s, of(isInt))
 	case "string.byte":
 		code := of(isInt | isNil)
+		code.in = between(0, 255)
 		return gives(s, code, code, code, code)
 	case "string.find":
 		vals := []value{of(isInt | isNil), of(isInt | isNil)}

@@ -70,7 +70,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A stored number or a count of what a key holds may be above an argument, since another call may have had a greater one, so ` + "`limit - used`" + ` may be
   below 0. Vet assumes that a comparison of the count, or of an earlier one of the same key, excludes it, and so does a command that trims the key.
 - What a for adds to a local is as much as all of its turns may add by the bounds of the header. It is any number if a comparison, or a function of
-  the author that compares, has what is added other than an element and a constant in the same turn, and if the for has a break or changes what it adds.
+  the author that compares it, has what is added other than an element and a constant in the same turn, and if the for has a break or changes what it adds.
+  A local that each turn of a for multiplies grows with all of its turns, unless the for has a break or a return, or compares the local.
 - A trim by literals, such as LTRIM 0 99, bounds later counts of that key, until the call adds to the key or reads one of its elements. Vet does not
   hold any other reply against the bounds of a result.
 - A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
