@@ -78,6 +78,8 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	}
 	node, at := r.origin(e)
 	switch {
+	case in.high == math.MaxFloat64 || in.low == -math.MaxFloat64:
+		r.report(at, RuleNumberRange, "%s may be infinite or NaN, which Redis takes for no number or stores as a text: bound its @arg, or clamp what it is calculated from", exprText(node))
 	case in.summed && (in.high <= maxWhole || in.ends&highEnd == 0):
 	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole:
 		r.report(at, RuleNumberRange, "%s may be beyond 2^53, where Lua loses digits and Redis reads no integer: bound its @arg lower, or clamp it with math.min", exprText(node))
