@@ -74,7 +74,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   A local that each turn of a for multiplies grows with all of its turns, unless the for has a break or a return, or compares the local.
 - A trim by literals, such as LTRIM 0 99, bounds later counts of that key, until the call adds to the key or reads one of its elements. Vet does not
   hold any other reply against the bounds of a result.
-- A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
+- A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53, or if comparisons bound the
+  stored number by 2^53 and the other part may be above 1,000. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
   variants fail behind a write, where their key may hold another text, and cjson.decode, cmsgpack.unpack and struct.unpack behind a write that waits for

@@ -65,6 +65,9 @@ func (r *run) beyond(v value) bool {
 	return !v.lenient && v.literal == nil && in.known && in.high >= 2*maxWhole && !math.IsInf(in.high, 1) && r.sees(v)
 }
 
+// fewAdded is how much a call may add to a number that is at most 2^53 without a finding: so little that no number of calls gets it there.
+const fewAdded = 1000
+
 // inRange reports a number that its header's bounds allow to leave the range of whole numbers.
 func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	in := v.interval()
@@ -81,7 +84,7 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	case in.high == math.MaxFloat64 || in.low == -math.MaxFloat64:
 		r.report(at, RuleNumberRange, "%s may be infinite or NaN, which Redis takes for no number or stores as a text: bound its @arg, or clamp what it is calculated from", exprText(node))
 	case in.summed && (in.high <= maxWhole || in.ends&highEnd == 0):
-	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole:
+	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole || in.high > maxWhole+fewAdded && in.ends&highEnd != 0:
 		r.report(at, RuleNumberRange, "%s may be beyond 2^53, where Lua loses digits and Redis reads no integer: bound its @arg lower, or clamp it with math.min", exprText(node))
 	case in.low <= -maxWhole && !signed:
 		r.report(at, RuleNumberRange, "%s may be below 0, which no count can be: clamp it with math.max(..., 0), or compare before", exprText(node))
