@@ -82,7 +82,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			out.left = v.left
 		}
 		out.product = out.product || v.product
-		out.minusZero = out.minusZero || v.minusZero && name != "math.abs"
+		out.minusZero = out.minusZero || v.minusZero && name != "math.abs" && name != "math.exp"
 	}
 	r.inDomain(argument(e, 0), name, first)
 	switch name {

@@ -123,13 +123,35 @@ func (r *run) limitTested() (tested bool) {
 	return tested
 }
 
-// setsIn reports whether statements set a variable that exists already.
+// setsIn reports whether statements set a variable that exists already, or fill a table that a condition of the running function names.
 func (r *run) setsIn(body []ast.Stmt) (sets bool) {
-	w := &walker{file: r.here(), visit: func(node any, _ *function) {
-		if assign, ok := node.(*ast.AssignStmt); ok {
-			sets = sets || slices.ContainsFunc(assign.Lhs, func(lhs ast.Expr) bool { return r.here().named(lhs) != nil })
+	f, filled := r.here(), map[*variable]bool{}
+	w := &walker{file: f, visit: func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.AssignStmt:
+			for _, lhs := range node.Lhs {
+				sets = sets || f.named(lhs) != nil
+				if field, ok := lhs.(*ast.AttrGetExpr); ok {
+					f.fillVariables(filled, field.Object)
+				}
+			}
+		case *ast.FuncCallExpr:
+			if node.Func != nil && exprText(node.Func) == "table.insert" && len(node.Args) > 0 {
+				f.fillVariables(filled, node.Args[0])
+			}
 		}
 	}}
 	w.stmts(body)
+	r.top().fn.walk(func(node any, _ *function) {
+		if stmt, ok := node.(*ast.IfStmt); ok {
+			sets = sets || slices.ContainsFunc(f.involved(stmt.Condition), func(o origin) bool { return filled[o.v] })
+		}
+	})
 	return sets
+}
+
+func (f *file) fillVariables(to map[*variable]bool, table ast.Expr) {
+	for _, v := range f.variablesIn(table) {
+		to[v] = true
+	}
 }
