@@ -7,14 +7,17 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
+// growths are locals that a loop multiplies, with the assignments that do.
+type growths map[*variable][]ast.Expr
+
 // growsIn returns the locals that each turn of a loop multiplies, with the assignments that do. Nothing in the loop compares them, and nothing
 // leaves it.
-func (r *run) growsIn(l loop) map[*variable][]ast.Expr {
+func (r *run) growsIn(l loop) growths {
 	f := r.here()
 	if known, ok := f.grows[l.stmt]; ok {
 		return known
 	}
-	found, places := map[*variable][]ast.Expr{}, map[*variable]int{}
+	found := growths{}
 	for _, stmt := range l.body {
 		assign, ok := stmt.(*ast.AssignStmt)
 		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
@@ -40,8 +43,7 @@ func (r *run) growsIn(l loop) map[*variable][]ast.Expr {
 	}}
 	w.stmts(l.body)
 	for v, list := range found {
-		places[v] = len(list)
-		if changed[v] != places[v] {
+		if changed[v] != len(list) {
 			delete(found, v)
 		}
 	}

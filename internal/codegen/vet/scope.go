@@ -68,27 +68,27 @@ type file struct {
 	byExpr       map[*ast.FunctionExpr]*function
 	pos          map[any]position
 	refs         map[*ast.IdentExpr]*variable
-	decls        map[any][]*variable                   // of a LocalAssignStmt, NumberForStmt or GenericForStmt
-	over         map[ast.Stmt][]*variable              // locals that no later statement names
-	bodies       map[*variable]*function               // of `local function`
-	members      map[string]*function                  // of `function lib.name`, by lib.name, and by name for other files
-	globalWrites map[*ast.IdentExpr]bool               // names on the left that are not local
-	paths        map[ast.Expr]string                   // results of pathOf
-	within       map[ast.Expr][]*variable              // results of variablesIn
-	relates      map[ast.Expr][]origin                 // results of involved
-	given        map[*variable][]ast.Expr              // calculations whose results a variable gets
-	from         map[*variable][]origin                // results of sources
-	open         map[*ast.FuncCallExpr]bool            // results of isOpen
-	turns        map[ast.Stmt]turn                     // results of turnOf
-	apart        map[ast.Expr]bool                     // results of keepsApart, by call
-	conditions   map[*variable]ast.Expr                // that locals hold: see conditionIn
-	subtracted   *differences                          // nil until they are known
-	met          map[ast.Expr]bool                     // results of meet
-	strides      map[ast.Stmt][]stride                 // results of stridesOf
-	inPart       map[ast.Stmt][]target                 // results of filledInPart
-	typed        map[ast.Stmt][]ast.Expr               // results of typesIn
-	sums         map[ast.Stmt][]sum                    // results of sumsOf
-	grows        map[ast.Stmt]map[*variable][]ast.Expr // results of growsIn
+	decls        map[any][]*variable        // of a LocalAssignStmt, NumberForStmt or GenericForStmt
+	over         map[ast.Stmt][]*variable   // locals that no later statement names
+	bodies       map[*variable]*function    // of `local function`
+	members      map[string]*function       // of `function lib.name`, by lib.name, and by name for other files
+	globalWrites map[*ast.IdentExpr]bool    // names on the left that are not local
+	paths        map[ast.Expr]string        // results of pathOf
+	within       map[ast.Expr][]*variable   // results of variablesIn
+	relates      map[ast.Expr][]origin      // results of involved
+	given        map[*variable][]ast.Expr   // calculations whose results a variable gets
+	from         map[*variable][]origin     // results of sources
+	open         map[*ast.FuncCallExpr]bool // results of isOpen
+	turns        map[ast.Stmt]turn          // results of turnOf
+	apart        map[ast.Expr]bool          // results of keepsApart, by call
+	conditions   map[*variable]ast.Expr     // that locals hold: see conditionIn
+	subtracted   *differences               // nil until they are known
+	met          map[ast.Expr]bool          // results of meet
+	strides      map[ast.Stmt][]stride      // results of stridesOf
+	inPart       map[ast.Stmt][]target      // results of filledInPart
+	typed        map[ast.Stmt][]ast.Expr    // results of typesIn
+	sums         map[ast.Stmt][]sum         // results of sumsOf
+	grows        map[ast.Stmt]growths       // results of growsIn
 	pending      []pendingFinding
 }
 
@@ -128,7 +128,7 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[ast.Expr]string{}, within: map[ast.Expr][]*variable{},
-		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]origin{}, from: map[*variable][]origin{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, inPart: map[ast.Stmt][]target{}, typed: map[ast.Stmt][]ast.Expr{}, sums: map[ast.Stmt][]sum{}, grows: map[ast.Stmt]map[*variable][]ast.Expr{}, met: map[ast.Expr]bool{}, strides: map[ast.Stmt][]stride{}, apart: map[ast.Expr]bool{}, open: map[*ast.FuncCallExpr]bool{},
+		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]origin{}, from: map[*variable][]origin{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, inPart: map[ast.Stmt][]target{}, typed: map[ast.Stmt][]ast.Expr{}, sums: map[ast.Stmt][]sum{}, grows: map[ast.Stmt]growths{}, met: map[ast.Expr]bool{}, strides: map[ast.Stmt][]stride{}, apart: map[ast.Expr]bool{}, open: map[*ast.FuncCallExpr]bool{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
