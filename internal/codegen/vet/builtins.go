@@ -82,7 +82,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			out.left = v.left
 		}
 		out.product = out.product || v.product
-		out.minusZero = out.minusZero || v.minusZero && name != "math.abs"
+		out.minusZero = out.minusZero || v.minusZero && name != "math.abs" && name != "math.exp"
 	}
 	r.inDomain(argument(e, 0), name, first)
 	switch name {
@@ -158,6 +158,7 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 		return gives(s, of(isInt))
 	case "string.byte":
 		code := of(isInt | isNil)
+		code.in = between(0, 255)
 		return gives(s, code, code, code, code)
 	case "string.find":
 		vals := []value{of(isInt | isNil), of(isInt | isNil)}

@@ -275,8 +275,8 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 
 // callerNumber reports a text argument that becomes a number at e.
 func (r *run) callerNumber(e ast.Expr, v value) {
-	if v.param() != "" && v.may(isStr) && v.taint&fromCaller != 0 {
-		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and Lua takes 'nan', 'inf', '0x10' and ' 5 ' for numbers: declare it as count, micros, duration or time", v.param())
+	if v.param() != "" && v.may(isStr) && v.taint&fromCaller != 0 && !v.digits {
+		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and Lua takes 'nan', 'inf', '0x10' and ' 5 ' for numbers: declare it as count, micros, duration or time, or test its digits before, as string.match(%s, '^%%d%%d?$')", v.param(), v.param())
 	}
 }
 

@@ -182,7 +182,7 @@ func (r *run) refine(s *state, e ast.Expr, truth bool) (ok, changed bool) {
 		if id, isID := e.Func.(*ast.IdentExpr); isID && id.Value == "next" && len(e.Args) == 1 {
 			s.note("#" + r.pathOf(e.Args[0]))
 		}
-		return true, false
+		return true, truth && r.matchesDigits(s, e)
 	}
 	ok, changed = r.learn(s, e, func(v value) value {
 		if truth {

@@ -52,7 +52,8 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   ` + "`depth >= 16`" + `, for two turns, as a loop. It cannot prove that any other ends. Write a for with a bound, and keep what is still to do in a table.
 - A number has the unit of a span or time if it is a duration or time argument, the clock or a key's time to live, converted by 1000 and
   1,000,000 or rounded. The sum of a span and a number without a unit, and a product of two such, has none.
-- What has passed since a stored time may be below 0, because the clock may be set back. Vet follows it to a result in the function's own file. It
+- What has passed since a stored time may be below 0, because the clock may be set back, and so may the difference of the clock and a time
+  argument. Vet follows it to a result, and to the offset of SETBIT and GETBIT, in the function's own file. It
   assumes that any comparison of that time with the clock in the functions that hold both excludes it, and so does math.min or math.max of both.
 - A consumer group counts as made behind redis.pcall('XGROUP', 'CREATE', ...) of its stream, whatever the group's name is.
 - A loop that changes its condition, or a condition around a break or return, is assumed to end, unless its step may be 0 or may pass the end. It is
@@ -71,10 +72,12 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A stored number or a count of what a key holds may be above an argument, since another call may have had a greater one, so ` + "`limit - used`" + ` may be
   below 0. Vet assumes that a comparison of the count, or of an earlier one of the same key, excludes it, and so does a command that trims the key.
 - What a for adds to a local is as much as all of its turns may add by the bounds of the header. It is any number if a comparison, or a function of
-  the author that compares, has what is added other than an element and a constant in the same turn, and if the for has a break or changes what it adds.
+  the author that compares it, has what is added other than an element and a constant in the same turn, and if the for has a break or changes what it adds.
+  A local that each turn of a for multiplies grows with all of its turns, unless the for has a break or a return, or compares the local.
 - A trim by literals, such as LTRIM 0 99, bounds later counts of that key, until the call adds to the key or reads one of its elements. Vet does not
   hold any other reply against the bounds of a result.
-- A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53. What DECR, DECRBY and a negative INCRBY or
+- A product of a stored number and of one that is not constant needs a bound, a sum only if its other part may be beyond 2^53, or if comparisons bound the
+  stored number by 2^53 and the other part may be above 1,000. What DECR, DECRBY and a negative INCRBY or
   HINCRBY leave may be below 0, unless the call has read that key or compared the amount before.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that only INCR and its
   variants fail behind a write, where their key may hold another text, and cjson.decode, cmsgpack.unpack and struct.unpack behind a write that waits for

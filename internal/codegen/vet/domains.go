@@ -72,3 +72,17 @@ func monotone(in interval, f func(float64) float64) interval {
 	}
 	return between(low, high)
 }
+
+// share returns the range of x / (x + y) for numbers that are not below 0: a share, unless x may be infinite.
+func (r *run) share(e *ast.ArithmeticOpExpr, a, b, in interval) interval {
+	whole, ok := e.Rhs.(*ast.ArithmeticOpExpr)
+	path := r.pathOf(e.Lhs)
+	if e.Operator != "/" || !ok || whole.Operator != "+" || path == "" || path != r.pathOf(whole.Lhs) && path != r.pathOf(whole.Rhs) {
+		return in
+	}
+	if !in.known || !a.known || !b.known || a.low < 0 || b.low < a.low || b.high < a.high || a.high >= math.MaxFloat64 {
+		return in
+	}
+	in.low, in.high = 0, min(in.high, 1)
+	return in
+}

@@ -21,13 +21,17 @@ func (r *run) loopFor(s *state, l loop, turns float64) flow {
 	r.nested *= turns
 	defer func() { r.nested /= turns }()
 	sums, fills := turns > 2 && len(r.sumsOf(l)) > 0, r.nested >= mostUnpacked && r.nested <= mostTurns
-	if !sums && !fills {
+	grows := turns > 2 && len(r.growsIn(l)) > 0
+	if !sums && !fills && !grows {
 		return r.loop(s, l)
 	}
 	before := s.clone()
 	f := r.loop(s, l)
 	if sums {
 		r.sumUp(before, f, l, turns)
+	}
+	if grows {
+		r.growUp(before, f, l, turns)
 	}
 	if fills {
 		for _, after := range f.next {

@@ -91,9 +91,9 @@ func calculated(operator string, a, b interval) interval {
 	}
 	switch operator {
 	case "+":
-		return between(a.low+b.low, a.high+b.high)
+		return between(finite(a.low+b.low, a.low, b.low), finite(a.high+b.high, a.high, b.high))
 	case "-":
-		return between(a.low-b.high, a.high-b.low)
+		return between(finite(a.low-b.high, a.low, b.high), finite(a.high-b.low, a.high, b.low))
 	case "^":
 		return power(a, b)
 	case "*":
@@ -113,12 +113,20 @@ func calculated(operator string, a, b interval) interval {
 	return interval{}
 }
 
+// finite returns an end of a range that two ends give: the greatest double in place of infinity if both are finite, so that a rule sees it.
+func finite(end, a, b float64) float64 {
+	if math.IsInf(end, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
+		return math.Copysign(math.MaxFloat64, end)
+	}
+	return end
+}
+
 func corners(a, b interval, f func(x, y float64) float64) interval {
 	if math.IsInf(a.low, 0) || math.IsInf(a.high, 0) || math.IsInf(b.low, 0) || math.IsInf(b.high, 0) {
 		return interval{}
 	}
 	ll, lh, hl, hh := f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)
-	return between(min(ll, lh, hl, hh), max(ll, lh, hl, hh))
+	return between(max(min(ll, lh, hl, hh), -math.MaxFloat64), min(max(ll, lh, hl, hh), math.MaxFloat64))
 }
 
 // rounded returns the interval of a function of the math library.
@@ -185,6 +193,10 @@ func roundedAll(name string, list []interval) interval {
 		return monotone(out, math.Sqrt)
 	case "math.log":
 		return monotone(out, math.Log)
+	case "math.exp":
+		out = monotone(out, math.Exp)
+		out.high = min(out.high, math.MaxFloat64)
+		return out
 	case "math.log10":
 		return monotone(out, math.Log10)
 	case "math.pow":

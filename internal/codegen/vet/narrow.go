@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"strconv"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 var opposite = map[string]string{"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "~=", "~=": "=="}
 
@@ -19,7 +23,7 @@ func (r *run) noteNarrowing(e ast.Expr) {
 		r.branching[e] = true
 		_, left := e.Lhs.(*ast.IdentExpr)
 		_, right := e.Rhs.(*ast.IdentExpr)
-		if left && isConstant(e.Rhs) || right && isConstant(e.Lhs) {
+		if left && r.isFixed(e.Rhs) || right && r.isFixed(e.Lhs) {
 			r.narrowing[e] = true
 		}
 	}
@@ -28,6 +32,22 @@ func (r *run) noteNarrowing(e ast.Expr) {
 func isConstant(e ast.Expr) bool {
 	_, number := e.(*ast.NumberExpr)
 	return number
+}
+
+// isFixed reports whether an expression is a number of the code: a literal, a local at the top of the file that holds one, or its negative.
+func (r *run) isFixed(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.UnaryMinusOpExpr:
+		return r.isFixed(e.Expr)
+	case *ast.IdentExpr:
+		v := r.here().refs[e]
+		if v == nil || !v.top() {
+			return false
+		}
+		val := r.static[v]
+		return val.literal != nil && val.only(isNumber)
+	}
+	return isConstant(e)
 }
 
 // narrow learns the ranges of numbers from a condition that was true or false.
@@ -80,12 +100,21 @@ func (r *run) number(s *state, e ast.Expr) (value, bool) {
 	if n, ok := e.(*ast.NumberExpr); ok {
 		return numberLiteral(&n.Value), true
 	}
+	if minus, ok := e.(*ast.UnaryMinusOpExpr); ok {
+		v, ok := r.number(s, minus.Expr)
+		n, fixed := v.number()
+		if !ok || !fixed {
+			return value{}, false
+		}
+		text := strconv.FormatFloat(-n, 'f', -1, 64)
+		return numberLiteral(&text), true
+	}
 	v, ok := r.peek(s, e)
 	return v, ok && !v.lenient && v.may(isNumber)
 }
 
 func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other value) {
-	if _, ok := e.(*ast.NumberExpr); ok || v.literal != nil {
+	if v.literal != nil {
 		return
 	}
 	in := v.in.narrowed(operator, other.interval(), v.only(isInt))
@@ -103,6 +132,7 @@ func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other val
 		v.taint &^= setBack
 	}
 	r.replace(s, e, v)
+	r.holdsAtLeast(s, e, in.low)
 }
 
 // hasDivision reports whether an expression has a division, so that it matters whether a number in it may be 0.

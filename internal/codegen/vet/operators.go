@@ -70,6 +70,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	}
 	r.divisor(e, b)
 	out.in = calculate(e.Operator, a.minuend(e.Operator), b.subtrahend(e.Operator))
+	out.in = r.share(e, a.interval(), b.interval(), out.in)
 	out.in.related = out.in.related || r.here().lib != ""
 	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
 		out.in.high = b.interval().high - 1

@@ -102,7 +102,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleBadTTL,
-		Checks: "Checks that a time to live is a whole number in the command's unit that cannot be 0.",
+		Checks: "Checks that a time to live is a whole number in the command's unit that cannot be 0, and that a time at which SET lets its key expire is not the caller's own without a comparison.",
 		Why:    "EXPIRE 0 deletes the key, so a window below a millisecond counts nothing; SET with PX 0 or PX 1.5 is an error.",
 		Bad: hit(
 			"redis.call('SET', counter, 1, 'PX', math.floor(window_us / 1000))",

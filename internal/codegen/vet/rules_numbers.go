@@ -65,6 +65,9 @@ func (r *run) beyond(v value) bool {
 	return !v.lenient && v.literal == nil && in.known && in.high >= 2*maxWhole && !math.IsInf(in.high, 1) && r.sees(v)
 }
 
+// fewAdded is how much a call may add to a number that is at most 2^53 without a finding: so little that no number of calls gets it there.
+const fewAdded = 1000
+
 // inRange reports a number that its header's bounds allow to leave the range of whole numbers.
 func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	in := v.interval()
@@ -78,8 +81,10 @@ func (r *run) inRange(e ast.Expr, v value, signed bool) {
 	}
 	node, at := r.origin(e)
 	switch {
+	case in.high == math.MaxFloat64 || in.low == -math.MaxFloat64:
+		r.report(at, RuleNumberRange, "%s may be infinite or NaN, which Redis takes for no number or stores as a text: bound its @arg, or clamp what it is calculated from", exprText(node))
 	case in.summed && (in.high <= maxWhole || in.ends&highEnd == 0):
-	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole:
+	case in.summed || in.high >= 2*maxWhole || in.low <= -2*maxWhole || in.high > maxWhole+fewAdded && in.ends&highEnd != 0:
 		r.report(at, RuleNumberRange, "%s may be beyond 2^53, where Lua loses digits and Redis reads no integer: bound its @arg lower, or clamp it with math.min", exprText(node))
 	case in.low <= -maxWhole && !signed:
 		r.report(at, RuleNumberRange, "%s may be below 0, which no count can be: clamp it with math.max(..., 0), or compare before", exprText(node))
@@ -117,14 +122,17 @@ func apart(a, b value) bool {
 // bitOffset reports an offset in a string that its header allows to be beyond what Redis takes.
 func (r *run) bitOffset(e *ast.FuncCallExpr, name string, args []value) {
 	most := map[string]float64{"SETBIT": 1<<32 - 1, "GETBIT": 1<<32 - 1, "SETRANGE": 1<<29 - 1}[name]
-	if most == 0 || len(args) < 2 || args[1].lenient || !r.sees(args[1]) {
+	if most == 0 || len(args) < 2 || args[1].lenient {
 		return
 	}
 	in := args[1].interval()
 	node, at := r.origin(argument(e, 2))
-	switch {
-	case in.ends&lowEnd != 0 && in.low < 0:
+	switch behind := args[1].taint&setBack != 0 && !args[1].isNeverNegative(); {
+	case !behind && !r.sees(args[1]):
+	case !behind && in.ends&lowEnd != 0 && in.low < 0:
 		r.report(at, RuleNumberRange, "%s may be %.0f, and %s refuses an offset below 0: compare before, or bound its @arg", exprText(node), in.low, name)
+	case behind:
+		r.report(at, RuleNumberRange, "%s may be below 0, because nothing compares the time with the clock, and %s refuses such an offset: compare before, or clamp it with math.max(..., 0)", exprText(node), name)
 	case in.known && in.high > most, args[1].anyNumber():
 		r.report(at, RuleNumberRange, "%s may be above %.0f, the last offset that %s takes: bound its @arg, or clamp it with math.min", exprText(node), most, name)
 	}

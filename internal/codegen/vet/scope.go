@@ -88,6 +88,7 @@ type file struct {
 	inPart       map[ast.Stmt][]target      // results of filledInPart
 	typed        map[ast.Stmt][]ast.Expr    // results of typesIn
 	sums         map[ast.Stmt][]sum         // results of sumsOf
+	grows        map[ast.Stmt]growths       // results of growsIn
 	pending      []pendingFinding
 }
 
@@ -127,7 +128,7 @@ func resolve(src *luasrc.File, lib string, libs []string, firstID int) (*file, i
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{}, paths: map[ast.Expr]string{}, within: map[ast.Expr][]*variable{},
-		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]origin{}, from: map[*variable][]origin{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, inPart: map[ast.Stmt][]target{}, typed: map[ast.Stmt][]ast.Expr{}, sums: map[ast.Stmt][]sum{}, met: map[ast.Expr]bool{}, strides: map[ast.Stmt][]stride{}, apart: map[ast.Expr]bool{}, open: map[*ast.FuncCallExpr]bool{},
+		given: map[*variable][]ast.Expr{}, relates: map[ast.Expr][]origin{}, from: map[*variable][]origin{}, conditions: map[*variable]ast.Expr{}, turns: map[ast.Stmt]turn{}, inPart: map[ast.Stmt][]target{}, typed: map[ast.Stmt][]ast.Expr{}, sums: map[ast.Stmt][]sum{}, grows: map[ast.Stmt]growths{}, met: map[ast.Expr]bool{}, strides: map[ast.Stmt][]stride{}, apart: map[ast.Expr]bool{}, open: map[*ast.FuncCallExpr]bool{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, libs: libs, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}

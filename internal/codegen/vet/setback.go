@@ -2,6 +2,7 @@ package vet
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -10,15 +11,15 @@ import (
 // ofNumbers are the marks of numbers that say nothing of a text's bytes.
 const ofNumbers = increased | adrift | setBack
 
-// setsBack returns the mark of a number that is below 0 after the clock was set back: what has passed since a stored time that nothing
-// compares with the clock, and what is calculated from it.
+// setsBack returns the mark of a number that is below 0 after the clock was set back, or for some time of the caller: what has passed since a
+// stored time, or between the clock and a time argument, that nothing compares with the clock, and what is calculated from it.
 func (r *run) setsBack(e *ast.ArithmeticOpExpr, a, b value, in interval) taint {
 	if in.known && in.low >= 0 {
 		return 0
 	}
 	switch e.Operator {
 	case "-":
-		if a.isClock() && b.isStoredTime() && !r.compared(e) {
+		if (a.isClock() && (b.isStoredTime() || b.isCallersTime()) || b.isClock() && a.isCallersTime()) && !r.compared(e) {
 			return setBack
 		}
 		return a.taint & setBack
@@ -132,6 +133,11 @@ func (v *value) isStoredTime() bool {
 	return len(v.reply) > 0 && v.may(isNumber) && !v.lenient && !v.content && v.left == 0 && (!in.known || in.high >= maxWhole)
 }
 
+// isCallersTime reports whether a value is a time argument, or one plus or minus spans of arguments.
+func (v *value) isCallersTime() bool {
+	return v.unit.isTime() && v.in.known && !math.IsInf(v.in.high, 1) && !v.lenient && v.literal == nil && len(v.reply) == 0 && v.left == 0
+}
+
 func (v *value) isNeverNegative() bool {
 	in := v.interval()
 	return in.known && in.low >= 0
@@ -139,7 +145,11 @@ func (v *value) isNeverNegative() bool {
 
 // behind reports a result without a sign that is below 0 after the clock was set back.
 func (r *run) behind(node ast.PositionHolder, name string, v value) {
-	if v.taint&setBack != 0 && !v.isNeverNegative() && !v.lenient {
+	switch {
+	case v.taint&setBack == 0 || v.isNeverNegative() || v.lenient:
+	case len(v.reply) == 0:
+		r.report(r.at(node), RuleNumberRange, "result %s may be below 0, because nothing compares the caller's time with the clock: clamp it with math.max(..., 0), or compare before", name)
+	default:
 		r.report(r.at(node), RuleNumberRange, "result %s may be below 0 after the clock was set back, because nothing compares the stored time with the clock: clamp what has passed with math.max(..., 0)", name)
 	}
 }

@@ -178,7 +178,9 @@ func (r *run) relates(l loop, s sum) bool {
 					found = found || !known && f.follows(side, of, s.v)
 				}
 			case *ast.FuncCallExpr:
-				found = found || slices.ContainsFunc(node.Args, func(arg ast.Expr) bool { return f.follows(arg, of, s.v) }) && r.callsOn(frame.fn, node)
+				for i, arg := range node.Args {
+					found = found || f.follows(arg, of, s.v) && r.comparesArgument(frame.fn, node, i, withAny)
+				}
 			}
 		})
 		if found {

@@ -46,6 +46,18 @@ func (t tally) plus(n int32) tally {
 	return t
 }
 
+// atLeast returns the tally of a table of which a comparison has found that it has n elements or more.
+func (t tally) atLeast(n int32) tally {
+	switch {
+	case n <= t.least || t.known && t.step == 0:
+		return t
+	case t.known:
+		n = t.least + (n-t.least+t.step-1)/t.step*t.step
+	}
+	t.least = n
+	return t
+}
+
 // removed returns the tally with one element less, if there was one.
 func (t tally) removed() tally {
 	if t.known && t.step == 0 {
@@ -101,6 +113,25 @@ func (r *run) length(s *state, e *ast.UnaryLenOpExpr, v value) value {
 	}
 	return out
 }
+
+// holdsAtLeast notes that the table of `#t` has n elements or more, for functions that get it under another name.
+func (r *run) holdsAtLeast(s *state, e ast.Expr, n float64) {
+	length, ok := e.(*ast.UnaryLenOpExpr)
+	if !ok || !(n >= 1 && n <= mostNoted) {
+		return
+	}
+	v, known := r.peek(s, length.Expr)
+	if !known || v.lenient || !v.only(isTable) || len(v.objects) != 1 {
+		return
+	}
+	id := v.objects[0]
+	if o := s.get(id); o != nil && !o.open && o.size.atLeast(int32(n)) != o.size {
+		s.object(id).size = o.size.atLeast(int32(n))
+	}
+}
+
+// mostNoted is the most elements that holdsAtLeast notes.
+const mostNoted = 10_000
 
 // textLength returns the range of the lengths of a text, which may be an argument.
 func (r *run) textLength(param string) interval {

@@ -69,6 +69,9 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if ttlAt >= 0 && ttlAt < len(args) {
 		if node := argument(e, ttlAt+1); want.isTime() {
 			r.inUnit(node, args[ttlAt], cmd.name, want)
+			if cmd.name == "SET" && args[ttlAt].unit == want {
+				r.setsUntil(node, args[ttlAt])
+			}
 		} else {
 			r.timeToLive(node, args[ttlAt], cmd.name, want)
 		}

@@ -87,10 +87,10 @@ func (r *run) unproven(s *state, e *ast.FuncCallExpr, name string, f *form, args
 		}
 		if o, ok := r.unpackedTable(s, call); ok {
 			size, elem = o.size, elementOf(o)
-			empties := size.least == 0 && r.mayBeEmpty(s, call.Args[0], v)
 			if in, ok := s.paths.get("#" + r.pathOf(call.Args[0])); ok && in.in.known {
 				size.least = max(size.least, int32(in.in.low))
 			}
+			empties := size.least == 0 && (r.mayBeEmpty(s, call.Args[0], v) || r.emptyReply(s, call, v))
 			if empties && !matches(f.parts, args[:fixed], none) {
 				r.wrongForm(e, name, f, fixed, " (the table of unpack may be empty: test its length before)")
 				return

@@ -36,7 +36,7 @@ const (
 	stored                       // with fromStore: a single field or score, which may be a number
 	increased                    // no origin: a count that has what the call has added
 	adrift                       // no origin: a span that may be 0 or less: see drifts
-	setBack                      // no origin: below 0 after the clock was set back: see setsBack
+	setBack                      // no origin: below 0 after the clock was set back, or for some time of the caller: see setsBack
 	packs                        // with fromStore: packed or joined from what the keys of its reply hold, or the only key that the call reads
 )
 

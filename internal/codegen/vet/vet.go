@@ -30,6 +30,7 @@ type checker struct {
 	quiet  bool
 	ran    map[string]bool // commands that a run reached
 	nextID int
+	argued map[argued]bool // results of comparesArgument
 }
 
 // said identifies a finding by rule and position.
@@ -39,7 +40,7 @@ type said struct {
 }
 
 func newChecker(tree *source.Tree) *checker {
-	c := &checker{tree: tree, libs: map[string]*file{}, files: map[*luasrc.File]*file{}, uses: map[*file][]string{}, ran: map[string]bool{}, said: map[said]bool{}}
+	c := &checker{tree: tree, libs: map[string]*file{}, files: map[*luasrc.File]*file{}, uses: map[*file][]string{}, ran: map[string]bool{}, argued: map[argued]bool{}, said: map[said]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(tree.Libs)) {
 		lib := tree.Libs[name]
 		c.libs[name] = c.resolve(lib.File, name, lib.Uses)
