@@ -79,8 +79,8 @@ func onHost(image string) func(context.Context, string, []string) (box, error) {
 	}
 }
 
-// supervise makes the folder, which only the machine has, runs the command, sends it the signals that it reads, and kills it at
-// are no more to come: then the test wants so, or its process has ended.
+// supervise makes the folder, which only the machine has, runs the command, sends it the signals that it reads, and kills it at their end:
+// when the test closes the stream, or its process has ended.
 const supervise = `mkdir -p "$0"; "$@" & while read -r signal; do kill -s "$signal" $!; done; kill -s KILL $!`
 
 func (h house) run(ctx context.Context, command string, args []string) (box, error) {
