@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -76,7 +77,7 @@ func newProgram(t *testing.T, rdb redis.UniversalClient) *program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	h, err := New(g, rdb)
+	h, err := New(g, rdb, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
