@@ -104,13 +104,17 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer s.close()
 
+	probe, err := newProbe(&o, g)
+	if err != nil {
+		return err
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := g.Watch(background, o.Policy); err != nil {
 		return err
 	}
 	failed := s.serve(&o)
-	go s.ready.awaitRedis(background, o.Redis)
+	go s.ready.follow(background, probe)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 

@@ -153,7 +153,7 @@ func TestRun_saysWhyItIsNotReady(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	p := start(t, rdb, serve.Options{})
 	p.await(t, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	if code, body := p.get(t, "/readyz"); code != 503 || !strings.HasPrefix(body, "not ready: redis ") {
+	if code, body := p.get(t, "/readyz"); code != 503 || !strings.HasPrefix(body, "not ready: redis") {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
 	if code, _ := p.get(t, "/livez"); code != 200 {

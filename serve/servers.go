@@ -54,7 +54,7 @@ func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http
 		return nil, err
 	}
 	healthy := health.NewServer()
-	s := &servers{ready: newReadiness(healthy)}
+	s := &servers{ready: newReadiness(healthy, o.Logger)}
 	within := func() time.Duration { return o.ReadTimeout + g.Policy().Timeout }
 	if s.grpc, err = newGRPC(o, endStreams(ending), endSlowRequests(within)); err != nil {
 		return nil, err
