@@ -45,11 +45,11 @@ type Options struct {
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
-	// Drain is how long requests in flight may take after that. Defaults to 10 s.
+	// Drain is how long requests in flight may take after that. A negative one cuts them off at once, without an error. Defaults to 10 s.
 	Drain time.Duration
 	// Guard configures the decisions. Run adds hooks. Defaults to guard's own defaults.
 	Guard guard.Options
-	// Logger writes the records. Defaults to slog.Default().
+	// Logger writes the records, but for some of packages guard and identity, which use slog.Default(). Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -124,7 +124,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	s.ready.drain()
 	if err == nil {
-		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
+		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", max(o.Drain, 0).String())
 		err = sleep(o.Delay, failed)
 	}
 	end()

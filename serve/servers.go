@@ -103,8 +103,15 @@ func (s *servers) serve(o *Options) <-chan error {
 	return failed
 }
 
-// shutdown finishes the requests in flight, and cuts off those that take longer.
+// shutdown finishes the requests in flight, and cuts off those that take longer. It cuts off all if within is negative.
 func (s *servers) shutdown(within time.Duration) error {
+	if within < 0 {
+		s.grpc.Stop()
+		for _, w := range s.webs {
+			_ = w.Close() // of a listener that Run closes
+		}
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	finished := make(chan struct{})
