@@ -96,6 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer g.Close()
 	g.Require(rejectPlaces)
+	g.Require(func(p *policy.Policy) error { return rejectEmpty(g.Policy(), p) })
 	ending, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	s, err := newServers(ending, &o, g, metrics)
