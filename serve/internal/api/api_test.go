@@ -269,6 +269,9 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 			t.Errorf("%.30q: %d %s", body, w.Code, w.Body)
 		}
 	}
+	if w := p.send(http.MethodPost, "/v1/challenges/issue", `{"subject": "ip=1", "ttl": 1e300}`); !strings.Contains(w.Body.String(), "must be less than 9223372037 seconds") {
+		t.Errorf("a TTL that overflows: %s", w.Body)
+	}
 	if w := p.send(http.MethodGet, "/v1/decide", ""); w.Code != 405 || w.Header().Get("Allow") != "POST" || !strings.Contains(w.Body.String(), "method_not_allowed") {
 		t.Errorf("GET: %d %s", w.Code, w.Body)
 	}
