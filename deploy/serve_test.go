@@ -153,6 +153,10 @@ func TestServe_filesFitTheCommand(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// The compose file's policy trusts other containers, and the host, whose requests come from the bridge's address.
+	if !strings.Contains(readFile(t, "serve/limits.yaml"), "172.16.0.0/12") {
+		t.Error("limits.yaml does not trust Docker's bridge networks")
+	}
 	if out, err := exec.CommandContext(t.Context(), onpath.Program(t, "docker-compose"), "-f", "serve/compose.yaml", "config", "-q").CombinedOutput(); err != nil {
 		t.Errorf("docker-compose: %v\n%s", err, out)
 	}

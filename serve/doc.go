@@ -14,8 +14,9 @@
 //
 // Metrics are also pushed by OTLP over HTTP if the environment has OTEL_EXPORTER_OTLP_ENDPOINT; see docs/serve.md.
 //
-// A process is ready once Redis has answered. After that the policy's failure modes decide while Redis does not answer, so an outage of
-// Redis does not take the process out of its load balancer. It is not ready while it drains.
+// A process is ready once Redis has run a function of the library that decides. After that the policy's failure modes decide while Redis
+// cannot, so an outage of Redis does not take the process out of its load balancer; /readyz says that they do. It is not ready while it
+// drains.
 //
 // When its context ends, Run is not ready at once, keeps answering for Options.Delay, then finishes the requests in flight for at most
 // Options.Drain.

@@ -83,7 +83,7 @@ func proxyPort(o *Options, ready, metrics, forwardAuth http.Handler) http.Handle
 
 // newAPI returns the handler of the port for programs, and a func that ends its background work.
 func newAPI(o *Options, g *guard.Guard) (http.Handler, func() error, error) {
-	h, err := api.New(g, o.Redis)
+	h, err := api.New(g, o.Redis, o.Logger)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -45,11 +45,11 @@ type Options struct {
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
-	// Drain is how long requests in flight may take after that. Defaults to 10 s.
+	// Drain is how long requests in flight may take after that. A negative one cuts them off at once, without an error. Defaults to 10 s.
 	Drain time.Duration
 	// Guard configures the decisions. Run adds hooks. Defaults to guard's own defaults.
 	Guard guard.Options
-	// Logger writes the records. Defaults to slog.Default().
+	// Logger writes the records, but for some of packages guard and identity, which use slog.Default(). Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -96,6 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer g.Close()
 	g.Require(rejectPlaces)
+	g.Require(func(p *policy.Policy) error { return rejectEmpty(g.Policy(), p) })
 	ending, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	s, err := newServers(ending, &o, g, metrics)
@@ -104,13 +105,17 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer s.close()
 
+	probe, err := newProbe(&o, g)
+	if err != nil {
+		return err
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := g.Watch(background, o.Policy); err != nil {
 		return err
 	}
 	failed := s.serve(&o)
-	go s.ready.awaitRedis(background, o.Redis)
+	go s.ready.follow(background, probe)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 
@@ -120,7 +125,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	s.ready.drain()
 	if err == nil {
-		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
+		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", max(o.Drain, 0).String())
 		err = sleep(o.Delay, failed)
 	}
 	end()

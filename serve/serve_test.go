@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/serve"
 )
 
@@ -153,7 +154,7 @@ func TestRun_saysWhyItIsNotReady(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	p := start(t, rdb, serve.Options{})
 	p.await(t, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	if code, body := p.get(t, "/readyz"); code != 503 || !strings.HasPrefix(body, "not ready: redis ") {
+	if code, body := p.get(t, "/readyz"); code != 503 || !strings.HasPrefix(body, "not ready: redis") {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
 	if code, _ := p.get(t, "/livez"); code != 200 {
@@ -178,6 +179,24 @@ func TestRun_rejectsAWrongPolicy(t *testing.T) {
 		err = serve.Run(t.Context(), serve.Options{Redis: redis.NewClient(&redis.Options{}), Policy: file, GRPC: port, HTTP: port})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A file that was cut off keeps the old policy.
+func TestRun_keepsItsPolicyWhenTheFileIsEmptied(t *testing.T) {
+	reloaded := make(chan error, 9)
+	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{Guard: guard.Options{Hooks: []guard.Hooks{{Reloaded: func(err error) { reloaded <- err }}}}})
+	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
+	if err := os.WriteFile(p.file, []byte("version: 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if err := <-reloaded; err != nil { // the first reload is of the old content
+			if !strings.Contains(err.Error(), "every request would pass") {
+				t.Error(err)
+			}
+			return
 		}
 	}
 }

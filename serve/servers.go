@@ -29,6 +29,7 @@ const (
 	maxStreams   = 256      // requests at once on a gRPC connection
 	window       = 64 << 10 // bytes in flight on a gRPC connection, and unread ones of a request
 	idleFor      = 5 * time.Minute
+	maxAge       = 5 * time.Minute  // a gRPC connection, after which the peer opens another, perhaps to a new process
 	pingAfter    = time.Minute      // without a byte of a gRPC peer; one that does not answer is disconnected
 	writeFor     = 70 * time.Second // more than a policy's longest timeout
 	flushFor     = 5 * time.Second  // the last push of metrics
@@ -54,7 +55,7 @@ func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http
 		return nil, err
 	}
 	healthy := health.NewServer()
-	s := &servers{ready: newReadiness(healthy)}
+	s := &servers{ready: newReadiness(healthy, o.Logger)}
 	within := func() time.Duration { return o.ReadTimeout + g.Policy().Timeout }
 	if s.grpc, err = newGRPC(o, endStreams(ending), endSlowRequests(within)); err != nil {
 		return nil, err
@@ -85,7 +86,9 @@ func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(o.ReadTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleFor, Time: pingAfter, Timeout: o.ReadTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: idleFor, MaxConnectionAge: maxAge, MaxConnectionAgeGrace: writeFor, Time: pingAfter, Timeout: o.ReadTimeout,
+		}),
 		// Envoy pings as often as its configuration says. An answer that it does not read makes the server read no further.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Nanosecond, PermitWithoutStream: true}),
 	)...), nil
@@ -103,8 +106,15 @@ func (s *servers) serve(o *Options) <-chan error {
 	return failed
 }
 
-// shutdown finishes the requests in flight, and cuts off those that take longer.
+// shutdown finishes the requests in flight, and cuts off those that take longer. It cuts off all if within is negative.
 func (s *servers) shutdown(within time.Duration) error {
+	if within < 0 {
+		s.grpc.Stop()
+		for _, w := range s.webs {
+			_ = w.Close() // of a listener that Run closes
+		}
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	finished := make(chan struct{})

@@ -33,7 +33,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Answers Envoy's rate limit service and grpc.health.v1 on one port, and /forward-auth, /livez, /readyz and /metrics on another. Envoy's
 descriptors map to endpoints and identities by the descriptors section of the policy. /forward-auth is for nginx, Caddy, Traefik, HAProxy and
 Kubernetes ingresses, whose addresses the policy trusts. The limits of one request are all charged, or none is. --api opens a JSON API for
-programs. --tls-cert and --tls-key encrypt all of them.
+programs. --tls-cert and --tls-key encrypt these three.
 
 It reloads the policy when the file changes; a file that is not valid keeps the old policy. On SIGTERM it is not ready at once, keeps
 answering for --drain-delay, then finishes the requests in flight.`,
@@ -47,20 +47,26 @@ answering for --drain-delay, then finishes the requests in flight.`,
 	cmd.Flags().StringVar(&f.http, "http", "127.0.0.1:8080", "`ADDRESS` of the HTTP port")
 	cmd.Flags().StringVar(&f.api, "api", "", "`ADDRESS` of the JSON API for programs (default none)")
 	cmd.Flags().StringVar(&f.tokens, "api-tokens", "", "`FILE` with the SHA-256 digests of the API's bearer tokens; required beyond loopback without --tls-client-ca")
-	cmd.Flags().StringVar(&f.tls.Cert, "tls-cert", "", "`FILE` of the certificate, in PEM, of all ports but --pprof; reloaded (default none)")
+	cmd.Flags().StringVar(&f.tls.Cert, "tls-cert", "", "`FILE` of the certificate, in PEM, of all ports but --health and --pprof; reloaded (default none)")
 	cmd.Flags().StringVar(&f.tls.Key, "tls-key", "", "`FILE` of the certificate's key, in PEM")
 	cmd.Flags().StringVar(&f.tls.ClientCA, "tls-client-ca", "", "`FILE` of the authorities, in PEM, whose client certificates peers need (default none)")
 	cmd.Flags().StringVar(&f.health, "health", "", "`ADDRESS` of another port for /livez and /readyz, without TLS (default none)")
 	cmd.Flags().StringVar(&f.pprof, "pprof", "", "`ADDRESS` of Go's profiler, which may read the memory of the process (default none)")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
-	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that")
+	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that; 0s cuts them off")
 	return a.withRedis(a.withPolicyFile(cmd))
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if f.connections < 1 {
 		return usage.Errorf("--max-connections must be at least 1, got %d", f.connections)
+	}
+	if f.delay < 0 || f.drain < 0 {
+		return usage.Errorf("--drain-delay and --drain must not be negative")
+	}
+	if f.tokens != "" && f.api == "" {
+		return usage.Errorf("--api-tokens needs --api")
 	}
 	if a.policy == "" {
 		if a.policy = service.PolicyIn(a.dir); a.policy == "" {
@@ -73,9 +79,14 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer conn.Close()
+	logger := slog.New(slog.NewJSONHandler(a.err, nil))
+	slog.SetDefault(logger) // for records of packages that have no other
+	if f.drain == 0 {
+		f.drain = -1
+	}
 	o := serve.Options{
 		Redis: conn.Client, Policy: a.policy, Tokens: f.tokens, Connections: f.connections, Delay: f.delay, Drain: f.drain,
-		Logger: slog.New(slog.NewJSONHandler(a.err, nil)),
+		Logger: logger,
 	}
 	if f.tls != (serve.TLS{}) {
 		o.TLS = &f.tls

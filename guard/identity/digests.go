@@ -12,6 +12,9 @@ import (
 // ErrUnknown means that the digest of a value is not in the file.
 var ErrUnknown = errors.New("unknown value")
 
+// ErrNoDigests means that a file of digests is empty. A Reader that reloads it knows no value from then on.
+var ErrNoDigests = errors.New("the file has no digests")
+
 // Digests verifies API keys by a file of their SHA-256 digests. Each line is `<sha256 in 64 hexadecimal digits> [name]`; a
 // line that begins with # is a comment. The subject holds the name, or the first 32 digits if there is none. Several keys
 // can share a name, so that a client can change its key without downtime.
@@ -20,8 +23,8 @@ var ErrUnknown = errors.New("unknown value")
 //
 // Keys must have at least 128 random bits: a digest does not protect a value that can be guessed.
 //
-// A [Reader] with Digests as Verify reloads the file within 2 s after a change. To replace the file atomically, rename
-// another file over it. Digests is safe for concurrent use.
+// A [Reader] with Digests as Verify reloads the file within 2 s after a change. An empty file revokes all keys; one that is
+// missing or malformed revokes none. To replace the file atomically, rename another file over it. Digests is safe for concurrent use.
 type Digests struct {
 	file
 	names atomic.Pointer[map[[sha256.Size]byte]string]
@@ -83,9 +86,9 @@ func (d *Digests) parse(content []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 { // the file is probably being written
-		return fmt.Errorf("%s: the file has no digests", d.path)
-	}
 	d.names.Store(&names)
+	if len(names) == 0 {
+		return fmt.Errorf("%s: %w", d.path, ErrNoDigests)
+	}
 	return nil
 }

@@ -132,6 +132,8 @@ func TestReader_reloadsFiles(t *testing.T) {
 			},
 		},
 		{name: "still invalid", key: "two", token: newToken, verified: "two user=42"},
+		{name: "emptied", digests: "# none\n", key: "two", token: newToken, verified: "user=42", reports: []string{"keys.txt: " + digests + ": the file has no digests"}},
+		{name: "filled", digests: digest("two"), key: "two", token: newToken, verified: "two user=42", reports: []string{"keys.txt: <nil>"}},
 	} {
 		reports = nil
 		for path, content := range map[string]string{digests: step.digests, secrets: step.secrets, keys: step.keys} {

@@ -30,9 +30,9 @@ type Options struct {
 	// http.DefaultTransport.
 	Client *http.Client
 	// OnReload is called after a file or URL was read again: without an error once it has other content, or works after a
-	// failure; with an error whenever it fails, and then the content from before stays in use. It runs in the background,
-	// never twice at a time for one source, and must not call Close. Defaults to a warning in slog's default logger for
-	// each error.
+	// failure; with an error whenever it fails, and then the content from before stays in use, but after ErrNoDigests. It
+	// runs in the background, never twice at a time for one source, and must not call Close. Defaults to a warning in
+	// slog's default logger for each error.
 	OnReload func(source string, err error)
 }
 
@@ -61,7 +61,10 @@ func (o Options) complete() (Options, error) {
 	o.Client = fetcher(o.Client)
 	if o.OnReload == nil {
 		o.OnReload = func(source string, err error) {
-			if err != nil {
+			switch {
+			case errors.Is(err, ErrNoDigests):
+				slog.Warn("identity reloaded; all values are revoked", "source", source, "error", err)
+			case err != nil:
 				slog.Warn("identity not reloaded; the old content stays in use", "source", source, "error", err)
 			}
 		}

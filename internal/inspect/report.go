@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -124,9 +126,14 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (s *Seconds) UnmarshalJSON(text []byte) error {
 	var seconds float64
-	err := json.Unmarshal(text, &seconds)
+	if err := json.Unmarshal(text, &seconds); err != nil {
+		return err
+	}
+	if most := time.Duration(math.MaxInt64).Seconds(); seconds >= most || seconds <= -most {
+		return fmt.Errorf("a duration must be less than %.0f seconds", most)
+	}
 	*s = Seconds(seconds * float64(time.Second))
-	return err
+	return nil
 }
 
 // Money is an amount. In JSON it is decimal text.

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,20 +20,19 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
 
-const (
-	maxBody = 64 << 10
-	within  = 5 * time.Second // for calls that have no deadline of the policy
-)
+const maxBody = 64 << 10
 
 // An API answers programs. It is safe for concurrent use.
 type API struct {
 	guard      *guard.Guard
 	rdb        redis.UniversalClient
 	challenges *challenge.Client
+	logger     *slog.Logger
+	denied     sync.Map // paths of operations that Redis denied, each of which is logged once
 }
 
 // New returns the handler of the API.
-func New(g *guard.Guard, rdb redis.UniversalClient) (http.Handler, error) {
+func New(g *guard.Guard, rdb redis.UniversalClient, logger *slog.Logger) (http.Handler, error) {
 	challenges, err := challenge.New(rdb, fcall.Options{Namespace: g.Policy().Namespace})
 	if err != nil {
 		return nil, err
@@ -41,8 +42,9 @@ func New(g *guard.Guard, rdb redis.UniversalClient) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	for _, op := range (&API{guard: g, rdb: rdb, challenges: challenges}).operations() {
-		mux.HandleFunc("POST "+op.path, op.serve)
+	a := &API{guard: g, rdb: rdb, challenges: challenges, logger: logger}
+	for _, op := range a.operations() {
+		mux.HandleFunc("POST "+op.path, func(w http.ResponseWriter, r *http.Request) { op.serve(a, w, r) })
 		mux.HandleFunc(op.path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", http.MethodPost)
 			fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "The operation is a POST.")
@@ -62,11 +64,11 @@ func New(g *guard.Guard, rdb redis.UniversalClient) (http.Handler, error) {
 type operation struct {
 	path, summary    string
 	request, respond any // zero values, for the document
-	serve            http.HandlerFunc
+	serve            func(*API, http.ResponseWriter, *http.Request)
 }
 
 func post[Q, A any](path, summary string, do func(context.Context, *Q) (*A, error)) operation {
-	serve := func(w http.ResponseWriter, r *http.Request) {
+	serve := func(api *API, w http.ResponseWriter, r *http.Request) {
 		q := new(Q)
 		if status, err := decode(w, r, q); err != nil {
 			name := "bad_request"
@@ -76,11 +78,17 @@ func post[Q, A any](path, summary string, do func(context.Context, *Q) (*A, erro
 			fail(w, r, status, name, "The body is not a request: "+err.Error()+".")
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), within)
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second+api.guard.Policy().Timeout) // guard bounds a decision by Timeout
 		defer cancel()
 		a, err := do(ctx, q)
 		if err != nil {
-			problemOf(err).ServeHTTP(w, r)
+			p := problemOf(err)
+			if p.Error == noPermission {
+				if _, logged := api.denied.LoadOrStore(path, true); !logged {
+					api.logger.Error("redis does not permit an operation of the API", "operation", path, "error", err)
+				}
+			}
+			p.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -89,6 +97,8 @@ func post[Q, A any](path, summary string, do func(context.Context, *Q) (*A, erro
 	}
 	return operation{path: path, summary: summary, request: *new(Q), respond: *new(A), serve: serve}
 }
+
+const noPermission = "no_permission"
 
 // problemOf returns the problem of an error. Programs learn which argument is wrong.
 func problemOf(err error) *httpguard.Problem {
@@ -99,6 +109,8 @@ func problemOf(err error) *httpguard.Problem {
 		return &httpguard.Problem{Status: http.StatusNotFound, Error: "unknown_endpoint", Message: "The policy has no such endpoint.", Cause: err}
 	case errors.Is(err, fcall.ErrArgument):
 		p.Message = err.Error()
+	case errors.Is(err, fcall.ErrNoPermission):
+		p.Error, p.Message = noPermission, "The Redis user of rlfunc serve may not run this operation."
 	case errors.Is(err, fcall.ErrOutcomeUnknown), errors.Is(err, guard.ErrTimeout):
 		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "outcome_unknown", "Redis did not answer. The call may have run."
 	case errors.Is(err, fcall.ErrUnavailable), errors.Is(err, fcall.ErrNotLoaded), errors.Is(err, guard.ErrBreaker):

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -77,7 +78,7 @@ func newProgram(t *testing.T, rdb redis.UniversalClient) *program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	h, err := New(g, rdb)
+	h, err := New(g, rdb, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,6 +284,9 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		if w := p.send(http.MethodPost, "/v1/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), `"bad_request"`) {
 			t.Errorf("%.30q: %d %s", body, w.Code, w.Body)
 		}
+	}
+	if w := p.send(http.MethodPost, "/v1/challenges/issue", `{"subject": "ip=1", "ttl": 1e300}`); !strings.Contains(w.Body.String(), "must be less than 9223372037 seconds") {
+		t.Errorf("a TTL that overflows: %s", w.Body)
 	}
 	if w := p.send(http.MethodGet, "/v1/decide", ""); w.Code != 405 || w.Header().Get("Allow") != "POST" || !strings.Contains(w.Body.String(), "method_not_allowed") {
 		t.Errorf("GET: %d %s", w.Code, w.Body)

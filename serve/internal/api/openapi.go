@@ -30,7 +30,8 @@ func Document() ([]byte, error) {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "rlfunc serve", "version": "1",
-			"description": "Durations are decimal seconds; money is decimal text. A refusal is an answer with allowed false; errors are RFC 9457 problems.",
+			"description": "Durations are decimal seconds; money is decimal text. A refusal is an answer with allowed false; errors are RFC 9457 problems. " +
+				"A decision waits for Redis for the timeout of the policy, any other operation for at most 1 s more.",
 		},
 		"paths":    paths,
 		"security": []any{object{"token": []any{}}, object{}},

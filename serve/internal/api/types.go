@@ -139,7 +139,7 @@ type problem struct {
 	Title   string `json:"title"`
 	Status  int    `json:"status"`
 	Detail  string `json:"detail"`
-	Error   string `json:"error" doc:"bad_request, unauthorized, not_found, method_not_allowed, too_large, unknown_endpoint, limiter_unavailable, outcome_unknown, timeout, limiter_unreadable or limiter_failed."`
+	Error   string `json:"error" doc:"bad_request, unauthorized, not_found, method_not_allowed, too_large, unknown_endpoint, limiter_unavailable, outcome_unknown, timeout, no_permission, limiter_unreadable or limiter_failed."`
 	Message string `json:"message"`
 	Seconds int64  `json:"retry_after_seconds,omitempty"`
 	Context *struct {

@@ -37,6 +37,11 @@ func configure(getenv func(string) string) (c config, ok bool, err error) {
 	if variable, protocol := of("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 		return c, false, fmt.Errorf("%s must be http/protobuf, got %q", variable, protocol)
 	}
+	if variable, timeout := of("TIMEOUT"); timeout != "" {
+		if _, err := milliseconds(getenv, variable, 0); err != nil {
+			return c, false, err
+		}
+	}
 	if c.interval, err = milliseconds(getenv, "OTEL_METRIC_EXPORT_INTERVAL", time.Minute); err == nil {
 		c.timeout, err = milliseconds(getenv, "OTEL_METRIC_EXPORT_TIMEOUT", 30*time.Second)
 	}

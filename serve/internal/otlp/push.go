@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -40,12 +43,30 @@ func Start(ctx context.Context, collect func(context.Context, *metricdata.Resour
 	if p.resource, err = resource.New(ctx, resource.WithAttributes(semconv.ServiceName("rlfunc-serve")), resource.WithTelemetrySDK(), resource.WithFromEnv()); err != nil {
 		return nil, fmt.Errorf("resource of the metrics: %w", err)
 	}
-	if p.exporter, err = otlpmetrichttp.New(ctx); err != nil {
+	if p.exporter, err = newExporter(ctx, logger); err != nil {
 		return nil, fmt.Errorf("exporter of the metrics: %w", err)
 	}
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go p.run(ctx)
 	return p, nil
+}
+
+// newExporter returns an exporter. OpenTelemetry logs a variable that is wrong, and goes on without it; here that is an error. Later records
+// of OpenTelemetry go to the logger.
+func newExporter(ctx context.Context, logger *slog.Logger) (metric.Exporter, error) {
+	var wrong strings.Builder
+	otel.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(&wrong, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.MessageKey || a.Key == "err" || a.Key == "file" {
+			return a
+		}
+		return slog.Attr{} // such as a header, which may be a secret
+	}})))
+	defer otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	e, err := otlpmetrichttp.New(ctx)
+	if err == nil && wrong.Len() > 0 {
+		err = fmt.Errorf("a variable OTEL_EXPORTER_OTLP_* is wrong: %s", strings.TrimSpace(wrong.String()))
+	}
+	return e, err
 }
 
 func (p *Pusher) run(ctx context.Context) {

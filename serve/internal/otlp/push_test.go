@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,7 @@ func TestConfigure_readsTheEnvironment(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://", config{}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT must be a URL"},
 		{endpoint + " OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=grpc", config{}, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf"},
 		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=0", config{}, "OTEL_METRIC_EXPORT_INTERVAL must be milliseconds"},
+		{endpoint + " OTEL_EXPORTER_OTLP_TIMEOUT=10s", config{}, "OTEL_EXPORTER_OTLP_TIMEOUT must be milliseconds"},
 		{endpoint + " OTEL_METRIC_EXPORT_TIMEOUT=10s", config{}, "OTEL_METRIC_EXPORT_TIMEOUT must be milliseconds"},
 	} {
 		environment := map[string]string{}
@@ -80,6 +82,24 @@ func start(t *testing.T, logs io.Writer, variables ...string) *Pusher {
 		t.Fatal(p, err)
 	}
 	return p
+}
+
+func TestStart_rejectsWhatOpenTelemetryWouldIgnore(t *testing.T) {
+	noCertificate := filepath.Join(t.TempDir(), "ca.pem")
+	for variable, c := range map[string]struct{ value, want string }{
+		"CERTIFICATE":     {noCertificate, "no such file"},
+		"HEADERS":         {"secret", "parse headers"},
+		"METRICS_HEADERS": {"x=secret%zz", "escape header value"},
+	} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+			t.Setenv("OTEL_EXPORTER_OTLP_"+variable, c.value)
+			_, err := Start(t.Context(), collect, slog.New(slog.DiscardHandler))
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
 }
 
 func TestPusher_sendsWhatTheSpecificationSays(t *testing.T) {

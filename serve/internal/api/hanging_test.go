@@ -1,0 +1,56 @@
+package api
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+// While Redis hangs, a program waits little longer than the policy says, and learns what may have run.
+func TestAPI_hangingRedis(t *testing.T) {
+	rdb := engines.Real(t)[0].Own(t).Connect(t, nil)
+	var p policy.Policy
+	g, err := guard.New(rdb, &p, guard.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	h, err := New(g, rdb, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(path, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	const settlement, status = `{"subject": "ip=192.0.2.1", "reservation": "r@1", "actual": "0.1"}`, `{"subject": "ip=192.0.2.1"}`
+	for path, body := range map[string]string{"/v1/settle": settlement, "/v1/status": status} {
+		if w := post(path, body); w.Code != http.StatusOK { // loads the library
+			t.Fatalf("%s: %s", path, w.Body)
+		}
+	}
+	if err := rdb.Do(t.Context(), "CLIENT", "PAUSE", "60000").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, body, want string }{
+		{"/v1/settle", settlement, "outcome_unknown"},
+		{"/v1/status", status, "limiter_unavailable"},
+	} {
+		start := time.Now()
+		w := post(c.path, c.body)
+		if took := time.Since(start); w.Code != http.StatusServiceUnavailable || !bytes.Contains(w.Body.Bytes(), []byte(`"`+c.want+`"`)) || took > 3*time.Second {
+			t.Errorf("%s after %v: %s", c.path, took, w.Body)
+		}
+	}
+}
