@@ -71,8 +71,8 @@ def key_of(namespace: str, subject: Subject, suffix: str | Enum, name: Text) -> 
 
 def check_namespace(namespace: str) -> None:
     """Raises ValueError if a namespace cannot begin a key."""
-    if not _NAMESPACE.fullmatch(namespace):
-        raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {namespace[:32]!r}")
+    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
+        raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {repr(namespace)[:34]}")
 
 
 E = TypeVar("E", bound=Enum)

@@ -283,6 +283,27 @@ def test_errors_are_typed():
         dead.fail("e", how=everything.FailHow.NOT)
 
 
+def test_clients_and_options_that_make_no_sense_are_refused():
+    one, other = server(), redis.asyncio.Redis(host=HOST, port=int(PORT))
+    single = redis.asyncio.Redis(host=HOST, port=int(PORT), single_connection_client=True)
+    for make, mine, wrong in (
+        (ratelimit.Client, one, [other, redis.Redis(HOST, int(PORT), single_connection_client=True)]), (ratelimit.AsyncClient, other, [one, single]),
+    ):
+        pipelines = [one.pipeline(), one.pubsub(), other.pipeline(), other.pubsub()]
+        for client in (*wrong, *pipelines, one.connection_pool, redis.Redis, "redis://127.0.0.1", None):
+            with pytest.raises(TypeError, match="client of ratelimit: want a "):
+                make(client)
+        for count in (0, -1, 1.5, float("nan"), float("inf"), True, "3", None):
+            with pytest.raises(ValueError, match="max_attempts must be a whole number of 1 or more"):
+                make(mine, max_attempts=count)
+        for load in (1, "false", None):
+            with pytest.raises(TypeError, match="auto_load must be True or False"):
+                make(mine, auto_load=load)
+        for namespace in ("", "a b", b"ns", 5):
+            with pytest.raises(ValueError, match="namespace must be"):
+                make(mine, namespace=namespace)
+
+
 def test_a_missing_library_is_loaded_unless_told_not_to():
     server().function_delete("everything_v2")
     with pytest.raises(rl.NotLoadedError):
