@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import re
 import threading
@@ -23,6 +24,10 @@ from ._nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
 from ._wire import Args, Function, Reply, check_namespace, to_bytes
 
 _LOAD_INTERVAL = 1.0  # least seconds between two loads of a server by one client
+
+# Before redis-py 5.3 a pool requires the name of a command, and later it warns of one.
+_named = inspect.signature(redis.ConnectionPool.get_connection).parameters.get("command_name")
+_FOR = ("FCALL",) if _named is not None and _named.default is inspect.Parameter.empty else ()
 
 
 class RedisClient(Protocol):
@@ -272,7 +277,7 @@ class SyncClient(_Base):
     def _send(self, place: Place, command: list[bytes]) -> Any:
         """Sends a command once. redis-py's execute_command would send it again as retry_on_error and Retry say."""
         try:
-            conn = place.pool.get_connection("FCALL")
+            conn = place.pool.get_connection(*_FOR)
         except (rx.RedisError, OSError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:
@@ -362,7 +367,7 @@ class AsyncioClient(_Base):
     async def _send(self, place: Place, command: list[bytes]) -> Any:
         """Sends a command once, and closes its connection if it is cancelled: the reply would be read by another call."""
         try:
-            conn = await place.pool.get_connection("FCALL")
+            conn = await place.pool.get_connection(*_FOR)
         except (rx.RedisError, OSError, asyncio.TimeoutError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:
