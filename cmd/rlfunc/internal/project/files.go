@@ -82,7 +82,7 @@ func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
 			out = append(out, Difference{Path: name, Kind: "stale", Have: string(have), Want: string(want)})
 		}
 	}
-	for _, folder := range p.Config.folders() {
+	for _, folder := range p.Config.Folders() {
 		orphans, err := p.orphans(folder, files)
 		if err != nil {
 			return nil, err
