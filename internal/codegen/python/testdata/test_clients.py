@@ -261,6 +261,19 @@ def test_groups_and_packs():
     assert [k.name for k in noted.keys] == ["ns:{u}:state", "ns:{w}:noted", "ns:{o}:state"]
 
 
+def test_rows_are_packs_and_subjects_are_lists():
+    c = everything.Client(server(), namespace="ns")
+    item = everything.Item(name="a", kind=everything.ItemKind.SUM, window=MINUTE, on=True, note=b"", budget=Micros(0))
+    for must, wrong in {
+        "items must be a pack of rows, got list": dict(items=[item]), "items_of must be a list of subjects, got str": dict(items=everything.ItemPack(item), items_of="v"),
+    }.items():
+        with pytest.raises(rl.ArgumentError) as found:
+            c.packs("u", before=0, pairs_of=everything.PacksPairsOfPack(everything.PacksPairsOf(left="l", right=1)), **wrong)
+        assert found.value.problems == [must]
+    with pytest.raises(rl.ArgumentError, match="others must be a list of subjects, got str"):
+        c.sometimes("u", number=1, note="x", note_of="w", others="o", pairs_of=None)
+
+
 def test_errors_are_typed():
     c = everything.Client(server(), namespace="ns")
     with pytest.raises(rl.ArgumentError) as found:

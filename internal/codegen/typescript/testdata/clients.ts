@@ -269,6 +269,15 @@ test("without a connection nothing is queued", async () => {
   await redis.disconnect();
 });
 
+test("rows are packs and subjects are arrays", () => using(async (redis) => {
+  const c = new guard.Client(redis);
+  const limit = { name: "m", kind: "gcra", limit: 1, window: minute } as const;
+  for (const wrong of [{ limits: [limit] }, { limits: guard.packLimit(limit), limitsOf: "u" }] as any[]) {
+    await rejects(c.admit({ subject: "u", ...wrong }), is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0].startsWith("limits")));
+  }
+  await rejects(new everything.Client(redis).sometimes({ subject: "u", number: 1, others: "o" } as any), is(rl.ArgumentError));
+}));
+
 test("options that make no sense are refused", () => using(async (redis) => {
   for (const timeout of [0, -1, NaN, Infinity, hours(1000), rl.days(25), "5" as any]) {
     throws(() => new ratelimit.Client(redis, { timeout }), is(RangeError, (e) => e.message.startsWith("client of ratelimit: timeout must be above 0 and at most days(24), got")));
