@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -27,6 +28,8 @@ reference page. With python and typescript in rlfunc.yaml, or with the flags, al
 libraries, each a project of its own. Plugins in rlfunc.yaml, or with the flag, generate further files: they are programs, which run with
 your rights. It removes generated files that no longer have a source, and keeps all other files.
 
+Outside a project it generates the Python or TypeScript clients of the built-in libraries, with the flags.
+
 With --check it writes nothing. It lists missing, stale and orphaned files with a diff, and exits 2. It also exits 2 if
 released.sum lists a version with other bytes.`,
 		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript\n  rlfunc generate --plugin ./tools/keys.py=gen/keys",
@@ -43,12 +46,16 @@ released.sum lists a version with other bytes.`,
 }
 
 func (a *app) generate(ctx context.Context, check bool, python, typescript string, plugins []string) error {
-	p, err := project.Find(a.dir)
+	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return err
 	}
 	if err := p.SetFolders(python, typescript, plugins); err != nil {
 		return err
+	}
+	folders := p.Config.Folders()
+	if len(folders) == 0 {
+		return fmt.Errorf("%w, or generate clients of the built-in libraries with --python DIR or --typescript DIR", project.ErrNoProject)
 	}
 	tree, err := p.Load(ctx)
 	if err != nil {
@@ -58,11 +65,14 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 	if err != nil {
 		return err
 	}
-	snapshot, err := p.Snapshot(tree)
-	if err != nil {
-		return err
+	var released []breaking.Finding
+	if !p.BuiltIn {
+		snapshot, err := p.Snapshot(tree)
+		if err != nil {
+			return err
+		}
+		released = breaking.Compare(snapshot, snapshot, breaking.State)
 	}
-	released := breaking.Compare(snapshot, snapshot, breaking.State)
 	differences, err := p.Compare(files)
 	if err != nil {
 		return fmt.Errorf("compare %s: %w", p.Dir, err)
@@ -84,7 +94,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 				a.warnf("%s", f)
 			}
 		}
-		a.printDifferences(differences, check, len(files), filepath.ToSlash(p.Config.Gen))
+		a.printDifferences(differences, check, len(files), filepath.ToSlash(strings.Join(folders, ", ")))
 	}
 	if check && len(differences)+len(released) > 0 {
 		return exitcode.Findings
@@ -92,7 +102,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 	return nil
 }
 
-func (a *app) printDifferences(differences []project.Difference, check bool, files int, gen string) {
+func (a *app) printDifferences(differences []project.Difference, check bool, files int, folders string) {
 	for _, d := range differences {
 		switch {
 		case !check && d.Kind == "orphaned":
@@ -108,8 +118,8 @@ func (a *app) printDifferences(differences []project.Difference, check bool, fil
 	}
 	switch {
 	case check && len(differences) > 0:
-		a.note("%d of %d files in %s differ from their source: run `rlfunc generate`", len(differences), files, gen)
+		a.note("%d of %d files in %s differ from their source: run `rlfunc generate`", len(differences), files, folders)
 	default:
-		a.note("%s is up to date, %d files", gen, files)
+		a.note("%d files in %s are up to date", files, folders)
 	}
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import re
 import threading
@@ -13,6 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import redis.asyncio.client
+import redis.asyncio.cluster
+import redis.client
+import redis.cluster
 import redis.exceptions as rx
 
 from .errors import ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError
@@ -20,6 +25,10 @@ from ._nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
 from ._wire import Args, Function, Reply, check_namespace, to_bytes
 
 _LOAD_INTERVAL = 1.0  # least seconds between two loads of a server by one client
+
+# Before redis-py 5.3 a pool requires the name of a command, and later it warns of one.
+_named = inspect.signature(redis.ConnectionPool.get_connection).parameters.get("command_name")
+_FOR = ("FCALL",) if _named is not None and _named.default is inspect.Parameter.empty else ()
 
 
 class RedisClient(Protocol):
@@ -136,17 +145,27 @@ def _classify(fn: Function, error: Exception) -> tuple[CallError, bool]:
     return OutcomeUnknownError(name, text, code), False
 
 
+# redis-py makes them subclasses of its clients, but a call in one would run at once.
+_PIPELINES = (redis.client.Pipeline, redis.cluster.ClusterPipeline, redis.asyncio.client.Pipeline, redis.asyncio.cluster.ClusterPipeline)
+
+
 class _Base:
+    _takes: tuple[type, ...] = ()
+    _want = ""
+
     def __init__(self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool) -> None:
-        if not hasattr(client, "connection_pool") and not hasattr(client, "nodes_manager"):
-            raise TypeError(f"client of {library.name}: want a redis.Redis or redis.RedisCluster, got {type(client).__name__}")
+        if not isinstance(client, self._takes) or isinstance(client, _PIPELINES):
+            got = type(client)
+            raise TypeError(f"client of {library.name}: want {self._want}, got {got.__module__}.{got.__qualname__}")
         if getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False):
             raise TypeError(f"client of {library.name}: want a client with a pool, got one with single_connection_client")
         self._library = library
         self._namespace = library.name if namespace is None else namespace
         check_namespace(self._namespace)
-        if max_attempts < 1:
-            raise ValueError(f"client of {library.name}: max_attempts must be 1 or more, got {max_attempts}")
+        if type(max_attempts) is not int or max_attempts < 1:
+            raise ValueError(f"client of {library.name}: max_attempts must be a whole number of 1 or more, got {max_attempts!r}")
+        if type(auto_load) is not bool:
+            raise TypeError(f"client of {library.name}: auto_load must be True or False, got {auto_load!r}")
         self._max_attempts = max_attempts
         self._auto_load = auto_load
         self._loaded_at: dict[str, float] = {}  # by server
@@ -196,14 +215,15 @@ def _pause(attempt: int) -> float:
 class SyncClient(_Base):
     """Calls one library over a redis.Redis or redis.RedisCluster. Safe for concurrent use by threads if that is."""
 
+    _takes = (redis.Redis, redis.RedisCluster)
+    _want = "a redis.Redis or redis.RedisCluster (AsyncClient takes those of redis.asyncio)"
+
     def __init__(
         self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
     ) -> None:
         super().__init__(client, library, namespace, max_attempts, auto_load)
         self._nodes = Nodes(client)
         self._loading = threading.Lock()
-        if asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
-            raise TypeError(f"client of {library.name}: got an asyncio client; use AsyncClient")
 
     def _call(self, a: Args) -> Reply:
         command = self._command(a)
@@ -258,7 +278,7 @@ class SyncClient(_Base):
     def _send(self, place: Place, command: list[bytes]) -> Any:
         """Sends a command once. redis-py's execute_command would send it again as retry_on_error and Retry say."""
         try:
-            conn = place.pool.get_connection("FCALL")
+            conn = place.pool.get_connection(*_FOR)
         except (rx.RedisError, OSError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:
@@ -285,14 +305,15 @@ class SyncClient(_Base):
 class AsyncioClient(_Base):
     """Calls one library over a client of redis.asyncio. Safe for concurrent use by tasks of one event loop."""
 
+    _takes = (redis.asyncio.Redis, redis.asyncio.RedisCluster)
+    _want = "a redis.asyncio.Redis or redis.asyncio.RedisCluster (Client takes those of redis)"
+
     def __init__(
         self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
     ) -> None:
         super().__init__(client, library, namespace, max_attempts, auto_load)
         self._nodes = AsyncNodes(client)
         self._loading = asyncio.Lock()
-        if not asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
-            raise TypeError(f"client of {library.name}: got a client without asyncio; use Client")
 
     async def _call(self, a: Args) -> Reply:
         command = self._command(a)
@@ -347,7 +368,7 @@ class AsyncioClient(_Base):
     async def _send(self, place: Place, command: list[bytes]) -> Any:
         """Sends a command once, and closes its connection if it is cancelled: the reply would be read by another call."""
         try:
-            conn = await place.pool.get_connection("FCALL")
+            conn = await place.pool.get_connection(*_FOR)
         except (rx.RedisError, OSError, asyncio.TimeoutError) as cause:
             raise _Lost(cause, sent=False) from cause
         try:

@@ -99,7 +99,7 @@ class _NodePool:
     def __init__(self, node: Any) -> None:
         self._node = node
 
-    async def get_connection(self, _: str) -> Any:
+    async def get_connection(self, *_: str) -> Any:
         return self._node.acquire_connection()
 
     async def release(self, conn: Any) -> None:

@@ -27,6 +27,7 @@ _MAX_ROWS = 1 << 16
 _PAIR_HEAD, _PAIR_NUMBER = 1 << 6, 1 << 23
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
+_BYTES_OR_STR = (str, bytes, bytearray, memoryview)  # sequences, too
 _PLAIN = re.compile(rb"[A-Za-z0-9_.@+/=-]{1,64}")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SIGNED = re.compile(rb"-?[1-9][0-9]{0,15}")
@@ -72,8 +73,8 @@ def key_of(namespace: str, subject: Subject, suffix: str | Enum, name: Text) -> 
 
 def check_namespace(namespace: str) -> None:
     """Raises ValueError if a namespace cannot begin a key."""
-    if not _NAMESPACE.fullmatch(namespace):
-        raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {namespace[:32]!r}")
+    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
+        raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {repr(namespace)[:34]}")
 
 
 E = TypeVar("E", bound=Enum)
@@ -158,7 +159,7 @@ class Args:
 
     def _bytes(self, name: str, text: Text | None, must: str) -> bytes | None:
         try:
-            if isinstance(text, (str, bytes, bytearray, memoryview)):
+            if isinstance(text, _BYTES_OR_STR):
                 return to_bytes(text)
             self.reject(name, must, type(text).__name__)
         except UnicodeEncodeError:
@@ -177,6 +178,9 @@ class Args:
             self.keys.append(key(self.namespace, raw, suffix))
 
     def subjects(self, name: str, subjects: Sequence[Subject], suffix: str, most: int) -> None:
+        if isinstance(subjects, _BYTES_OR_STR):
+            self.reject(name, "be a list of subjects", type(subjects).__name__)
+            return
         if len(subjects) > most:
             self.reject(name, f"be at most {most} subjects", str(len(subjects)))
             return
@@ -190,17 +194,23 @@ class Args:
             self.keys.append(key_of(self.namespace, raw, suffix, value))
 
     def pack_keys(self, name: str, pack: Pack | None, subject: Subject, of: Sequence[Subject]) -> None:
-        rows = len(pack) if pack else 0
+        if isinstance(of, _BYTES_OR_STR):
+            self.reject(f"{name}_of", "be a list of subjects", type(of).__name__)
+            return
+        rows = len(pack) if isinstance(pack, Pack) else 0  # else pack() rejects it
         if of and len(of) != rows:
             self.reject(f"{name}_of", f"have a subject for each of {rows} rows, or none", str(len(of)))
             return
         for i in range(rows):
-            assert pack is not None
+            assert isinstance(pack, Pack)
             raw = self._subject(name + "_of" if of else name, of[i] if of else subject)
             if raw is not None:
                 self.keys += [self.namespace.encode() + b":{" + tag(raw) + s for s in pack._suffixes[i]]
 
     def pack(self, name: str, pack: Pack | None, least: int, most: int) -> None:
+        if pack is not None and not isinstance(pack, Pack):
+            self.reject(name, "be a pack of rows", type(pack).__name__)
+            return
         rows = 0 if pack is None else len(pack)
         if not least <= rows <= most:
             self.reject(name, f"have {least} to {most} rows", str(rows))
@@ -215,7 +225,7 @@ class Args:
         self.group = name
 
     def items(self, name: str, items: Sequence[T], least: int, most: int) -> Sequence[T]:
-        if isinstance(items, (str, bytes, bytearray, memoryview)):  # a sequence, too
+        if isinstance(items, _BYTES_OR_STR):
             self.reject(name, "be a list", type(items).__name__)
             return ()
         self.rows(name, len(items), least, most)

@@ -96,8 +96,8 @@ export function slotOf(key: string): number {
 
 /** Throws a RangeError if a namespace cannot begin a key. */
 export function checkNamespace(namespace: string): void {
-  if (!/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
-    throw new RangeError(`namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ${JSON.stringify(namespace.slice(0, 32))}`);
+  if (typeof namespace !== "string" || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
+    throw new RangeError(`namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ${JSON.stringify(namespace)?.slice(0, 34)}`);
   }
 }
 
@@ -182,6 +182,10 @@ export class Args {
   }
 
   subjects(name: string, subjects: readonly Subject[], suffix: string, most: number): void {
+    if (!Array.isArray(subjects)) {
+      this.reject(name, "be an array of subjects", typeof subjects);
+      return;
+    }
     if (subjects.length > most) {
       this.reject(name, `be at most ${most} subjects`, String(subjects.length));
       return;
@@ -198,6 +202,10 @@ export class Args {
 
   packKeys(name: string, pack: Pack<never> | undefined, subject: Subject, of: readonly Subject[] = []): void {
     const suffixes = pack?.suffixes ?? [];
+    if (!Array.isArray(of)) {
+      this.reject(`${name}_of`, "be an array of subjects", typeof of);
+      return;
+    }
     if (of.length > 0 && of.length !== suffixes.length) {
       this.reject(`${name}_of`, `have a subject for each of ${suffixes.length} rows, or none`, String(of.length));
       return;
@@ -209,6 +217,10 @@ export class Args {
   }
 
   pack(name: string, pack: Pack<never> | undefined, least: number, most: number): void {
+    if (pack !== undefined && !(pack instanceof Pack)) {
+      this.reject(name, "be what a pack function of this package returns", typeof pack);
+      return;
+    }
     const n = pack?.length ?? 0;
     if (n < least || n > most) this.reject(name, `have ${least} to ${most} rows`, String(n));
     else this.add(pack?.text ?? "");

@@ -1,7 +1,6 @@
 package python_test
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -48,11 +47,4 @@ func TestClients_onRealRedis(t *testing.T) {
 	env := append(environment(dir), "REDIS="+address, "PROXY="+clienttest.Proxy(t, address), "VECTORS="+absolute(t, "../clients/testdata"))
 	clienttest.Run(t, dir, env, interpreter, "-m", "mypy", "--strict", "rlfunc_clients")
 	clienttest.Run(t, dir, env, interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", absolute(t, "testdata/test_clients.py"))
-	for i, code := range clienttest.Snippets(t, "../../../docs/python.md", "python") {
-		name := fmt.Sprintf("page%d.py", i)
-		clienttest.Write(t, filepath.Join(dir, name), []byte(code))
-		if out := clienttest.Run(t, dir, append(env, "REDIS_URL=redis://"+address), interpreter, name); out != "9 left\n" {
-			t.Errorf("block %d of the page printed %q", i, out)
-		}
-	}
 }

@@ -86,7 +86,9 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 		}
 		out["lua/"+lib.Spec.Name+".lua"] = code[lib.Spec.Name]
 	}
-	for name, tmpl := range map[string]string{"src/index.ts": "index.ts.tmpl", "package.json": "package.json.tmpl", "tsconfig.json": "tsconfig.json.tmpl"} {
+	for name, tmpl := range map[string]string{
+		"src/index.ts": "index.ts.tmpl", "package.json": "package.json.tmpl", "tsconfig.json": "tsconfig.json.tmpl", ".gitignore": "gitignore.tmpl",
+	} {
 		if err := render(out, name, tmpl, libs); err != nil {
 			return nil, err
 		}

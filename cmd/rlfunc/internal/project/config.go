@@ -61,7 +61,7 @@ func ParseConfig(file string, text []byte) (Config, error) {
 			return config, parseError(file, err)
 		}
 	}
-	if err := config.check(); err != nil {
+	if err := config.check(false); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
 	return config, nil
@@ -102,7 +102,7 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-func (c *Config) check() error {
+func (c *Config) check(builtIn bool) error {
 	type folder struct{ key, value string }
 	folders := []folder{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
 	for i, plugin := range c.Plugins {
@@ -114,13 +114,17 @@ func (c *Config) check() error {
 		}
 		folders = append(folders, folder{fmt.Sprintf("plugins[%d].out", i), plugin.Out})
 	}
+	within := "the project"
+	if builtIn {
+		folders, within = folders[2:], "this one"
+	}
 	used := map[string]string{}
-	for i, folder := range folders {
-		if i > 1 && folder.value == "" {
+	for _, folder := range folders {
+		if folder.value == "" && (folder.key == "python" || folder.key == "typescript") {
 			continue
 		}
 		if !filepath.IsLocal(folder.value) || filepath.Clean(folder.value) == "." {
-			return fmt.Errorf("%s must be a folder inside the project, got %q", folder.key, folder.value)
+			return fmt.Errorf("%s must be a folder inside %s, got %q", folder.key, within, folder.value)
 		}
 		clean := filepath.Clean(folder.value)
 		if other := used[clean]; other != "" {

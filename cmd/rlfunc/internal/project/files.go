@@ -82,7 +82,7 @@ func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
 			out = append(out, Difference{Path: name, Kind: "stale", Have: string(have), Want: string(want)})
 		}
 	}
-	for _, folder := range p.Config.folders() {
+	for _, folder := range p.Config.Folders() {
 		orphans, err := p.orphans(folder, files)
 		if err != nil {
 			return nil, err
@@ -94,6 +94,13 @@ func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
 }
 
 func (p *Project) orphans(folder string, files map[string][]byte) ([]Difference, error) {
+	var built []string // where pip and tsc write copies of generated files
+	if p.Config.Python != "" {
+		built = append(built, filepath.Join(p.Dir, p.Config.Python, "build"))
+	}
+	if p.Config.TypeScript != "" {
+		built = append(built, filepath.Join(p.Dir, p.Config.TypeScript, "dist"))
+	}
 	var out []Difference
 	err := filepath.WalkDir(filepath.Join(p.Dir, folder), func(file string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +110,7 @@ func (p *Project) orphans(folder string, files map[string][]byte) ([]Difference,
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == "node_modules" {
+			if d.Name() == "node_modules" || slices.Contains(built, file) {
 				return fs.SkipDir
 			}
 			return nil
@@ -161,6 +168,9 @@ func (p *Project) Write(differences []Difference) error {
 	for _, d := range differences {
 		if d.Kind == "orphaned" {
 			continue
+		}
+		if d.Kind == "stale" && !generated([]byte(d.Have)) {
+			return fmt.Errorf("%s was not generated: remove it, or give generated files a folder of their own", d.Path)
 		}
 		if err := root.MkdirAll(path.Dir(d.Path), 0o755); err != nil {
 			return err

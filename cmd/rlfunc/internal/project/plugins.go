@@ -17,10 +17,10 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
-// folders returns the folders that hold generated files.
-func (c *Config) folders() []string {
-	out := []string{c.Gen}
-	for _, folder := range []string{c.Python, c.TypeScript} {
+// Folders returns the folders that hold generated files.
+func (c *Config) Folders() []string {
+	var out []string
+	for _, folder := range []string{c.Gen, c.Python, c.TypeScript} {
 		if folder != "" {
 			out = append(out, folder)
 		}

@@ -27,7 +27,7 @@ var ErrNoProject = errors.New("no " + ConfigFile + " here or above: run `rlfunc 
 
 // A Project is a folder with a rlfunc.yaml, or the built-in libraries.
 type Project struct {
-	Dir     string // "" for the built-in libraries
+	Dir     string
 	Config  Config
 	BuiltIn bool
 }
@@ -62,7 +62,7 @@ func Find(dir string) (*Project, error) {
 func FindOrBuiltIn(dir string) (*Project, error) {
 	p, err := Find(dir)
 	if errors.Is(err, ErrNoProject) {
-		return &Project{Config: Config{Functions: functions.Root, Gen: "gen"}, BuiltIn: true}, nil
+		return &Project{Dir: dir, Config: Config{Functions: functions.Root}, BuiltIn: true}, nil
 	}
 	return p, err
 }
@@ -126,7 +126,7 @@ func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, d
 	if !p.BuiltIn {
 		root := filepath.Join(p.Dir, p.Config.Functions)
 		if _, err := os.Stat(root); err != nil {
-			return nil, fmt.Errorf("no folder %s: %s names it as functions", root, filepath.Join(p.Dir, ConfigFile))
+			return nil, fmt.Errorf("no folder %s: %s names it as functions, or by default; the built-in libraries need no %s", root, filepath.Join(p.Dir, ConfigFile), ConfigFile)
 		}
 		fsys = os.DirFS(root)
 	}
@@ -160,5 +160,5 @@ func (p *Project) SetFolders(python, typescript string, plugins []string) error 
 		}
 		p.Config.Plugins = append(p.Config.Plugins, Plugin{Command: []string{program}, Out: out})
 	}
-	return p.Config.check()
+	return p.Config.check(p.BuiltIn)
 }

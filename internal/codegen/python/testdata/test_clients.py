@@ -261,6 +261,19 @@ def test_groups_and_packs():
     assert [k.name for k in noted.keys] == ["ns:{u}:state", "ns:{w}:noted", "ns:{o}:state"]
 
 
+def test_rows_are_packs_and_subjects_are_lists():
+    c = everything.Client(server(), namespace="ns")
+    item = everything.Item(name="a", kind=everything.ItemKind.SUM, window=MINUTE, on=True, note=b"", budget=Micros(0))
+    for must, wrong in {
+        "items must be a pack of rows, got list": dict(items=[item]), "items_of must be a list of subjects, got str": dict(items=everything.ItemPack(item), items_of="v"),
+    }.items():
+        with pytest.raises(rl.ArgumentError) as found:
+            c.packs("u", before=0, pairs_of=everything.PacksPairsOfPack(everything.PacksPairsOf(left="l", right=1)), **wrong)
+        assert found.value.problems == [must]
+    with pytest.raises(rl.ArgumentError, match="others must be a list of subjects, got str"):
+        c.sometimes("u", number=1, note="x", note_of="w", others="o", pairs_of=None)
+
+
 def test_errors_are_typed():
     c = everything.Client(server(), namespace="ns")
     with pytest.raises(rl.ArgumentError) as found:
@@ -281,6 +294,27 @@ def test_errors_are_typed():
     dead = everything.Client(redis.Redis(HOST, 1), max_attempts=2)
     with pytest.raises(rl.NotRunError):
         dead.fail("e", how=everything.FailHow.NOT)
+
+
+def test_clients_and_options_that_make_no_sense_are_refused():
+    one, other = server(), redis.asyncio.Redis(host=HOST, port=int(PORT))
+    single = redis.asyncio.Redis(host=HOST, port=int(PORT), single_connection_client=True)
+    for make, mine, wrong in (
+        (ratelimit.Client, one, [other, redis.Redis(HOST, int(PORT), single_connection_client=True)]), (ratelimit.AsyncClient, other, [one, single]),
+    ):
+        pipelines = [one.pipeline(), one.pubsub(), other.pipeline(), other.pubsub()]
+        for client in (*wrong, *pipelines, one.connection_pool, redis.Redis, "redis://127.0.0.1", None):
+            with pytest.raises(TypeError, match="client of ratelimit: want a "):
+                make(client)
+        for count in (0, -1, 1.5, float("nan"), float("inf"), True, "3", None):
+            with pytest.raises(ValueError, match="max_attempts must be a whole number of 1 or more"):
+                make(mine, max_attempts=count)
+        for load in (1, "false", None):
+            with pytest.raises(TypeError, match="auto_load must be True or False"):
+                make(mine, auto_load=load)
+        for namespace in ("", "a b", b"ns", 5):
+            with pytest.raises(ValueError, match="namespace must be"):
+                make(mine, namespace=namespace)
 
 
 def test_a_missing_library_is_loaded_unless_told_not_to():

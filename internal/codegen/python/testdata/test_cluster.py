@@ -221,3 +221,12 @@ def eventually(call, deadline, errors=rl.NotRunError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+
+
+def test_pipelines_are_refused():
+    for connect in (Sync, Async):
+        client = connect()
+        make = ratelimit.Client if connect is Sync else ratelimit.AsyncClient
+        with pytest.raises(TypeError, match="client of ratelimit: want a redis.*Cluster .*, got redis.*Pipeline"):
+            make(client.redis.pipeline())
+        client.close()

@@ -6,7 +6,7 @@ import { Cluster, type Redirect } from "./cluster";
 import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError } from "./errors";
 import { Reply } from "./reply";
 import { Failure, failureOf, send, sleep, whenReady, type IORedis, type NodeRedis, type Server } from "./send";
-import { seconds, toMilliseconds, type Duration } from "./units";
+import { days, seconds, toMilliseconds, type Duration } from "./units";
 import { Args, checkNamespace, toText, type Fn } from "./wire";
 
 const REQUIRES = /^-- rlfunc: .* requires=(\S+)/m;
@@ -48,7 +48,7 @@ export interface Options {
   maxAttempts?: number;
   /** Loads a missing library, and never replaces one. Defaults to true. */
   autoLoad?: boolean;
-  /** Longest wait for a connection and a reply, for each attempt. Defaults to 5 s. */
+  /** Longest wait for a connection and a reply, for each attempt: above 0, and at most days(24). Defaults to 5 s. */
   timeout?: Duration;
 }
 
@@ -62,6 +62,7 @@ export interface Library {
 const RETRIED = new Set(["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN", "BUSY"]);
 const REFUSED = new Set(["OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED"]);
 const LOAD_INTERVAL_MS = 1000;
+const MAX_TIMEOUT = days(24); // setTimeout fires at once after 2^31 ms or more
 
 /** Returns what a failure proves, and whether the call may be sent again. */
 function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
@@ -94,14 +95,20 @@ function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
 /** Returns why a Redis client cannot be used, if so. */
 function unfit(redis: Redis): string | undefined {
   if (redis instanceof Cluster) return undefined;
-  if ("slots" in redis || "nodes" in redis || !("callBuffer" in redis || "isOpen" in redis)) {
+  const isObject = typeof redis === "object" && redis !== null;
+  if (!isObject || "slots" in redis || "nodes" in redis || "isPipeline" in redis || !("callBuffer" in redis || "isOpen" in redis)) {
     return "want a node-redis or ioredis client of one server, or a Cluster of this package";
   }
-  if (!("callBuffer" in redis)) return undefined;
+  if (!("callBuffer" in redis)) {
+    if ("withTypeMapping" in redis) return "node-redis 5 is not supported; install redis@4";
+    const o = (redis as { options?: { legacyMode?: boolean } }).options;
+    return o?.legacyMode ? "set no legacyMode of node-redis: its commands return nothing" : undefined;
+  }
   const o = redis.options;
   if (o.autoResendUnfulfilledCommands !== false) return "set autoResendUnfulfilledCommands of ioredis to false: it sends a call again that may have run";
   if (o.reconnectOnError) return "set no reconnectOnError of ioredis: it may send a call again that may have run";
   if (o.keyPrefix) return "set no keyPrefix of ioredis: other clients would use other keys; set namespace";
+  if (o.stringNumbers) return "set no stringNumbers of ioredis: results would not be numbers";
   return undefined;
 }
 
@@ -150,7 +157,12 @@ export class BaseClient {
       throw new RangeError(`client of ${library.name}: maxAttempts must be 1 or more, got ${this._maxAttempts}`);
     }
     this._autoLoad = o.autoLoad ?? true;
-    this._timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
+    if (typeof this._autoLoad !== "boolean") throw new TypeError(`client of ${library.name}: autoLoad must be true or false, got ${String(o.autoLoad)}`);
+    const timeout = o.timeout ?? seconds(5);
+    if (typeof timeout !== "number" || !(timeout > 0 && timeout <= MAX_TIMEOUT)) {
+      throw new RangeError(`client of ${library.name}: timeout must be above 0 and at most days(24), got ${String(timeout)} microseconds`);
+    }
+    this._timeoutMs = toMilliseconds(timeout);
     const problem = unfit(redis);
     if (problem !== undefined) throw new TypeError(`client of ${library.name}: ${problem}`);
     this._redis = redis instanceof Cluster ? redis : new Single(redis);

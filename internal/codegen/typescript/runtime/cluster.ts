@@ -32,10 +32,10 @@ interface Node extends Server {
 type SlotRange = [first: number, last: number, ...nodes: [host: Uint8Array | null, port: number, ...rest: unknown[]][]];
 
 function addressOf(node: string): Address {
-  const colon = node.lastIndexOf(":");
-  const port = Number(node.slice(colon + 1));
-  if (colon < 1 || !Number.isInteger(port) || port < 1) throw new TypeError(`node of a cluster must be HOST:PORT, got ${JSON.stringify(node)}`);
-  return { host: node.slice(0, colon), port };
+  const [, host, digits] = /^\[?([^\s/@[\]]+)\]?:(\d+)$/.exec(node) ?? [];
+  const port = Number(digits);
+  if (host === undefined || port < 1 || port > 65535) throw new TypeError(`node of a cluster must be HOST:PORT, got ${JSON.stringify(node)}`);
+  return { host, port };
 }
 
 /** Ends a client. One that is connecting would leave its connection open, so it is ended after that. */

@@ -13,7 +13,12 @@ export interface NodeRedis {
  */
 export interface IORedis {
   readonly status: string;
-  readonly options: { autoResendUnfulfilledCommands?: boolean; reconnectOnError?: unknown; keyPrefix?: string | undefined };
+  readonly options: {
+    autoResendUnfulfilledCommands?: boolean;
+    reconnectOnError?: unknown;
+    keyPrefix?: string | undefined;
+    stringNumbers?: boolean | undefined;
+  };
   callBuffer(command: string, ...args: any[]): Promise<unknown>;
 }
 

@@ -269,6 +269,27 @@ test("without a connection nothing is queued", async () => {
   await redis.disconnect();
 });
 
+test("rows are packs and subjects are arrays", () => using(async (redis) => {
+  const c = new guard.Client(redis);
+  const limit = { name: "m", kind: "gcra", limit: 1, window: minute } as const;
+  for (const wrong of [{ limits: [limit] }, { limits: guard.packLimit(limit), limitsOf: "u" }] as any[]) {
+    await rejects(c.admit({ subject: "u", ...wrong }), is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0].startsWith("limits")));
+  }
+  await rejects(new everything.Client(redis).sometimes({ subject: "u", number: 1, others: "o" } as any), is(rl.ArgumentError));
+}));
+
+test("options that make no sense are refused", () => using(async (redis) => {
+  for (const timeout of [0, -1, NaN, Infinity, hours(1000), rl.days(25), "5" as any]) {
+    throws(() => new ratelimit.Client(redis, { timeout }), is(RangeError, (e) => e.message.startsWith("client of ratelimit: timeout must be above 0 and at most days(24), got")));
+  }
+  for (const maxAttempts of [0, -1, 1.5, NaN, Infinity, "3" as any, true as any]) throws(() => new ratelimit.Client(redis, { maxAttempts }), is(RangeError));
+  for (const namespace of ["", "a b", 5 as any, {} as any]) throws(() => new ratelimit.Client(redis, { namespace }), is(RangeError));
+  for (const autoLoad of ["false", 0] as any[]) throws(() => new ratelimit.Client(redis, { autoLoad }), is(TypeError));
+  for (const timeout of [rl.days(24), microseconds(1e6)]) {
+    equal((await new ratelimit.Client(redis, { namespace: "long", timeout }).gcra({ subject: "u", limit: 9, period: minute, burst: 9 })).allowed, true);
+  }
+}));
+
 test("a missing library is loaded unless autoLoad is false", () => using(async (redis) => {
   await new everything.Client(redis).fail({ subject: "e", how: "not" });
   await redis.sendCommand(["FUNCTION", "DELETE", "everything_v2"]);
@@ -367,11 +388,14 @@ test("ioredis works, and settings that send twice are refused", () => using(asyn
   deepEqual(await new everything.Client(io, { namespace: "ns" }).echo(full), echoed);
   ok(io.sent.every((words) => typeof words[0] === "string"));
   await rejects(new everything.Client(io).fail({ subject: "e", how: "declared" }), is(rl.CodeError));
-  for (const options of [{}, { autoResendUnfulfilledCommands: true }, { ...safe, keyPrefix: "p:" }, { ...safe, reconnectOnError: () => 2 }]) {
+  for (const options of [{}, { autoResendUnfulfilledCommands: true }, { ...safe, keyPrefix: "p:" }, { ...safe, reconnectOnError: () => 2 }, { ...safe, stringNumbers: true }]) {
     throws(() => new everything.Client(new FakeIORedis(redis, options)), is(TypeError));
   }
-  throws(() => new everything.Client(Object.assign(new FakeIORedis(redis, safe), { nodes: () => [] })), is(TypeError));
-  throws(() => new everything.Client({ sendCommand: async () => 0 } as any), is(TypeError));
+  for (const other of [{ nodes: () => [] }, { isPipeline: true }]) throws(() => new everything.Client(Object.assign(new FakeIORedis(redis, safe), other)), is(TypeError));
+  for (const wrong of [{ sendCommand: async () => 0 }, undefined, "redis://127.0.0.1", redis.multi()] as any[]) throws(() => new everything.Client(wrong), is(TypeError));
+  throws(() => new everything.Client(createClient({ legacyMode: true })), is(TypeError, (e) => e.message.includes("legacyMode")));
+  const fifth = Object.assign(createClient(), { withTypeMapping: () => undefined });
+  throws(() => new everything.Client(fifth), is(TypeError, (e) => e.message.includes("install redis@4")));
   await using(async (proxied) => {
     const lossy = new FakeIORedis(proxied, safe);
     const lost = new ratelimit.Client(lossy, { namespace: "kept" });

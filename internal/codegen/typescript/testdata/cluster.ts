@@ -133,7 +133,7 @@ test("a lost reply is never sent twice", () => using(async (cluster) => {
 
 test("a cluster that cannot be used says why", async () => {
   throws(() => new rl.Cluster([], (socket) => createClient({ socket })), is(TypeError));
-  for (const node of ["", "localhost", ":6379", "redis://localhost", "localhost:0"]) {
+  for (const node of ["", "localhost", ":6379", "redis://localhost", "redis://localhost:6379", "u@localhost:6379", "localhost:0", "localhost:65536"]) {
     throws(() => new rl.Cluster([node], (socket) => createClient({ socket })), is(TypeError));
   }
   throws(() => new ratelimit.Client(createCluster({ rootNodes: [] }) as any), is(TypeError));

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
+)
+
+var clientPages = []struct {
+	page, language, file string
+	start                []string // the command after the page's; none if the page has it
+	lacks                func(t *testing.T)
+	install              func(t *testing.T, dir string) // what pip or npm does, without a registry
+}{
+	{"python.md", "python", "main.py", []string{debianPython, "main.py"}, func(t *testing.T) {
+		if err := exec.Command(debianPython, "-c", "import redis").Run(); err != nil {
+			onpath.Lacking(t, "%s lacks redis: %v", debianPython, err)
+		}
+	}, func(t *testing.T, dir string) {
+		t.Setenv("PYTHONPATH", filepath.Join(dir, "gen/python"))
+	}},
+	{"typescript.md", "ts", "main.ts", nil, func(t *testing.T) {
+		onpath.Program(t, "tsc")
+		onpath.Program(t, "node")
+		if _, err := os.Stat(nodeModules + "/redis"); err != nil {
+			onpath.Lacking(t, "node-redis is not installed: %v", err)
+		}
+	}, installNode},
+}
+
+const (
+	debianPython = "/usr/bin/python3"
+	nodeModules  = "/usr/share/nodejs" // Debian's
+)
+
+func installNode(t *testing.T, dir string) {
+	inFolder(t, dir, "tsc", "-p", "gen/typescript")
+	for _, name := range []string{"redis", "@redis"} {
+		if err := os.CopyFS(filepath.Join(dir, "node_modules", name), os.DirFS(filepath.Join(nodeModules, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	types := filepath.Join(dir, "node_modules/@types/node")
+	stub, err := os.ReadFile("../../internal/codegen/typescript/testdata/node.d.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		os.MkdirAll(types, 0o755), os.WriteFile(filepath.Join(types, "index.d.ts"), stub, 0o644),
+		os.Symlink("../gen/typescript", filepath.Join(dir, "node_modules/rlfunc-clients")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("NODE_PATH", nodeModules)
+}
+
+// The commands of each page, and its programs, run in their order from an empty folder.
+func TestClientPages_runFromAnEmptyFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: servers are not started with -short")
+	}
+	for _, c := range clientPages {
+		t.Run(c.page, func(t *testing.T) {
+			c.lacks(t)
+			t.Setenv("REDIS_URL", "redis://"+engines.OnPath(t).Start(t).Addr)
+			page, err := os.ReadFile("../../docs/" + c.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, ran, installed := t.TempDir(), 0, 0
+			for _, block := range regexp.MustCompile("(?s)```(sh|"+c.language+")\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+				if block[1] == c.language {
+					if err := os.WriteFile(filepath.Join(dir, c.file), []byte(block[2]), 0o644); err != nil {
+						t.Fatal(err)
+					}
+					if c.start != nil {
+						checkPrints(t, inFolder(t, dir, c.start...))
+						ran++
+					}
+					continue
+				}
+				for line := range strings.Lines(block[2]) {
+					line = strings.TrimSpace(line)
+					words := strings.Fields(line)
+					switch {
+					case line == "go install github.com/rlfunc/rlfunc/cmd/rlfunc@latest", line == "npm init -y":
+					case words[0] == "rlfunc" && words[1] == "init":
+						dir = t.TempDir() // outside the first folder
+						rlfuncIn(t, dir, append(words[1:], "--no-tidy")...)
+					case words[0] == "rlfunc":
+						rlfuncIn(t, dir, words[1:]...)
+					case words[0] == "cd":
+						dir = filepath.Join(dir, words[1])
+					case line == "pip install ./gen/python", line == "npm install redis@4 typescript @types/node ./gen/typescript":
+						c.install(t, dir)
+						installed++
+					case words[0] == "npx":
+						inFolder(t, dir, words[1:]...)
+					case words[0] == "node":
+						checkPrints(t, inFolder(t, dir, words...))
+						ran++
+					default:
+						inFolder(t, dir, "sh", "-c", line)
+					}
+				}
+			}
+			if installed != 2 || ran == 0 {
+				t.Errorf("the page installs %d packages and runs %d programs", installed, ran)
+			}
+		})
+	}
+}
+
+func checkPrints(t *testing.T, got string) {
+	t.Helper()
+	if got != "9 left\n" {
+		t.Errorf("the page's program printed %q", got)
+	}
+}
+
+func rlfuncIn(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	var said strings.Builder
+	if code := run(append([]string{"-C", dir}, args...), strings.NewReader(""), &said, &said); code != exitcode.OK {
+		t.Fatalf("rlfunc %v: exit %d:\n%s", args, code, said.String())
+	}
+}
+
+func inFolder(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return string(out)
+}
