@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +29,7 @@ func (a *app) initCommand() *cobra.Command {
 		Long: `Creates a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test for
 the embedded engine, a Makefile and a CI workflow. It keeps an existing go.mod, Makefile, .gitignore and
 .github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. A project may take
-one more template. If any other file exists, it writes nothing.
+one more template. If any other file exists, or the project does not generate, it leaves the folder unchanged.
 
 At the end it runs go mod tidy, so that go test ./... passes at once.
 
@@ -95,26 +96,11 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err := plan.Write(o.Dir); err != nil {
 		return err
 	}
-	p, err := project.Find(o.Dir)
+	generated, err := a.generateIn(ctx, o.Dir)
 	if err != nil {
-		return err
+		return errors.Join(err, plan.Undo())
 	}
-	tree, err := p.Load(ctx)
-	if err != nil {
-		return err
-	}
-	files, err := p.Generate(ctx, tree, a.err)
-	if err != nil {
-		return err
-	}
-	differences, err := p.Compare(files)
-	if err != nil {
-		return err
-	}
-	if err := p.Write(differences); err != nil {
-		return err
-	}
-	a.note("wrote %d files in %s", len(plan.Files)+len(differences), o.Dir)
+	a.note("wrote %d files in %s", len(plan.Files)+generated, o.Dir)
 	for _, kept := range plan.Kept {
 		a.note("%s", kept)
 	}
@@ -129,6 +115,27 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	}
 	a.note("next:%s\n  go test ./...\n  rlfunc call --redis embedded %s", enter, o.Library.Example)
 	return nil
+}
+
+// generateIn generates the files of the project in dir. It returns how many it wrote.
+func (a *app) generateIn(ctx context.Context, dir string) (int, error) {
+	p, err := project.Find(dir)
+	if err != nil {
+		return 0, err
+	}
+	tree, err := p.Load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	files, err := p.Generate(ctx, tree, a.err)
+	if err != nil {
+		return 0, err
+	}
+	differences, err := p.Compare(files)
+	if err != nil {
+		return 0, err
+	}
+	return len(differences), p.Write(differences)
 }
 
 // released reports whether a version is published: checkouts are stamped with pseudo-versions.
