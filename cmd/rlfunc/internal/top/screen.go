@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/internal/terminal"
@@ -39,7 +39,7 @@ type tick struct{}
 
 // Run shows the view until the operator quits or ctx ends.
 func Run(ctx context.Context, source Source, namespace string, every time.Duration, style terminal.Style) error {
-	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx), tea.WithAltScreen()).Run()
+	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx)).Run()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -71,11 +71,11 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			}
 		}
 		return s, tea.Tick(s.every, func(time.Time) tea.Msg { return tick{} })
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		switch msg.String() {
 		case "q", "esc", "ctrl+c":
 			return s, tea.Quit
-		case "p", " ":
+		case "p", "space":
 			s.paused = !s.paused
 		case "s":
 			s.byName = !s.byName
@@ -84,7 +84,13 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-func (s screen) View() string {
+func (s screen) View() tea.View {
+	v := tea.NewView(s.text())
+	v.AltScreen = true
+	return v
+}
+
+func (s screen) text() string {
 	in := s.in
 	if s.byName {
 		in.Subjects, in.Limits = byName(in.Subjects), byName(in.Limits)
