@@ -113,6 +113,63 @@ func TestVet_endsAtItsTimeout(t *testing.T) {
 	}
 }
 
+// silent is the URL of a server that accepts connections and never answers.
+func silent(t *testing.T) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_, _ = io.Copy(io.Discard, conn)
+			}()
+		}
+	}()
+	return "redis://" + l.Addr().String()
+}
+
+// Commands print why they end before their server answers, and nothing that looks like an answer.
+func TestCommands_endAtTheirTimeout(t *testing.T) {
+	for _, command := range []string{"top --once --namespace shop", "top --once --json --namespace shop"} {
+		var out, errOut bytes.Buffer
+		args := append(strings.Fields(command), "--timeout", "50ms", "--redis", silent(t))
+		code := run(args, strings.NewReader(""), &out, &errOut)
+		if code != exitcode.Error || out.Len() > 0 || !strings.HasPrefix(errOut.String(), "rlfunc: stopped after 50ms (--timeout)") {
+			t.Errorf("%s: exit code %d\n%s%s", command, code, &out, &errOut)
+		}
+	}
+}
+
+func TestTop_endsOnlyWithAnError(t *testing.T) {
+	server := embedded.New(embedded.Options{})
+	t.Cleanup(func() { server.Close() })
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"top", "--namespace", "shop", "--redis", "redis://" + addr.String()}
+	var out, errOut bytes.Buffer
+	if code := run(append(args, "--timeout", "1s"), strings.NewReader(""), &out, &errOut); code != exitcode.Error || errOut.String() != "rlfunc: stopped after 1s (--timeout)\n" {
+		t.Errorf("exit code %d: %s", code, &errOut)
+	}
+	if !strings.HasPrefix(out.String(), "no guard of namespace shop reports") {
+		t.Errorf("printed %s", &out)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(exitcode.Signal{Signal: os.Interrupt}) })
+	if code := runUntil(ctx, args, strings.NewReader(""), &out, &errOut); code != exitcode.Interrupted {
+		t.Errorf("exit code %d: %s", code, &errOut)
+	}
+}
+
 // A node that does not answer does not delay the exit: the first SIGINT ends the deploy with 130, a second one ends the process.
 func TestDeploy_signals(t *testing.T) {
 	for _, tt := range []struct {

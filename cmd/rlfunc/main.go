@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -48,9 +49,15 @@ func runUntil(ctx context.Context, args []string, in io.Reader, out, errOut io.W
 	name := "rlfunc"
 	if wrong := (*usage.Error)(nil); errors.As(err, &wrong) {
 		name = cmd.CommandPath()
-	} else if late := (timeoutError{}); ctx.Err() == nil && errors.As(context.Cause(cmd.Context()), &late) && !errors.Is(err, late) {
+	} else if late := (timeoutError{a.timeout}); ctx.Err() == nil && ended(cmd.Context()) && !errors.Is(err, late) {
 		err = fmt.Errorf("%w: %w", late, err)
 	}
 	fmt.Fprintf(errOut, "%s: %v\n", name, err)
 	return code
+}
+
+// ended reports whether the deadline of ctx has passed. A connection notices that before ctx does.
+func ended(ctx context.Context) bool {
+	deadline, has := ctx.Deadline()
+	return has && !time.Now().Before(deadline)
 }

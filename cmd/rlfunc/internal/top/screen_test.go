@@ -69,4 +69,7 @@ func TestScreen_sortsPausesAndQuits(t *testing.T) {
 	if cmd := key("q"); cmd == nil || cmd() != tea.Quit() {
 		t.Error("q does not quit")
 	}
+	if _, cmd := m.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}); cmd == nil || cmd() != tea.Interrupt() {
+		t.Error("Ctrl-C does not interrupt")
+	}
 }
