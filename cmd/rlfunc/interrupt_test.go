@@ -138,12 +138,19 @@ func silent(t *testing.T) (url string) {
 
 // Commands print why they end before their server answers, and nothing that looks like an answer.
 func TestCommands_endAtTheirTimeout(t *testing.T) {
-	for _, command := range []string{"top --once --namespace shop", "top --once --json --namespace shop"} {
+	for _, command := range []string{
+		"top --once --namespace shop", "top --once --json --namespace shop", "inspect ip=203.0.113.7 --namespace shop",
+		"call ratelimit.gcra subject=ann limit=1 period=1s", "bench ratelimit.gcra subject=ann limit=1 period=1s",
+	} {
+		began := time.Now()
 		var out, errOut bytes.Buffer
 		args := append(strings.Fields(command), "--timeout", "50ms", "--redis", silent(t))
 		code := run(args, strings.NewReader(""), &out, &errOut)
-		if code != exitcode.Error || out.Len() > 0 || !strings.HasPrefix(errOut.String(), "rlfunc: stopped after 50ms (--timeout)") {
+		if code != exitcode.Error || out.Len() > 0 || !strings.Contains(errOut.String(), "rlfunc: stopped after 50ms (--timeout)") {
 			t.Errorf("%s: exit code %d\n%s%s", command, code, &out, &errOut)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: took %s", command, took)
 		}
 	}
 }
