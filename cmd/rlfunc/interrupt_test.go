@@ -15,18 +15,12 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/embedded"
 )
 
 // relay is a proxy of an embedded server. It calls atExec before it forwards an EXEC.
 func relay(t *testing.T, atExec func()) (url string) {
 	t.Helper()
-	s := embedded.New(embedded.Options{})
-	t.Cleanup(func() { s.Close() })
-	upstream, err := s.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := listening(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +32,7 @@ func relay(t *testing.T, atExec func()) (url string) {
 			if err != nil {
 				return
 			}
-			server, err := net.Dial("tcp", upstream.String())
+			server, err := net.Dial("tcp", upstream)
 			if err != nil {
 				return
 			}
@@ -156,13 +150,7 @@ func TestCommands_endAtTheirTimeout(t *testing.T) {
 }
 
 func TestTop_endsOnlyWithAnError(t *testing.T) {
-	server := embedded.New(embedded.Options{})
-	t.Cleanup(func() { server.Close() })
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"top", "--namespace", "shop", "--redis", "redis://" + addr.String()}
+	args := []string{"top", "--namespace", "shop", "--redis", "redis://" + listening(t)}
 	var out, errOut bytes.Buffer
 	if code := run(append(args, "--timeout", "1s"), strings.NewReader(""), &out, &errOut); code != exitcode.Error || errOut.String() != "rlfunc: stopped after 1s (--timeout)\n" {
 		t.Errorf("exit code %d: %s", code, &errOut)
