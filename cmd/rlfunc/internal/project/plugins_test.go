@@ -91,13 +91,17 @@ func TestPlugin_hostileOutputIsRejected(t *testing.T) {
 	}
 }
 
-// The command's timeout ends a plugin that hangs.
+// The command's timeout ends a plugin that hangs, with the processes that it started: they would keep its output open.
 func TestPlugin_thatHangsIsEnded(t *testing.T) {
 	ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, fmt.Errorf("late"))
 	defer stop()
-	_, err := withPlugin(t, "exec sleep 60").Generate(ctx, &source.Tree{}, t.Output())
+	began := time.Now()
+	_, err := withPlugin(t, "sleep 60 & sleep 60").Generate(ctx, &source.Tree{}, t.Output())
 	if err == nil || !strings.HasSuffix(err.Error(), ": late") {
 		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 
