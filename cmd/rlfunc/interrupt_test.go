@@ -130,12 +130,27 @@ func silent(t *testing.T) (url string) {
 	return "redis://" + l.Addr().String()
 }
 
+// ofServers are commands that ask a server before they print anything.
+var ofServers = []string{
+	"top --once --namespace shop", "top --once --json --namespace shop", "inspect ip=203.0.113.7 --namespace shop",
+	"call ratelimit.gcra subject=ann limit=1 period=1s", "bench ratelimit.gcra subject=ann limit=1 period=1s",
+}
+
 // Commands print why they end before their server answers, and nothing that looks like an answer.
+func TestCommands_nameTheSignal(t *testing.T) {
+	for _, command := range ofServers {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(50*time.Millisecond, func() { cancel(exitcode.Signal{Signal: os.Interrupt}) })
+		var out, errOut bytes.Buffer
+		code := runUntil(ctx, append(strings.Fields(command), "--redis", silent(t)), strings.NewReader(""), &out, &errOut)
+		if code != exitcode.Interrupted || out.Len() > 0 || !strings.Contains(errOut.String(), "rlfunc: interrupt") {
+			t.Errorf("%s: exit code %d\n%s%s", command, code, &out, &errOut)
+		}
+	}
+}
+
 func TestCommands_endAtTheirTimeout(t *testing.T) {
-	for _, command := range []string{
-		"top --once --namespace shop", "top --once --json --namespace shop", "inspect ip=203.0.113.7 --namespace shop",
-		"call ratelimit.gcra subject=ann limit=1 period=1s", "bench ratelimit.gcra subject=ann limit=1 period=1s",
-	} {
+	for _, command := range ofServers {
 		began := time.Now()
 		var out, errOut bytes.Buffer
 		args := append(strings.Fields(command), "--timeout", "50ms", "--redis", silent(t))

@@ -49,15 +49,23 @@ func runUntil(ctx context.Context, args []string, in io.Reader, out, errOut io.W
 	name := "rlfunc"
 	if wrong := (*usage.Error)(nil); errors.As(err, &wrong) {
 		name = cmd.CommandPath()
-	} else if late := (timeoutError{a.timeout}); ctx.Err() == nil && ended(cmd.Context()) && !errors.Is(err, late) {
-		err = fmt.Errorf("%w: %w", late, err)
+	} else if why := a.whyEnded(ctx, cmd.Context()); why != nil && !errors.Is(err, why) {
+		err = fmt.Errorf("%w: %w", why, err)
 	}
 	fmt.Fprintf(errOut, "%s: %v\n", name, err)
 	return code
 }
 
-// ended reports whether the deadline of ctx has passed. A connection notices that before ctx does.
-func ended(ctx context.Context) bool {
-	deadline, has := ctx.Deadline()
-	return has && !time.Now().Before(deadline)
+// whyEnded returns the signal or the timeout that ended a command, or nil. root is the context of the command line, and ctx that of
+// the command.
+func (a *app) whyEnded(root, ctx context.Context) error {
+	var s exitcode.Signal
+	if errors.As(context.Cause(root), &s) {
+		return s
+	}
+	// A connection notices the deadline before ctx ends.
+	if deadline, has := ctx.Deadline(); has && root.Err() == nil && !time.Now().Before(deadline) {
+		return timeoutError{a.timeout}
+	}
+	return nil
 }
