@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/module"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/scaffold"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
@@ -40,8 +41,7 @@ The first function is one of library quota, or the functions of another template
 		Args:    usage.AtMostOne("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if template == "list" {
-				fmt.Fprint(a.out, templateList())
-				return nil
+				return a.listTemplates()
 			}
 			library, err := templates.Find(template)
 			if err != nil {
@@ -67,6 +67,23 @@ The first function is one of library quota, or the functions of another template
 	}
 	complete(cmd, "template", values(names...))
 	return cmd
+}
+
+func (a *app) listTemplates() error {
+	if !a.json {
+		_, err := fmt.Fprint(a.out, templateList())
+		return err
+	}
+	type template struct {
+		Name    string `json:"name"`
+		Summary string `json:"summary"`
+		Example string `json:"example"` // arguments of rlfunc call
+	}
+	var list []template
+	for _, t := range templates.All() {
+		list = append(list, template{t.Name, t.Summary(), t.Example})
+	}
+	return a.printJSON(map[string]any{"templates": list})
 }
 
 // templateList returns a line for each template.
@@ -112,6 +129,9 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	enter := ""
 	if o.Dir != "." {
 		enter = "\n  cd " + o.Dir
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"dir": o.Dir, "files": len(plan.Files) + generated, "kept": output.List(plan.Kept)})
 	}
 	a.note("next:%s\n  go test ./...\n  rlfunc call --redis embedded %s", enter, o.Library.Example)
 	return nil
