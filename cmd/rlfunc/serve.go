@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/serve"
 )
@@ -62,11 +61,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if f.connections < 1 {
 		return usage.Errorf("--max-connections must be at least 1, got %d", f.connections)
 	}
-	if a.policy == "" {
-		if a.policy = service.PolicyIn(a.dir); a.policy == "" {
-			return usage.Errorf("no policy: give --policy FILE")
-		}
-		a.note("using the policy in %s", a.policy)
+	var err error
+	if a.policy, err = a.policyFile(a.policy, "--policy FILE"); err != nil {
+		return err
 	}
 	conn, err := a.connect()
 	if err != nil {
