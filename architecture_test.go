@@ -39,7 +39,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./fcall/...", append(forAuthors, module+"gen", "github.com/redis/rueidis", "github.com/valkey-io/")},
 		{"./gen/...", forAuthors},
 		{"./prefetch", forAuthors},
-		{"./guard/report", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "github.com/charmbracelet/bubbletea"}},
+		{"./guard/report", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "charm.land/bubbletea"}},
 		{"./guard/policy", withoutRedis},
 		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},
 		// A service without metrics and gRPC links neither; a service with metrics brings the SDK or Prometheus's exporter.

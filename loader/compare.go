@@ -58,9 +58,9 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("%s:%d", d.File, d.FileLine)
 }
 
-// drift describes a library of the same version with other bytes.
-func drift(lib *fcall.Library, d *Difference) string {
-	return "the server's " + lib.ServerName + " " + lib.Version + " differs from this source, first at " + d.String()
+// drift describes a library of the same version with other bytes than from, such as "this source".
+func drift(lib *fcall.Library, from string, d *Difference) string {
+	return "the server's " + lib.ServerName + " " + lib.Version + " differs from " + from + ", first at " + d.String()
 }
 
 // compare finds lib among the libraries of a node.

@@ -79,7 +79,7 @@ func settled(n *node, lib *fcall.Library, found Finding) StepResult {
 	case Older:
 		return fail(ErrOlder, "the node has "+found.Found+", and this client was generated from "+lib.Version+"; run `rlfunc deploy`")
 	case Drifted:
-		return fail(ErrDrifted, drift(lib, found.Difference)+"; `rlfunc deploy --replace-drifted` replaces it")
+		return fail(ErrDrifted, drift(lib, "this source", found.Difference)+"; `rlfunc deploy --replace-drifted` replaces it")
 	case Retired:
 		return fail(ErrRetired, "it was retired at "+clockTime(found.Retired)+"; upgrade this client, or restore the library with `rlfunc deploy` or `rlfunc rollback`")
 	case Foreign:

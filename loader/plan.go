@@ -221,7 +221,10 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 		step.Action = Upgrade
 	case Drifted:
 		step.Action, step.Difference = Drift, found.Difference
-		step.Reason = drift(lib, found.Difference) + "; give it a new version, or replace it with --replace-drifted"
+		step.Reason = drift(lib, "this source", found.Difference) + "; give it a new version, or replace it with --replace-drifted"
+		if op == OpRollback {
+			step.Reason = drift(lib, "the release to restore", found.Difference) + "; replace it with --replace-drifted, or choose another release with --to"
+		}
 	default:
 		step.Action, step.Conflict = Conflicting, &Conflict{Holder: lib.ServerName}
 		step.Reason = step.Conflict.String()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/loader"
 )
@@ -47,6 +48,9 @@ func (e timeoutError) Error() string { return fmt.Sprintf("stopped after %s (--t
 func (a *app) start(cmd *cobra.Command, _ []string) error {
 	if err := a.applyTarget(cmd); err != nil {
 		return err
+	}
+	if a.timeout < 0 {
+		return usage.Errorf("--timeout must not be negative, got %s", a.timeout)
 	}
 	if a.timeout > 0 {
 		ctx, stop := context.WithTimeoutCause(cmd.Context(), a.timeout, timeoutError{a.timeout})

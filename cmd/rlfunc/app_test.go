@@ -23,7 +23,7 @@ func TestJSON_hasAFormat(t *testing.T) {
 	lines := []string{
 		"acl deployer", "bundle ratelimit", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded -n 2",
 		"bench ratelimit.gcra subject=u limit=7 period=1m --redis embedded --for 1ms --subjects 1 -c 1", "deploy --redis embedded", "describe ratelimit", "doctor --redis embedded",
-		"history --redis embedded", "inspect key=a --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
+		"history --redis embedded", "init --template list", "init --no-tidy", "inspect key=a --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
 		"top --once --redis embedded", "verify --redis embedded", "version",
 	}
 	if !testing.Short() {
@@ -49,7 +49,7 @@ func TestJSON_hasAFormat(t *testing.T) {
 func TestTimeout_endsACommand(t *testing.T) {
 	began := time.Now()
 	code, _, errOut := runOutside(t, "bench", "ratelimit.gcra", "subject=u", "limit=7", "period=1m", "--redis", "embedded", "--for", "60s", "--timeout", "100ms")
-	if code != exitcode.Error || !strings.HasPrefix(errOut[strings.LastIndex(errOut, "rlfunc:"):], "rlfunc: stopped after 100ms (--timeout): ") || time.Since(began) > 50*time.Second {
+	if code != exitcode.Error || !strings.HasPrefix(errOut[strings.LastIndex(errOut, "rlfunc:"):], "rlfunc: stopped after 100ms (--timeout)") || time.Since(began) > 50*time.Second {
 		t.Errorf("exit %d after %s: %s", code, time.Since(began), errOut)
 	}
 }

@@ -95,6 +95,11 @@ func (a *app) prepareCall(ctx context.Context, args []string, namespace string) 
 		return nil, nil, err
 	}
 	call, err := a.callOn(ctx, conn, runtime.Library(lib), fn, args[1:], namespace)
+	if err == nil {
+		if err = conn.Ready(ctx); err != nil {
+			err = fmt.Errorf("%s: %w", args[0], err)
+		}
+	}
 	if err != nil {
 		conn.Close()
 		return nil, nil, err

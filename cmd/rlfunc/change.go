@@ -140,6 +140,18 @@ func stateOf(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject st
 	return report.State(), nil
 }
 
+// policyFile returns file, or the policy in the folder if it is empty. Without both, the error asks for missing.
+func (a *app) policyFile(file, missing string) (string, error) {
+	if file != "" {
+		return file, nil
+	}
+	if file = service.PolicyIn(a.dir); file == "" {
+		return "", usage.Errorf("no policy: give %s", missing)
+	}
+	a.note("using the policy in %s", file)
+	return file, nil
+}
+
 // service reads the policy that --policy names, or the one in the folder.
 func (a *app) service() (*service.Service, error) {
 	file := a.policy

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/module"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/scaffold"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
@@ -28,7 +30,7 @@ func (a *app) initCommand() *cobra.Command {
 		Long: `Creates a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test for
 the embedded engine, a Makefile and a CI workflow. It keeps an existing go.mod, Makefile, .gitignore and
 .github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. A project may take
-one more template. If any other file exists, it writes nothing.
+one more template. If any other file exists, or the project does not generate, it leaves the folder unchanged.
 
 At the end it runs go mod tidy, so that go test ./... passes at once.
 
@@ -39,8 +41,7 @@ The first function is one of library quota, or the functions of another template
 		Args:    usage.AtMostOne("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if template == "list" {
-				fmt.Fprint(a.out, templateList())
-				return nil
+				return a.listTemplates()
 			}
 			library, err := templates.Find(template)
 			if err != nil {
@@ -66,6 +67,23 @@ The first function is one of library quota, or the functions of another template
 	}
 	complete(cmd, "template", values(names...))
 	return cmd
+}
+
+func (a *app) listTemplates() error {
+	if !a.json {
+		_, err := fmt.Fprint(a.out, templateList())
+		return err
+	}
+	type template struct {
+		Name    string `json:"name"`
+		Summary string `json:"summary"`
+		Example string `json:"example"` // arguments of rlfunc call
+	}
+	var list []template
+	for _, t := range templates.All() {
+		list = append(list, template{t.Name, t.Summary(), t.Example})
+	}
+	return a.printJSON(map[string]any{"templates": list})
 }
 
 // templateList returns a line for each template.
@@ -95,26 +113,11 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err := plan.Write(o.Dir); err != nil {
 		return err
 	}
-	p, err := project.Find(o.Dir)
+	generated, err := a.generateIn(ctx, o.Dir)
 	if err != nil {
-		return err
+		return errors.Join(err, plan.Undo())
 	}
-	tree, err := p.Load(ctx)
-	if err != nil {
-		return err
-	}
-	files, err := p.Generate(ctx, tree, a.err)
-	if err != nil {
-		return err
-	}
-	differences, err := p.Compare(files)
-	if err != nil {
-		return err
-	}
-	if err := p.Write(differences); err != nil {
-		return err
-	}
-	a.note("wrote %d files in %s", len(plan.Files)+len(differences), o.Dir)
+	a.note("wrote %d files in %s", len(plan.Files)+generated, o.Dir)
 	for _, kept := range plan.Kept {
 		a.note("%s", kept)
 	}
@@ -127,8 +130,32 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if o.Dir != "." {
 		enter = "\n  cd " + o.Dir
 	}
+	if a.json {
+		return a.printJSON(map[string]any{"dir": o.Dir, "files": len(plan.Files) + generated, "kept": output.List(plan.Kept)})
+	}
 	a.note("next:%s\n  go test ./...\n  rlfunc call --redis embedded %s", enter, o.Library.Example)
 	return nil
+}
+
+// generateIn generates the files of the project in dir. It returns how many it wrote.
+func (a *app) generateIn(ctx context.Context, dir string) (int, error) {
+	p, err := project.Find(dir)
+	if err != nil {
+		return 0, err
+	}
+	tree, err := p.Load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	files, err := p.Generate(ctx, tree, a.err)
+	if err != nil {
+		return 0, err
+	}
+	differences, err := p.Compare(files)
+	if err != nil {
+		return 0, err
+	}
+	return len(differences), p.Write(differences)
 }
 
 // released reports whether a version is published: checkouts are stamped with pseudo-versions.

@@ -15,18 +15,12 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/embedded"
 )
 
 // relay is a proxy of an embedded server. It calls atExec before it forwards an EXEC.
 func relay(t *testing.T, atExec func()) (url string) {
 	t.Helper()
-	s := embedded.New(embedded.Options{})
-	t.Cleanup(func() { s.Close() })
-	upstream, err := s.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := listening(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +32,7 @@ func relay(t *testing.T, atExec func()) (url string) {
 			if err != nil {
 				return
 			}
-			server, err := net.Dial("tcp", upstream.String())
+			server, err := net.Dial("tcp", upstream)
 			if err != nil {
 				return
 			}
@@ -110,6 +104,79 @@ func TestVet_endsAtItsTimeout(t *testing.T) {
 	code := run([]string{"vet", "-C", "../../examples/templates", "--timeout", "1ns"}, strings.NewReader(""), &out, &errOut)
 	if code != exitcode.Error || out.Len() > 0 || errOut.String() != "rlfunc: stopped after 1ns (--timeout)\n" {
 		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
+	}
+}
+
+// silent is the URL of a server that accepts connections and never answers.
+func silent(t *testing.T) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_, _ = io.Copy(io.Discard, conn)
+			}()
+		}
+	}()
+	return "redis://" + l.Addr().String()
+}
+
+// ofServers are commands that ask a server before they print anything.
+var ofServers = []string{
+	"top --once --namespace shop", "top --once --json --namespace shop", "inspect ip=203.0.113.7 --namespace shop",
+	"call ratelimit.gcra subject=ann limit=1 period=1s", "bench ratelimit.gcra subject=ann limit=1 period=1s",
+}
+
+// Commands print why they end before their server answers, and nothing that looks like an answer.
+func TestCommands_nameTheSignal(t *testing.T) {
+	for _, command := range ofServers {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(50*time.Millisecond, func() { cancel(exitcode.Signal{Signal: os.Interrupt}) })
+		var out, errOut bytes.Buffer
+		code := runUntil(ctx, append(strings.Fields(command), "--redis", silent(t)), strings.NewReader(""), &out, &errOut)
+		if code != exitcode.Interrupted || out.Len() > 0 || !strings.Contains(errOut.String(), "rlfunc: interrupt") {
+			t.Errorf("%s: exit code %d\n%s%s", command, code, &out, &errOut)
+		}
+	}
+}
+
+func TestCommands_endAtTheirTimeout(t *testing.T) {
+	for _, command := range ofServers {
+		began := time.Now()
+		var out, errOut bytes.Buffer
+		args := append(strings.Fields(command), "--timeout", "50ms", "--redis", silent(t))
+		code := run(args, strings.NewReader(""), &out, &errOut)
+		if code != exitcode.Error || out.Len() > 0 || !strings.Contains(errOut.String(), "rlfunc: stopped after 50ms (--timeout)") {
+			t.Errorf("%s: exit code %d\n%s%s", command, code, &out, &errOut)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: took %s", command, took)
+		}
+	}
+}
+
+func TestTop_endsOnlyWithAnError(t *testing.T) {
+	args := []string{"top", "--namespace", "shop", "--redis", "redis://" + listening(t)}
+	var out, errOut bytes.Buffer
+	if code := run(append(args, "--timeout", "1s"), strings.NewReader(""), &out, &errOut); code != exitcode.Error || errOut.String() != "rlfunc: stopped after 1s (--timeout)\n" {
+		t.Errorf("exit code %d: %s", code, &errOut)
+	}
+	if !strings.HasPrefix(out.String(), "no guard of namespace shop reports") {
+		t.Errorf("printed %s", &out)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(exitcode.Signal{Signal: os.Interrupt}) })
+	if code := runUntil(ctx, args, strings.NewReader(""), &out, &errOut); code != exitcode.Interrupted {
+		t.Errorf("exit code %d: %s", code, &errOut)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -48,9 +49,23 @@ func runUntil(ctx context.Context, args []string, in io.Reader, out, errOut io.W
 	name := "rlfunc"
 	if wrong := (*usage.Error)(nil); errors.As(err, &wrong) {
 		name = cmd.CommandPath()
-	} else if late := (timeoutError{}); ctx.Err() == nil && errors.As(context.Cause(cmd.Context()), &late) && !errors.Is(err, late) {
-		err = fmt.Errorf("%w: %w", late, err)
+	} else if why := a.whyEnded(ctx, cmd.Context()); why != nil && !errors.Is(err, why) {
+		err = fmt.Errorf("%w: %w", why, err)
 	}
 	fmt.Fprintf(errOut, "%s: %v\n", name, err)
 	return code
+}
+
+// whyEnded returns the signal or the timeout that ended a command, or nil. root is the context of the command line, and ctx that of
+// the command.
+func (a *app) whyEnded(root, ctx context.Context) error {
+	var s exitcode.Signal
+	if errors.As(context.Cause(root), &s) {
+		return s
+	}
+	// A connection notices the deadline before ctx ends.
+	if deadline, has := ctx.Deadline(); has && root.Err() == nil && !time.Now().Before(deadline) {
+		return timeoutError{a.timeout}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,13 +19,20 @@ func (a *app) policyCommand() *cobra.Command {
 
 func (a *app) policyCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "check FILE",
+		Use:   "check [FILE]",
 		Short: "Find all errors in a policy",
 		Long: `Prints each problem as file:line:column: path: message. Exit code 2 if there is a problem. It reads the files of keys that the policy
-names, relative to the current folder. It cannot check identities of the service's own code.`,
+names, relative to the current folder. It cannot check identities of the service's own code. FILE defaults to policy.yaml or limits.yaml
+in the folder.`,
 		Example: "  rlfunc policy check limits.yaml",
-		Args:    usage.One("FILE", "policy.yaml"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.checkPolicy(args[0]) },
+		Args:    usage.AtMostOne("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			file, err := a.policyFile(strings.Join(args, ""), "FILE")
+			if err != nil {
+				return err
+			}
+			return a.checkPolicy(file)
+		},
 	}
 }
 

@@ -26,25 +26,33 @@ type requestFlags struct {
 func (a *app) policyExplainCommand() *cobra.Command {
 	var q requestFlags
 	c := &cobra.Command{
-		Use:   "explain FILE ['METHOD PATH']",
+		Use:   "explain [FILE] ['METHOD PATH']",
 		Short: "Explain a request's identities, and which limits count it",
 		Long: `Reads a request as the middleware does, without Redis. It prints the endpoint, and the endpoints by other readings of the path; the
 identities, and whether each is verified; the plan, and the overrides of the file; and the subject that each limit, budget and block
 counts. --descriptor explains the descriptors of one rate limit request of Envoy in place of a request: the entry of the policy that each
 matches, and what they count together. --identity gives the value of an identity of the service's own code. It does not know overrides that were set at run time; see
-` + "`rlfunc override list`" + `.`,
+` + "`rlfunc override list`" + `. FILE defaults to policy.yaml or limits.yaml in the folder.`,
 		Example: `  rlfunc policy explain limits.yaml 'POST /v1/chat' --header 'X-API-Key: abc' --address 203.0.113.7
   rlfunc policy explain limits.yaml --descriptor 'edge route=login remote_address=203.0.113.7'`,
 		Args: func(_ *cobra.Command, args []string) error { return q.check(args) },
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(q.descriptors) > 0 {
-				return a.explainDescriptors(args[0], &q)
+			var r *http.Request
+			var err error
+			if len(q.descriptors) == 0 {
+				if r, err = q.request(args[len(args)-1]); err != nil {
+					return err
+				}
+				args = args[:len(args)-1]
 			}
-			r, err := q.request(args[1])
+			file, err := a.policyFile(strings.Join(args, ""), "FILE")
 			if err != nil {
 				return err
 			}
-			p, err := policy.Load(args[0])
+			if r == nil {
+				return a.explainDescriptors(file, &q)
+			}
+			p, err := policy.Load(file)
 			if err != nil {
 				return err
 			}
@@ -139,10 +147,10 @@ func (a *app) explainRequest(p *policy.Policy, r *http.Request, q *requestFlags)
 
 func (q *requestFlags) check(args []string) error {
 	switch {
-	case len(q.descriptors) > 0 && len(args) != 1:
-		return usage.Errorf("needs FILE and no request with --descriptor; got %d arguments", len(args))
-	case len(q.descriptors) == 0 && len(args) != 2:
-		return usage.Errorf("needs FILE and 'METHOD PATH', such as policy.yaml 'POST /v1/chat'; got %d arguments", len(args))
+	case len(q.descriptors) > 0 && len(args) > 1:
+		return usage.Errorf("takes FILE and no request with --descriptor; got %d arguments", len(args))
+	case len(q.descriptors) == 0 && (len(args) < 1 || len(args) > 2):
+		return usage.Errorf("needs 'METHOD PATH', such as 'POST /v1/chat', after FILE if it is given; got %d arguments", len(args))
 	}
 	return nil
 }

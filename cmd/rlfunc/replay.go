@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay"
@@ -63,13 +62,11 @@ Exit code 0 if the policy would have refused nothing, 2 if it would have refused
 }
 
 func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
-	if a.policy == "" {
-		if a.policy = service.PolicyIn(a.dir); a.policy == "" {
-			return usage.Errorf("no policy: give --policy FILE")
-		}
-		a.note("using the policy in %s", a.policy)
+	file, err := a.policyFile(a.policy, "--policy FILE")
+	if err != nil {
+		return err
 	}
-	rules, err := policy.Load(a.policy)
+	rules, err := policy.Load(file)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ func (a *app) resetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset SUBJECT [--limit NAME] --reason TEXT",
 		Short: "Delete a subject's counts of limits and budgets",
-		Long: `Deletes a subject's counts of every limit of the policy that counts it, and of its budgets. With --limit it deletes only those: minute for
-a limit of every endpoint, chat/minute for a limit of endpoint chat, cost for the budgets. A limit by: [tenant, path] counts
+		Long: `Deletes a subject's counts of every limit of the policy that counts it, and of its budgets. With --limit it deletes only those: chat/minute
+for limit minute of endpoint chat, minute for a limit in the policy's own limits, which count every endpoint, cost for the budgets. A limit by: [tenant, path] counts
 tenant=a+path=b. The IDs of earlier requests are deleted as well. A block, attempts and strikes stay; see ` + "`rlfunc unblock`" + `. Guards
 cache a refusal for a few seconds (guard.Options.CacheTTL), so every process admits the subject after that time.
 
@@ -47,7 +47,7 @@ cache a refusal for a few seconds (guard.Options.CacheTTL), so every process adm
 			return a.change(cmd.Context(), args[0], &c)
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: minute, chat/minute, or cost for the budgets; may be repeated (default all)")
+	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: chat/minute for limit minute of endpoint chat, minute for a limit of every endpoint, or cost for the budgets; may be repeated (default all)")
 	complete(cmd, "limit", a.limitNames)
 	return a.withChange(cmd, &c)
 }

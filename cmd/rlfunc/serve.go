@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/serve"
 )
@@ -68,11 +67,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if f.tokens != "" && f.api == "" {
 		return usage.Errorf("--api-tokens needs --api")
 	}
-	if a.policy == "" {
-		if a.policy = service.PolicyIn(a.dir); a.policy == "" {
-			return usage.Errorf("no policy: give --policy FILE")
-		}
-		a.note("using the policy in %s", a.policy)
+	var err error
+	if a.policy, err = a.policyFile(a.policy, "--policy FILE"); err != nil {
+		return err
 	}
 	conn, err := a.connect()
 	if err != nil {

@@ -30,7 +30,8 @@ subjects that are refused most, and the reasons, such as limits. A count with a 
 subject in a full table.
 
 On a terminal it fills the screen: q quits, s sorts by count or name, p pauses. Otherwise, and with --plain, it prints a table per
-interval, and with --json an object per interval. With --once it prints one and ends.`,
+interval, and with --json an object per interval. With --once it prints one and ends. Only q
+and --once end it with exit code 0.`,
 		Example: `  rlfunc top --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc top --once --json --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: usage.None,
@@ -70,7 +71,7 @@ func (a *app) top(ctx context.Context, f topFlags) error {
 	}
 	for {
 		in, err := source(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
 			return err
 		}
 		if err := a.printTop(in, s.Namespace, f.rows, style); err != nil || f.once {
@@ -79,7 +80,7 @@ func (a *app) top(ctx context.Context, f topFlags) error {
 		select {
 		case <-time.After(f.every):
 		case <-ctx.Done():
-			return nil
+			return context.Cause(ctx)
 		}
 	}
 }

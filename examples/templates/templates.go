@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -66,16 +67,16 @@ func (t Template) Summary() string {
 // Files returns the template's files, by their slash-separated path in a project of this module and with its test in this package.
 func (t Template) Files(module, pkg string) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	names := []string{"rlfunc.yaml", t.Name + "_test.go"}
-	for _, pattern := range []string{"functions/" + t.Name + "/*", "functions/lib/*.lua", "functions/lib/" + t.Name + "/*"} {
-		matches, err := fs.Glob(files, pattern)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, matches...)
+	lua, err := fs.Glob(files, "functions/"+t.Name+"/*")
+	if err != nil {
+		return nil, err
 	}
 	fill := strings.NewReplacer(Module+"/gen/", module+"/gen/", "package templates_test\n", "package "+pkg+"_test\n")
-	for _, name := range names {
+	for names := append(lua, "rlfunc.yaml", t.Name+"_test.go"); len(names) > 0; names = names[1:] {
+		name := names[0]
+		if _, have := out[name]; have {
+			continue
+		}
 		text, err := files.ReadFile(name)
 		if err != nil {
 			return nil, err
@@ -84,6 +85,23 @@ func (t Template) Files(module, pkg string) (map[string][]byte, error) {
 			text = []byte(fill.Replace(string(text)))
 		}
 		out[name] = text
+		for _, uses := range useLine.FindAllSubmatch(text, -1) {
+			for _, lib := range strings.Fields(string(uses[1])) {
+				names = append(names, t.libFile(lib))
+			}
+		}
 	}
 	return out, nil
+}
+
+// useLine has the names of the lib files that a Lua file uses.
+var useLine = regexp.MustCompile(`(?m)^--- @use (.+)$`)
+
+// libFile returns the file of lib, which is the library's own or shared.
+func (t Template) libFile(lib string) string {
+	own := "functions/lib/" + t.Name + "/" + lib + ".lua"
+	if _, err := fs.Stat(files, own); err == nil {
+		return own
+	}
+	return "functions/lib/" + lib + ".lua"
 }

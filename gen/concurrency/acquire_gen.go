@@ -29,7 +29,7 @@ type AcquireParams struct {
 	Holder string
 	// Limit: most places in use at a time. From 1 to 1000000.
 	Limit int64
-	// Lease: how long the place is kept without renewal. From 1ms to 1 days, rounded up to a microsecond.
+	// Lease: how long the place is kept without renewal. From 1ms to 1 day, rounded up to a microsecond.
 	Lease time.Duration
 	// Weight: places that the holder takes. From 1 to 1000. Defaults to 1.
 	Weight int64

@@ -42,11 +42,16 @@ func Diagnose(ctx context.Context, t *loader.Target, libs ...*fcall.Library) (*D
 	for _, w := range plan.Warnings {
 		d.add(Finding{ID: w.Code, Severity: Warn, Text: w.Text})
 	}
+	unreachable := map[string]bool{}
 	for _, n := range plan.Nodes {
 		d.node(n)
+		unreachable[n.Addr] = n.Problem != nil && n.Problem.Reason == loader.ErrUnreachable
 	}
 	var mu sync.Mutex
 	err = t.Each(ctx, func(ctx context.Context, n loader.Node, c fcall.Caller) {
+		if unreachable[n.Addr] {
+			return // each question would take its whole time
+		}
 		f := gather(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()

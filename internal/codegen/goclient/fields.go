@@ -215,7 +215,10 @@ func number(f spec.Field, n int64) string {
 		return strconv.FormatInt(n, 10)
 	}
 	const day = 24 * 3600 * 1_000_000
-	if n >= day && n%day == 0 {
+	if n == day {
+		return "1 day"
+	}
+	if n > day && n%day == 0 {
 		return fmt.Sprintf("%d days", n/day)
 	}
 	return (time.Duration(n) * time.Microsecond).String()

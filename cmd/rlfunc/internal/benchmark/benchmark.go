@@ -46,15 +46,15 @@ type Report struct {
 // Run calls a function for a while. The error is the first one of the calls, with a report, or that of the first call of all, without.
 func Run(ctx context.Context, conn *connection.Conn, call *dyncall.Call, o Options) (*Report, error) {
 	k := keys{conn: conn, call: call, namespace: o.Namespace, subjects: o.Subjects}
-	defer k.remove(ctx)
 	if _, err := call.Of(1).Do(ctx); err != nil { // fails here rather than for the whole span
 		return nil, err
 	}
+	defer k.remove(ctx)
 	o.Started()
 	before, known := readFunctionTime(ctx, conn)
 	load := call.For(ctx, o.Span, o.Workers, o.Subjects)
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	r := &Report{
 		Function: o.Function, Server: serverName(ctx, conn), Workers: o.Workers, Subjects: o.Subjects, Seconds: load.Took.Seconds(), Calls: load.Calls,

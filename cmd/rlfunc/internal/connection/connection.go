@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -69,6 +70,35 @@ func (c *Conn) Explain(ctx context.Context, err error) error {
 		}
 	}
 	return missing
+}
+
+// Ready connects before a call, so that an error here proves that nothing ran. It returns errors that the call itself would not
+// classify, with the explanation of a deploy.
+func (c *Conn) Ready(ctx context.Context) error {
+	var err error
+	if cluster, ok := c.Client.(*redis.ClusterClient); ok { // whose PING goes to any node, also one that is down
+		err = cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	} else {
+		err = c.Client.Ping(ctx).Err()
+	}
+	var reply redis.Error
+	if err == nil || errors.As(err, &reply) && !strings.HasPrefix(reply.Error(), "ERR ") && !strings.Contains(reply.Error(), ": ERR ") {
+		return nil // a reply such as NOPERM or LOADING, which the call explains
+	}
+	if ctx.Err() == nil && c.address != nil {
+		t := c.address.Open()
+		defer t.Close()
+		nodes, checkErr := t.Check(ctx)
+		for _, n := range nodes {
+			if n.Problem != nil && n.Problem.Reason == loader.ErrUnreachable {
+				checkErr = n.Problem
+			}
+		}
+		if checkErr != nil {
+			err = checkErr
+		}
+	}
+	return fmt.Errorf("nothing ran: %w", err)
 }
 
 // Ensure loads a library into the embedded server, which starts empty. It never changes a real server.

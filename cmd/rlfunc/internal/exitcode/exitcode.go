@@ -26,8 +26,8 @@ var Table = []struct {
 	{OK, "The command did its job and found nothing to report."},
 	{Error, "The command failed, its arguments are wrong, it ran out of time (--timeout), or the operator declined."},
 	{Findings, "The command did its job and reports something: differences, findings, changes to make, or a refusal."},
-	{Interrupted, "SIGINT (Ctrl-C) interrupted the command."},
-	{Terminated, "SIGTERM ended the command."},
+	{Interrupted, "SIGINT (Ctrl-C) interrupted the command. serve exits with 0: it drains, also at --timeout."},
+	{Terminated, "SIGTERM ended the command. serve exits with 0."},
 }
 
 // Text returns Table as lines.

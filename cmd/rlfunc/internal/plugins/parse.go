@@ -55,6 +55,13 @@ func parse(text []byte) (map[string][]byte, error) {
 		folded[strings.ToLower(f.Name)] = f.Name
 		out[f.Name] = []byte(f.Content)
 	}
+	for _, f := range response.Files {
+		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
+			if file, ok := folded[strings.ToLower(dir)]; ok {
+				return nil, fmt.Errorf("it returned the files %q and %q: a name cannot be a file and a folder", file, f.Name)
+			}
+		}
+	}
 	return out, nil
 }
 

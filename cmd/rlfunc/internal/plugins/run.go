@@ -31,6 +31,7 @@ func Run(ctx context.Context, dir string, command []string, request plugin.Reque
 	defer stop()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, grace
+	endWithChildren(cmd)
 	out := &bounded{to: &bytes.Buffer{}, left: maxOutput, full: stop}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, &bounded{to: stderr, left: maxShown, full: func() {}}
 	err = cmd.Run()

@@ -61,7 +61,7 @@ func ParseConfig(file string, text []byte) (Config, error) {
 			return config, parseError(file, err)
 		}
 	}
-	if err := config.check(false); err != nil {
+	if err := config.check(false, len(config.Plugins)); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
 	return config, nil
@@ -102,17 +102,25 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-func (c *Config) check(builtIn bool) error {
+// check returns the first error. Plugins from number fromFlags on are those of --plugin.
+func (c *Config) check(builtIn bool, fromFlags int) error {
 	type folder struct{ key, value string }
 	folders := []folder{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
 	for i, plugin := range c.Plugins {
+		key := fmt.Sprintf("plugins[%d].out", i)
+		if i >= fromFlags {
+			key = "the folder of --plugin " + plugin.Command[0]
+			if plugin.Command[0] == "" || plugin.Out == "" {
+				return errors.New("--plugin must be PROGRAM or PROGRAM=FOLDER, such as rlfunc-gen-keys=gen/keys")
+			}
+		}
 		if len(plugin.Command) == 0 || plugin.Command[0] == "" {
 			return fmt.Errorf("plugins[%d].command must be a program and its arguments, such as [python3, tools/keys.py]", i)
 		}
 		if plugin.Out == "" {
 			return fmt.Errorf("plugins[%d].out must be the folder of its files, such as gen/keys", i)
 		}
-		folders = append(folders, folder{fmt.Sprintf("plugins[%d].out", i), plugin.Out})
+		folders = append(folders, folder{key, plugin.Out})
 	}
 	within := "the project"
 	if builtIn {

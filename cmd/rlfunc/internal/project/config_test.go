@@ -92,6 +92,21 @@ func TestParseConfig_suggestsTheKey(t *testing.T) {
 	}
 }
 
+// An error in a flag names the flag, not rlfunc.yaml, which may have no plugins.
+func TestSetFolders_namesThePluginFlag(t *testing.T) {
+	for flag, want := range map[string]string{
+		"":         "--plugin must be PROGRAM or PROGRAM=FOLDER, such as rlfunc-gen-keys=gen/keys",
+		"keys=":    "--plugin must be PROGRAM or PROGRAM=FOLDER, such as rlfunc-gen-keys=gen/keys",
+		"keys=../": `the folder of --plugin keys must be a folder inside the project, got "../"`,
+		"keys=gen": "gen and the folder of --plugin keys must be two folders: only the generator writes the folder of --plugin keys",
+	} {
+		p := &project.Project{Config: project.Config{Functions: "functions", Gen: "gen"}}
+		if err := p.SetFolders("", "", []string{flag}); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", flag, err, want)
+		}
+	}
+}
+
 func TestTarget_replacesEnvironmentVariables(t *testing.T) {
 	config, err := project.ParseConfig("rlfunc.yaml", []byte(everyKey))
 	if err != nil {

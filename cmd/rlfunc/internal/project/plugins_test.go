@@ -76,8 +76,10 @@ func TestPlugin_hostileOutputIsRejected(t *testing.T) {
 		named(""):                        "want 1 to 200 bytes",
 		named(strings.Repeat("a", 201)):  "want 1 to 200 bytes",
 		printing(plugin.File{Name: "x"}): "lacks the text",
-		printing(plugin.File{Name: "x", Content: "a\nb\n" + marked + "\n"}):                                      "lacks the text",
-		printing(plugin.File{Name: "x", Content: marked + "\n"}, plugin.File{Name: "X", Content: marked + "\n"}): "twice",
+		printing(plugin.File{Name: "x", Content: "a\nb\n" + marked + "\n"}):                                          "lacks the text",
+		printing(plugin.File{Name: "x", Content: marked + "\n"}, plugin.File{Name: "X", Content: marked + "\n"}):     "twice",
+		printing(plugin.File{Name: "a", Content: marked + "\n"}, plugin.File{Name: "a/b", Content: marked + "\n"}):   `the files "a" and "a/b": a name cannot be a file and a folder`,
+		printing(plugin.File{Name: "a/b/c", Content: marked + "\n"}, plugin.File{Name: "A", Content: marked + "\n"}): `the files "A" and "a/b/c"`,
 	} {
 		_, err := generate(t, withPlugin(t, script))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "run plugin sh -c ") {
@@ -91,13 +93,17 @@ func TestPlugin_hostileOutputIsRejected(t *testing.T) {
 	}
 }
 
-// The command's timeout ends a plugin that hangs.
+// The command's timeout ends a plugin that hangs, with the processes that it started: they would keep its output open.
 func TestPlugin_thatHangsIsEnded(t *testing.T) {
 	ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, fmt.Errorf("late"))
 	defer stop()
-	_, err := withPlugin(t, "exec sleep 60").Generate(ctx, &source.Tree{}, t.Output())
+	began := time.Now()
+	_, err := withPlugin(t, "sleep 60 & sleep 60").Generate(ctx, &source.Tree{}, t.Output())
 	if err == nil || !strings.HasSuffix(err.Error(), ": late") {
 		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 

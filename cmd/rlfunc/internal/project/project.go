@@ -151,6 +151,7 @@ func (p *Project) SetFolders(python, typescript string, plugins []string) error 
 	if typescript != "" {
 		p.Config.TypeScript = typescript
 	}
+	fromFile := len(p.Config.Plugins)
 	for _, given := range plugins {
 		program, out, named := strings.Cut(given, "=")
 		if !named {
@@ -160,5 +161,5 @@ func (p *Project) SetFolders(python, typescript string, plugins []string) error 
 		}
 		p.Config.Plugins = append(p.Config.Plugins, Plugin{Command: []string{program}, Out: out})
 	}
-	return p.Config.check(p.BuiltIn)
+	return p.Config.check(p.BuiltIn, fromFile)
 }

@@ -47,6 +47,8 @@ type Options struct {
 type Plan struct {
 	Files map[string][]byte // new files, and a go.mod that is extended, by their slash-separated path
 	Kept  []string          // a sentence for each existing file that is kept or extended
+
+	undo []func() error // what Write did, each step reversed
 }
 
 // New returns the plan of a project in o.Dir. It writes nothing.
@@ -101,6 +103,7 @@ func (p *Plan) keep(dir string) error {
 }
 
 // Write writes the files into dir. If any but go.mod exists, it returns an error and writes nothing.
+// After another error it undoes what it wrote.
 func (p *Plan) Write(dir string) error {
 	var taken []string
 	for name := range p.Files {
@@ -121,15 +124,47 @@ func (p *Plan) Write(dir string) error {
 		return fmt.Errorf("%s already has %s: nothing was written; choose another folder", dir, names)
 	}
 	for name, text := range p.Files {
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, text, 0o644); err != nil {
-			return err
+		if err := p.write(filepath.Join(dir, filepath.FromSlash(name)), text); err != nil {
+			return errors.Join(err, p.Undo())
 		}
 	}
 	return nil
+}
+
+// Undo removes the files and folders that Write made, and restores go.mod.
+func (p *Plan) Undo() error {
+	var failed error
+	for _, step := range slices.Backward(p.undo) {
+		failed = errors.Join(failed, step())
+	}
+	return failed
+}
+
+func (p *Plan) write(name string, text []byte) error {
+	if err := p.makeFolder(filepath.Dir(name)); err != nil {
+		return err
+	}
+	was, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.undo = append(p.undo, func() error { return os.Remove(name) })
+	case err != nil:
+		return err
+	default:
+		p.undo = append(p.undo, func() error { return os.WriteFile(name, was, 0o644) })
+	}
+	return os.WriteFile(name, text, 0o644)
+}
+
+func (p *Plan) makeFolder(name string) error {
+	if there, err := exists(name); there || err != nil {
+		return err
+	}
+	if err := p.makeFolder(filepath.Dir(name)); err != nil {
+		return err
+	}
+	p.undo = append(p.undo, func() error { return os.Remove(name) })
+	return os.Mkdir(name, 0o755)
 }
 
 func exists(name string) (bool, error) {

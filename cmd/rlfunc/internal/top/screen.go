@@ -2,12 +2,14 @@ package top
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
@@ -37,11 +39,14 @@ type reported struct {
 
 type tick struct{}
 
-// Run shows the view until the operator quits or ctx ends.
+// Run shows the view until the operator quits. It returns an error if ctx ends first, or if the operator interrupts it.
 func Run(ctx context.Context, source Source, namespace string, every time.Duration, style terminal.Style) error {
-	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx), tea.WithAltScreen()).Run()
-	if ctx.Err() != nil {
-		return nil
+	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, tea.ErrInterrupted): // by Ctrl-C, for which the terminal sends no signal meanwhile
+		return exitcode.Interrupted
 	}
 	return err
 }
@@ -71,11 +76,13 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			}
 		}
 		return s, tea.Tick(s.every, func(time.Time) tea.Msg { return tick{} })
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		switch msg.String() {
-		case "q", "esc", "ctrl+c":
+		case "q", "esc":
 			return s, tea.Quit
-		case "p", " ":
+		case "ctrl+c":
+			return s, tea.Interrupt
+		case "p", "space":
 			s.paused = !s.paused
 		case "s":
 			s.byName = !s.byName
@@ -84,7 +91,13 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-func (s screen) View() string {
+func (s screen) View() tea.View {
+	v := tea.NewView(s.text())
+	v.AltScreen = true
+	return v
+}
+
+func (s screen) text() string {
 	in := s.in
 	if s.byName {
 		in.Subjects, in.Limits = byName(in.Subjects), byName(in.Limits)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/internal/terminal"
@@ -21,7 +21,7 @@ var evening = report.Interval{
 
 func view(t *testing.T, m tea.Model, want string, not ...string) {
 	t.Helper()
-	text := m.View()
+	text := m.View().Content
 	if !strings.Contains(text, want) {
 		t.Errorf("does not show %q:\n%s", want, text)
 	}
@@ -36,7 +36,7 @@ func TestScreen_sortsPausesAndQuits(t *testing.T) {
 	var m tea.Model = newScreen(t.Context(), func(context.Context) (report.Interval, error) { return evening, nil }, "shop", time.Second, terminal.Plain())
 	key := func(k string) tea.Cmd {
 		var cmd tea.Cmd
-		m, cmd = m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)})
+		m, cmd = m.Update(tea.KeyPressMsg{Code: rune(k[0]), Text: k})
 		return cmd
 	}
 	view(t, m, "no guard of namespace shop reports")
@@ -46,11 +46,11 @@ func TestScreen_sortsPausesAndQuits(t *testing.T) {
 	view(t, m, "REFUSALS  PER SEC", "REFUSED A SECOND")
 	view(t, m, "key=z")
 	view(t, m, "~      50     10.0 ####")
-	if a, z := strings.Index(m.View(), "key=a"), strings.Index(m.View(), "key=z"); a < z {
+	if a, z := strings.Index(m.View().Content, "key=a"), strings.Index(m.View().Content, "key=z"); a < z {
 		t.Error("not by count")
 	}
 	key("s")
-	if a, z := strings.Index(m.View(), "key=a"), strings.Index(m.View(), "key=z"); a > z {
+	if a, z := strings.Index(m.View().Content, "key=a"), strings.Index(m.View().Content, "key=z"); a > z {
 		t.Error("not by name")
 	}
 	key("p")
@@ -62,11 +62,14 @@ func TestScreen_sortsPausesAndQuits(t *testing.T) {
 	view(t, m, "connection refused")
 	view(t, m, "3 processes")
 	m, _ = m.Update(tea.WindowSizeMsg{Width: 80, Height: 14})
-	if n := strings.Count(m.View(), "\n") + 1; n > 14 {
+	if n := strings.Count(m.View().Content, "\n") + 1; n > 14 {
 		t.Errorf("%d lines on a screen of 14", n)
 	}
 	view(t, m, "and 1 more")
 	if cmd := key("q"); cmd == nil || cmd() != tea.Quit() {
 		t.Error("q does not quit")
+	}
+	if _, cmd := m.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}); cmd == nil || cmd() != tea.Interrupt() {
+		t.Error("Ctrl-C does not interrupt")
 	}
 }

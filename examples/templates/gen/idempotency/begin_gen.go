@@ -27,7 +27,7 @@ type BeginParams struct {
 	Token string
 	// Fingerprint: hash of the request, to find keys that are used for two requests. 1 to 64 bytes.
 	Fingerprint string
-	// Lease: how long the work may take before another caller may begin it. From 1ms to 1 days, rounded up to a
+	// Lease: how long the work may take before another caller may begin it. From 1ms to 1 day, rounded up to a
 	// microsecond.
 	Lease time.Duration
 }

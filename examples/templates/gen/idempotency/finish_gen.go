@@ -28,7 +28,7 @@ type FinishParams struct {
 	Token string
 	// Reply: what repeats get. 0 to 65536 bytes.
 	Reply string
-	// Keep: how long repeats get it. From 1s to 30 days, rounded up to a microsecond. Defaults to 1 days.
+	// Keep: how long repeats get it. From 1s to 30 days, rounded up to a microsecond. Defaults to 1 day.
 	Keep time.Duration
 }
 

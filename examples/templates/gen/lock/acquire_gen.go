@@ -26,7 +26,7 @@ type AcquireParams struct {
 	Subject fcall.Subject
 	// Owner: the owner, unique to one acquisition: fcall.NewToken in Go. 1 to 64 bytes.
 	Owner string
-	// Lease: how long the lock is kept unless it is extended or released. From 1ms to 1 days, rounded up to a
+	// Lease: how long the lock is kept unless it is extended or released. From 1ms to 1 day, rounded up to a
 	// microsecond.
 	Lease time.Duration
 }

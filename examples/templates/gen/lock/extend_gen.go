@@ -26,7 +26,7 @@ type ExtendParams struct {
 	Subject fcall.Subject
 	// Owner: the owner. 1 to 64 bytes.
 	Owner string
-	// Lease: how long the lock is kept from now on. From 1ms to 1 days, rounded up to a microsecond.
+	// Lease: how long the lock is kept from now on. From 1ms to 1 day, rounded up to a microsecond.
 	Lease time.Duration
 }
 

@@ -27,7 +27,7 @@ type ExtendParams struct {
 	ID string
 	// Attempt: the attempt that reserve returned. From 1 to 1000000.
 	Attempt int64
-	// Hidden: time from now until the job comes back; 0 gives it back at once. From 0s to 1 days, rounded up to a
+	// Hidden: time from now until the job comes back; 0 gives it back at once. From 0s to 1 day, rounded up to a
 	// microsecond.
 	Hidden time.Duration
 }

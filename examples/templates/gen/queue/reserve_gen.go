@@ -24,7 +24,7 @@ type ReserveParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Hidden: time for the work: no other worker gets the job meanwhile. From 1ms to 1 days, rounded up to a
+	// Hidden: time for the work: no other worker gets the job meanwhile. From 1ms to 1 day, rounded up to a
 	// microsecond.
 	Hidden time.Duration
 }

@@ -27,7 +27,7 @@ type AcquireParams struct {
 	Holder string
 	// Limit: most places. From 1 to 1000.
 	Limit int64
-	// Lease: how long the place is kept unless it is renewed or released. From 1ms to 1 days, rounded up to a
+	// Lease: how long the place is kept unless it is renewed or released. From 1ms to 1 day, rounded up to a
 	// microsecond.
 	Lease time.Duration
 }

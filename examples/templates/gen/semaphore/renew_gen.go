@@ -25,7 +25,7 @@ type RenewParams struct {
 	Subject fcall.Subject
 	// Holder: the holder. 1 to 64 bytes.
 	Holder string
-	// Lease: how long the place is kept from now on. From 1ms to 1 days, rounded up to a microsecond.
+	// Lease: how long the place is kept from now on. From 1ms to 1 day, rounded up to a microsecond.
 	Lease time.Duration
 }
 

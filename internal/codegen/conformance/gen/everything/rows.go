@@ -14,7 +14,7 @@ type Item struct {
 	Name string
 	// Kind: a word that names a key.
 	Kind ItemKind
-	// Window: a duration. From 1µs to 1 days, rounded up to a microsecond.
+	// Window: a duration. From 1µs to 1 day, rounded up to a microsecond.
 	Window time.Duration
 	// Cost: a number whose zero is legal. From 0 to 9. Nil defaults to 1.
 	Cost *int64

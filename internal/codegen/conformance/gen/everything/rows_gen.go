@@ -47,7 +47,7 @@ type RowsLimits struct {
 	Form RowsLimitsForm
 	// Kind: a word with a default. Defaults to log.
 	Kind RowsLimitsKind
-	// Window: a duration. From 1µs to 1 days, rounded up to a microsecond.
+	// Window: a duration. From 1µs to 1 day, rounded up to a microsecond.
 	Window time.Duration
 	// Cost: a number whose zero is legal. From 0 to 9. Nil defaults to 1.
 	Cost *int64
@@ -55,7 +55,7 @@ type RowsLimits struct {
 
 // RowsTiers is one row of RowsParams.Tiers.
 type RowsTiers struct {
-	// Block: a duration that may be absent. From 1s to 1 days, rounded up to a microsecond. The zero value omits
+	// Block: a duration that may be absent. From 1s to 1 day, rounded up to a microsecond. The zero value omits
 	// it.
 	Block time.Duration
 }

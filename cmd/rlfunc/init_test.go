@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/examples/templates"
+)
+
+// Each template begins a project in an empty folder, and its test compiles there. The tests run in examples/templates.
+func TestInit_everyTemplate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles modules of their own")
+	}
+	dir := t.TempDir()
+	for _, template := range templates.All() {
+		var errOut bytes.Buffer
+		args := []string{"init", "-C", dir, "--no-tidy", "--module", "all/" + template.Name, "--template", template.Name, template.Name}
+		if code := run(args, strings.NewReader(""), &errOut, &errOut); code != exitcode.OK {
+			t.Fatalf("%s: exit code %d: %s", template.Name, code, &errOut)
+		}
+		mod := filepath.Join(dir, template.Name, "go.mod")
+		text, err := os.ReadFile(mod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "go.mod"), strings.Replace(string(text), "all/"+template.Name, "all", 1)) // one module, compiled at once
+		if err := os.Remove(mod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums, err := os.ReadFile("../../go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.sum"), string(sums))
+	cmd := exec.Command("go", "list", "-mod=mod", "-test", "-export", "./...")
+	cmd.Dir = dir
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A project that does not generate, here because its configuration has another folder, stays as it was.
+func TestInit_failureLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "rlfunc.yaml"), "functions: lua\ngen: gen\n")
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/shop\n")
+	var errOut bytes.Buffer
+	if code := run([]string{"init", "-C", dir, "--no-tidy"}, strings.NewReader(""), &errOut, &errOut); code != exitcode.Error {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(errOut.String(), "rlfunc.yaml names it as functions") {
+		t.Errorf("standard error: %s", &errOut)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "rlfunc.yaml" && e.Name() != "go.mod" {
+			t.Errorf("left %s", e.Name())
+		}
+	}
+	if mod, _ := os.ReadFile(filepath.Join(dir, "go.mod")); string(mod) != "module example.com/shop\n" {
+		t.Errorf("go.mod: %s", mod)
+	}
+}
