@@ -26,50 +26,24 @@ func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e
 // Reader reads commands off a connection.
 type Reader struct {
 	r      *bufio.Reader
+	source *source
 	limits *Limits
 	args   []string
-
-	peeking chan struct{} // closed when Watch has seen more input, or the end
 }
 
-// NewReader reads from r, within limits.
-func NewReader(r io.Reader, limits *Limits) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, bufferSize), limits: limits}
+// NewReader reads from conn, within limits. It calls beforeRead before each read of conn for which a command has to wait.
+func NewReader(conn io.Reader, limits *Limits, beforeRead func()) *Reader {
+	s := &source{conn: conn, beforeRead: beforeRead}
+	s.changed.L = &s.mu
+	return &Reader{r: bufio.NewReaderSize(s, bufferSize), source: s, limits: limits}
 }
 
-// Waiting reports whether more input has arrived already.
-func (r *Reader) Waiting() bool {
-	select {
-	case <-r.peeking:
-		r.peeking = nil
-	default:
-		if r.peeking != nil {
-			return false
-		}
-	}
-	return r.r.Buffered() > 0
-}
-
-// Watch returns a channel that is closed if the connection ends before the next command arrives.
-func (r *Reader) Watch() <-chan struct{} {
-	gone, peeking, buffered := make(chan struct{}), make(chan struct{}), r.r.Buffered()
-	r.peeking = peeking
-	go func() {
-		defer close(peeking)
-		if _, err := r.r.Peek(buffered + 1); err != nil && err != bufio.ErrBufferFull {
-			close(gone)
-		}
-	}()
-	return gone
-}
+// Watch returns a channel that is closed if the connection ends before the next command is read.
+func (r *Reader) Watch() <-chan struct{} { return r.source.watch() }
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
 // held is how many bytes the client's earlier commands still take.
 func (r *Reader) Command(held int64) ([]string, error) {
-	if r.peeking != nil {
-		<-r.peeking
-		r.peeking = nil
-	}
 	if clear(r.args); cap(r.args) > maxKept {
 		r.args = nil
 	}

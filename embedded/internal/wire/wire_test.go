@@ -35,7 +35,7 @@ func TestCommand_readsEveryForm(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := NewReader(strings.NewReader(test.input), limits()).Command(0)
+			got, err := NewReader(strings.NewReader(test.input), limits(), func() {}).Command(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestCommand_readsEveryForm(t *testing.T) {
 func TestCommand_cutShortIsTheEnd(t *testing.T) {
 	whole := "*2\r\n$3\r\nGET\r\n$70000\r\n" + strings.Repeat("x", 70_000) + "\r\n"
 	for _, n := range []int{0, 1, 3, 6, 9, 12, 20, 100, len(whole) - 1} {
-		_, err := NewReader(strings.NewReader(whole[:n]), limits()).Command(0)
+		_, err := NewReader(strings.NewReader(whole[:n]), limits(), func() {}).Command(0)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("the first %d bytes: %v, want the end of input", n, err)
 		}
@@ -68,7 +68,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
 	f.Add("SET k \"a\\x00\" 'b'\r\n")
 	f.Fuzz(func(t *testing.T, input string) {
-		r := NewReader(strings.NewReader(input), limits())
+		r := NewReader(strings.NewReader(input), limits(), func() {})
 		for {
 			args, err := r.Command(0)
 			if err != nil {
@@ -87,7 +87,7 @@ func TestCommand_takesNoMemoryForALengthAlone(t *testing.T) {
 	l.Query.Store(512 << 20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := NewReader(strings.NewReader("*1048576\r\n$536870912\r\nabc"), l).Command(0); !errors.Is(err, io.EOF) {
+	if _, err := NewReader(strings.NewReader("*1048576\r\n$536870912\r\nabc"), l, func() {}).Command(0); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v, want the end of input", err)
 	}
 	runtime.ReadMemStats(&after)
