@@ -29,7 +29,8 @@ func (l *Library) openCoroutine(globals *lua.LTable) {
 		}
 		return 1
 	}))
-	resume := opened.RawGetString("resume").(*lua.LFunction)
+	resume := l.resume(opened.RawGetString("resume").(*lua.LFunction).GFunction)
+	module.RawSetString("resume", resume)
 	module.RawSetString("wrap", function(L, "wrap", func(c call) int {
 		c.Push(module.RawGetString("create"))
 		c.Push(c.Get(1))
@@ -38,6 +39,26 @@ func (l *Library) openCoroutine(globals *lua.LTable) {
 		return c.one(function(c.LState, "wrap", func(c call) int { return wrapped(c, resume, thread) }))
 	}))
 	globals.RawSetString("coroutine", l.env.protect(module))
+}
+
+// resume is gopher-lua's, which has no limit of coroutines that resume others: the machine's memory was the limit.
+func (l *Library) resume(original lua.LGFunction) *lua.LFunction {
+	return function(l.state, "resume", func(c call) int {
+		if l.nested >= maxNested {
+			c.Push(lua.LFalse)
+			c.Push(lua.LString(tooNested))
+			return 2
+		}
+		outside := l.nested
+		l.nested++
+		n := original(c.LState)
+		l.nested = outside
+		if text, ok := c.Get(-1).(lua.LString); ok && n == 2 && c.Get(-2) == lua.LFalse {
+			c.Pop(1)
+			c.Push(lua.LString(reworded(string(text))))
+		}
+		return n
+	})
 }
 
 // wrapped resumes a thread and raises what it raises.
