@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -46,6 +47,19 @@ func TestCommand_readsEveryForm(t *testing.T) {
 	}
 }
 
+func TestCommand_takesAsManyArgumentsAsTheQueryLimitHolds(t *testing.T) {
+	const n = 1<<20 + 1
+	l := limits()
+	sent := fmt.Sprintf("*%d\r\n", n) + strings.Repeat("$0\r\n\r\n", n)
+	for query, want := range map[int64]error{n * argHeader: nil, n*argHeader - 1: ErrQuery} {
+		l.Query.Store(query)
+		got, err := NewReader(strings.NewReader(sent), l, func() {}).Command(0)
+		if err != want || err == nil && len(got) != n {
+			t.Errorf("limit %d: %d arguments, %v, want %v", query, len(got), err, want)
+		}
+	}
+}
+
 func TestCommand_cutShortIsTheEnd(t *testing.T) {
 	whole := "*2\r\n$3\r\nGET\r\n$70000\r\n" + strings.Repeat("x", 70_000) + "\r\n"
 	for _, n := range []int{0, 1, 3, 6, 9, 12, 20, 100, len(whole) - 1} {
@@ -84,7 +98,7 @@ func FuzzCommand(f *testing.F) {
 func TestCommand_takesNoMemoryForALengthAlone(t *testing.T) {
 	l := limits()
 	l.Argument.Store(512 << 20)
-	l.Query.Store(512 << 20)
+	l.Query.Store(1 << 30)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := NewReader(strings.NewReader("*1048576\r\n$536870912\r\nabc"), l, func() {}).Command(0); !errors.Is(err, io.EOF) {
