@@ -9,6 +9,9 @@ import (
 
 // basePCall is Redis's pcall: an error table with a text arrives as the text.
 func (l *Library) basePCall(c call) int {
+	if c.GetTop() == 0 {
+		c.Push(lua.LTrue) // what Redis pushes for the result, it then calls
+	}
 	v := c.any(1)
 	if v.Type() != lua.LTFunction && c.GetMetaField(v, "__call").Type() != lua.LTFunction {
 		c.Push(lua.LFalse)
@@ -86,7 +89,7 @@ func withoutPlace(text lua.LString) lua.LString {
 }
 
 func (l *Library) baseXPCall(c call) int {
-	f, handler := c.any(1), c.any(2)
+	handler, f := c.any(2), c.any(1)
 	h, ok := handler.(*lua.LFunction)
 	if !ok {
 		h = l.handler
