@@ -67,6 +67,18 @@ var Differences = []Difference{
 		"only pcall, xpcall and coroutines count: gopher-lua calls metamethods itself, 20,000 deep",
 	},
 	{
+		"syntax errors have other sentences", `return {1, 2`,
+		`-ERR Error compiling function: user_function:4: '}' expected (to close '{' at line 3) near 'end'`,
+		`-ERR Error compiling function: user_function:4: syntax error near 'end'`,
+		"gopher-lua's parser does not say what it expected",
+	},
+	{
+		"any key to next", `return next({}, 1)`,
+		`-ERR invalid key to 'next' script: f, on @user_function:3.`,
+		`nil`,
+		"gopher-lua does not tell a removed key, which is right, from another",
+	},
+	{
 		"goto is a reserved word", `local goto = 5; return goto`,
 		`5`,
 		`-ERR Error compiling function: user_function:3: syntax error near 'goto'`,
@@ -118,6 +130,12 @@ var Differences = []Difference{
 		"os.clock", `return type(os.clock)`,
 		`-ERR user_function:3: Script attempted to access nonexistent global variable 'os' script: f, on @user_function:3.`,
 		`"function"`,
+		"as since 7.2",
+	},
+	{
+		"arguments of redis.set_repl", `redis.set_repl()`,
+		`-ERR redis.set_repl() requires two arguments. script: f, on @user_function:3.`,
+		`-ERR redis.set_repl() requires one argument. script: f, on @user_function:3.`,
 		"as since 7.2",
 	},
 	{
