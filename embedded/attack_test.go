@@ -194,7 +194,7 @@ func TestListen_answersWhatBreaksTheProtocol(t *testing.T) {
 func TestListen_refusesALineThatIsTooLongWithoutAwaitingMore(t *testing.T) {
 	s := embedded.RunT(t)
 	for sent, want := range map[string]string{
-		strings.Repeat("x", 70_000):            "-ERR Protocol error: too big inline request\r\n",
+		strings.Repeat("x", 70_000):             "-ERR Protocol error: too big inline request\r\n",
 		"*" + strings.Repeat("1", 70_000):       "-ERR Protocol error: too big mbulk count string\r\n",
 		"*1\r\n$" + strings.Repeat("1", 70_000): "-ERR Protocol error: too big bulk count string\r\n",
 	} {

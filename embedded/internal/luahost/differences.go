@@ -103,12 +103,6 @@ var Differences = []Difference{
 		"Lua 5.1 asks only userdata",
 	},
 	{
-		"yield outside of a coroutine", `coroutine.yield(1)`,
-		`-ERR attempt to yield across metamethod/C-call boundary script: f, on @user_function:3.`,
-		`-ERR user_function:3: can not yield from outside of a coroutine script: f, on @user_function:3.`,
-		"gopher-lua's own",
-	},
-	{
 		"the place of errors in loaded strings", `return loadstring('return x')()`,
 		`-ERR [string "return x"]:1: Script attempted to access nonexistent global variable 'x' script: f, on return x:1.`,
 		`-ERR [string "return x"]:1: Script attempted to access nonexistent global variable 'x' script: f, on @[string "return x"]:1.`,

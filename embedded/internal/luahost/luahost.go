@@ -81,6 +81,7 @@ type Library struct {
 	json     jsonState // what cjson's options are set to
 	handler  *lua.LFunction
 	locate   *lua.LFunction
+	resumed  int    // what nested was when the running coroutine was resumed
 	nested   int    // protected calls and coroutines that run
 	raisedAt string // where the last error that nothing caught was raised, as "user_function:3: "
 	loading  bool

@@ -90,15 +90,19 @@ func withoutPlace(text lua.LString) lua.LString {
 
 func (l *Library) baseXPCall(c call) int {
 	handler, f := c.any(2), c.any(1)
-	h, ok := handler.(*lua.LFunction)
-	if !ok {
+	h, callable := handler.(*lua.LFunction)
+	if !callable {
 		h = l.handler
 	}
 	c.SetTop(2)
 	c.Push(f)
 	if err := l.protected(c.LState, 0, lua.MultRet, h); err != nil {
+		raised := l.caught(err)
+		if fault, ok := err.(*lua.ApiError); !callable || ok && fault.StackTrace != "" { // of an error in h
+			raised = lua.LString("error in error handling")
+		}
 		c.Push(lua.LFalse)
-		c.Push(l.caught(err))
+		c.Push(raised)
 		return 2
 	}
 	c.Insert(lua.LTrue, 3)
