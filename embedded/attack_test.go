@@ -158,7 +158,9 @@ func TestListen_answersWhatBreaksTheProtocol(t *testing.T) {
 	tests := []struct{ name, sent, want string }{
 		{"an argument too long", "*1\r\n$2097153\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
 		{"a negative length", "*1\r\n$-1\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
-		{"too many arguments", "*1048577\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
+		{"too many arguments", "*2147483648\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
+		{"a count with a sign", "*+1\r\n$4\r\nPING\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
+		{"a length with a zero before it", "*1\r\n$04\r\nPING\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
 		{"an array in an array", "*1\r\n*1\r\n*1\r\n", "-ERR Protocol error: expected '$', got '*'\r\n"},
 		{"an endless line", strings.Repeat("x", 64<<10+1), "-ERR Protocol error: too big inline request\r\n"},
 		{"an endless count", "*" + strings.Repeat("1", 64<<10+1), "-ERR Protocol error: too big mbulk count string\r\n"},
@@ -186,6 +188,21 @@ func TestListen_answersWhatBreaksTheProtocol(t *testing.T) {
 				t.Errorf("k holds %v afterwards", got)
 			}
 		})
+	}
+}
+
+func TestListen_refusesALineThatIsTooLongWithoutAwaitingMore(t *testing.T) {
+	s := embedded.RunT(t)
+	for sent, want := range map[string]string{
+		strings.Repeat("x", 70_000):             "-ERR Protocol error: too big inline request\r\n",
+		"*" + strings.Repeat("1", 70_000):       "-ERR Protocol error: too big mbulk count string\r\n",
+		"*1\r\n$" + strings.Repeat("1", 70_000): "-ERR Protocol error: too big bulk count string\r\n",
+	} {
+		a := attack(t, s)
+		a.send(sent)
+		if got := a.rest(); got != want {
+			t.Errorf("%.5q...: got %q, want %q and the end", sent, got, want)
+		}
 	}
 }
 

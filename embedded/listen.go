@@ -83,7 +83,7 @@ func (s *Server) start(conn net.Conn) {
 	})
 }
 
-// flushAt is the most bytes of pipelined replies before a flush. Without further input, replies are flushed at once.
+// flushAt is the most bytes of pipelined replies before a flush. Without a further whole command, replies are flushed at once.
 const flushAt = 64 << 10
 
 func (s *Server) serve(conn net.Conn) {
@@ -97,11 +97,13 @@ func (s *Server) serve(conn net.Conn) {
 	}()
 
 	idle, _ := conn.(*idleConn)
-	r := wire.NewReader(conn, &s.state.Limits)
 	box := wire.NewOutbox(conn, &s.state.Limits)
 	defer box.Close()
 	var out []byte
 	flush := func() bool {
+		if len(out) == 0 {
+			return true
+		}
 		if _, err := box.Write(out); err != nil {
 			_ = conn.Close() // so that Close of box does not wait for a client that does not read
 			return false
@@ -111,6 +113,7 @@ func (s *Server) serve(conn net.Conn) {
 		}
 		return true
 	}
+	r := wire.NewReader(conn, &s.state.Limits, func() { flush() })
 	for {
 		args, err := r.Command(session.Queued())
 		if refused := wire.ProtocolError(""); errors.As(err, &refused) {
@@ -130,11 +133,10 @@ func (s *Server) serve(conn net.Conn) {
 			idle.wait(false)
 		}
 		out = wire.Append(out, v, session.Protocol)
-		if r.Waiting() && len(out) < flushAt && !session.Closing {
-			continue
-		}
-		if !flush() || session.Closing {
-			return
+		if len(out) >= flushAt || session.Closing {
+			if !flush() || session.Closing {
+				return
+			}
 		}
 	}
 }

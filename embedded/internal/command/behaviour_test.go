@@ -61,7 +61,7 @@ func play(t *testing.T, table string, do func(args []string) reply.Value) string
 		unordered := strings.HasPrefix(line, ">~ ")
 		switch {
 		case unordered, strings.HasPrefix(line, "> "):
-			args, err := wire.NewReader(strings.NewReader(strings.TrimLeft(line, ">~ ")), &command.NewState(time.Now, nil).Limits).Command(0)
+			args, err := wire.NewReader(strings.NewReader(strings.TrimLeft(line, ">~ ")), &command.NewState(time.Now, nil).Limits, func() {}).Command(0)
 			if err != nil {
 				t.Fatalf("read %q: %v", line, err)
 			}

@@ -87,8 +87,10 @@ func (c *Call) moveOrBlock(fromHead, toHead bool, seconds string) reply.Value {
 func fromSeconds(s string) (milliseconds int64, problem reply.Value) {
 	f, valid := parseFloat(s)
 	switch {
-	case !valid || math.Abs(f) > math.MaxInt64/1000:
+	case !valid:
 		return 0, failure("ERR timeout is not a float or out of range")
+	case f > math.MaxInt64/1000:
+		return 0, failure("ERR timeout is out of range")
 	case f < 0:
 		return 0, failure("ERR timeout is negative")
 	}

@@ -24,8 +24,9 @@ var connectionCommands = []Command{
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
 	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return document(c.Session.describe()) }},
 	{Name: "client|unblock", Arity: -3, Flags: NoScript | Admin, Run: clientUnblock},
-	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: func(*Call) reply.Value { return okay }},
-	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: func(*Call) reply.Value { return okay }},
+	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: clientSwitch},
+	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: clientSwitch},
+	{Name: "client|help", Arity: 2, Run: clientHelp},
 }
 
 func ping(c *Call) reply.Value {
@@ -129,6 +130,14 @@ func clientGetName(c *Call) reply.Value {
 		return null
 	}
 	return bulk(c.Session.Name)
+}
+
+// clientSwitch has no effect: no client is evicted, and no key by its last use.
+func clientSwitch(c *Call) reply.Value {
+	if !is(c.Args[2], "on") && !is(c.Args[2], "off") {
+		return errSyntax
+	}
+	return okay
 }
 
 func clientSetInfo(c *Call) reply.Value {

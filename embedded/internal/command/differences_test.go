@@ -39,7 +39,7 @@ func ask(t *testing.T, do func([]string) reply.Value, d command.Difference) stri
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		args, err := wire.NewReader(strings.NewReader(line+"\n"), &command.NewState(time.Now, nil).Limits).Command(0)
+		args, err := wire.NewReader(strings.NewReader(line+"\n"), &command.NewState(time.Now, nil).Limits, func() {}).Command(0)
 		if err != nil {
 			t.Fatalf("read %q: %v", line, err)
 		}

@@ -27,7 +27,7 @@ func (l *Library) runTopLevel(body string) error {
 		l.env.see(l.env.globals)
 	}()
 	L.Push(l.chunk(proto))
-	if err := L.PCall(0, 0, nil); err != nil {
+	if err := L.PCall(0, 0, l.handler); err != nil {
 		return errors.New("Error registering functions: " + l.errorText(err))
 	}
 	l.bind(proto)
@@ -47,6 +47,8 @@ func (l *Library) Call(fn string, keys, args []string, h Host) reply.Value {
 // run calls a function with lists of texts.
 func (l *Library) run(name string, f *lua.LFunction, lists [][]string, h Host) reply.Value {
 	L := l.state
+	l.nested = 1
+	l.raisedAt = ""
 	l.host, l.inHost, l.resp3 = h, false, false
 	l.statuses.used = 0
 	l.budget.start(0)
@@ -54,7 +56,7 @@ func (l *Library) run(name string, f *lua.LFunction, lists [][]string, h Host) r
 	for _, texts := range lists {
 		L.Push(list(L, texts))
 	}
-	err := L.PCall(len(lists), 1, nil)
+	err := L.PCall(len(lists), 1, l.locate)
 	l.host = nil
 	if err != nil {
 		if l.inHost { // the host's own bug: it is not the script's error
@@ -78,11 +80,8 @@ func list(L *lua.LState, texts []string) *lua.LTable {
 // raised is the reply for an uncaught error.
 func (l *Library) raised(fn string, err error) reply.Value {
 	text := l.errorText(err)
-	var fault *lua.ApiError
-	if errors.As(err, &fault) {
-		if source, line, ok := origin(fault.StackTrace); ok {
-			text += " script: " + fn + ", on @" + source + ":" + line + "."
-		}
+	if where, found := strings.CutSuffix(l.raisedAt, ": "); found {
+		text += " script: " + fn + ", on @" + where + "."
 	}
 	return reply.Err(oneLine(text))
 }
@@ -103,24 +102,6 @@ func (l *Library) errorText(err error) string {
 		return "ERR unknown error"
 	}
 	return "ERR " + reworded(l.tostring(l.state, fault.Object))
-}
-
-// origin finds the innermost line of Lua in a stack trace of gopher-lua, whose
-// lines look like "\tuser_function:3: in function 'f'".
-func origin(trace string) (source, line string, ok bool) {
-	for _, frame := range strings.Split(trace, "\n") {
-		where, _, found := strings.Cut(frame, ": in ")
-		if !found {
-			continue
-		}
-		where = strings.TrimPrefix(where, "\t")
-		i := strings.LastIndexByte(where, ':')
-		if i < 0 || digits(where[i+1:]) != len(where)-i-1 || where[i+1:] == "" {
-			continue
-		}
-		return where[:i], where[i+1:], true
-	}
-	return "", "", false
 }
 
 // oneLine keeps a text from breaking the protocol, as Redis 8 does.

@@ -80,6 +80,10 @@ type Library struct {
 	statuses statuses  // reused by replies such as OK
 	json     jsonState // what cjson's options are set to
 	handler  *lua.LFunction
+	locate   *lua.LFunction
+	resumed  int    // what nested was when the running coroutine was resumed
+	nested   int    // protected calls and coroutines that run
+	raisedAt string // where the last error that nothing caught was raised, as "user_function:3: "
 	loading  bool
 	resp3    bool // the script has asked for the shapes of RESP3
 }

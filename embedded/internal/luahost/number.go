@@ -60,9 +60,6 @@ func formatArgument(n float64) string {
 	if n == math.Trunc(n) && math.Abs(n) <= 1<<62 {
 		return strconv.FormatInt(int64(n), 10)
 	}
-	if math.IsNaN(n) {
-		return "nan"
-	}
 	if s, special := formatSpecial(n); special {
 		return s
 	}

@@ -9,15 +9,21 @@ import (
 
 // basePCall is Redis's pcall: an error table with a text arrives as the text.
 func (l *Library) basePCall(c call) int {
+	if c.GetTop() == 0 {
+		c.Push(lua.LTrue) // what Redis pushes for the result, it then calls
+	}
 	v := c.any(1)
 	if v.Type() != lua.LTFunction && c.GetMetaField(v, "__call").Type() != lua.LTFunction {
 		c.Push(lua.LFalse)
 		c.Push(lua.LString("attempt to call a " + v.Type().String() + " value"))
 		return 2
 	}
-	// With a handler gopher-lua leaves the locals of the callers alone; without one
-	// closures lose their connection to them when an error is raised.
-	if err := c.PCall(c.GetTop()-1, lua.MultRet, l.handler); err != nil {
+	if l.nested >= maxNested-1 {
+		c.Push(lua.LFalse)
+		c.Push(lua.LString(tooNested))
+		return 2
+	}
+	if err := l.protected(c.LState, c.GetTop()-1, lua.MultRet, l.handler); err != nil {
 		c.Push(lua.LFalse)
 		switch raised := l.caught(err).(type) {
 		case *lua.LTable:
@@ -44,6 +50,36 @@ func (l *Library) basePCall(c call) int {
 	return c.GetTop()
 }
 
+const tooNested = "C stack overflow"
+
+// protected is PCall. With a handler gopher-lua leaves the locals of the callers alone; without one closures lose their
+// connection to them when an error is raised, and it describes each of 20,000 calls.
+func (l *Library) protected(L *lua.LState, nargs, nret int, handler *lua.LFunction) error {
+	outside := l.nested
+	l.nested++
+	err := L.PCall(nargs, nret, handler)
+	l.nested = outside
+	return err
+}
+
+// located is the handler of a call from outside: it notes where the error was raised, while the stack still knows it.
+func (l *Library) located(L *lua.LState) int {
+	l.raisedAt = innermost(L)
+	return 1
+}
+
+// innermost is where the innermost function of Lua is, as "user_function:3: ".
+func innermost(L *lua.LState) string {
+	for level := 0; ; level++ {
+		if _, ok := L.GetStack(level); !ok {
+			return ""
+		}
+		if where := whereIs(L, level); where != "" {
+			return where
+		}
+	}
+}
+
 // badArgument is what a library function says of its arguments.
 var badArgument = regexp.MustCompile(`^[^\n]*?:\d+: (bad argument #\d+ to )'\w+'`)
 
@@ -53,16 +89,20 @@ func withoutPlace(text lua.LString) lua.LString {
 }
 
 func (l *Library) baseXPCall(c call) int {
-	f, handler := c.any(1), c.any(2)
-	h, ok := handler.(*lua.LFunction)
-	if !ok {
+	handler, f := c.any(2), c.any(1)
+	h, callable := handler.(*lua.LFunction)
+	if !callable {
 		h = l.handler
 	}
 	c.SetTop(2)
 	c.Push(f)
-	if err := c.PCall(0, lua.MultRet, h); err != nil {
+	if err := l.protected(c.LState, 0, lua.MultRet, h); err != nil {
+		raised := l.caught(err)
+		if fault, ok := err.(*lua.ApiError); !callable || ok && fault.StackTrace != "" { // of an error in h
+			raised = lua.LString("error in error handling")
+		}
 		c.Push(lua.LFalse)
-		c.Push(l.caught(err))
+		c.Push(raised)
 		return 2
 	}
 	c.Insert(lua.LTrue, 3)

@@ -14,6 +14,8 @@ var vmErrors = []struct {
 	{"non-table object", regexp.MustCompile(`(?s)^(\S*: )?attempt to index a non-table object\((\w+)\) with key '.*'$`), "${1}attempt to index a $2 value"},
 	{"cannot perform", regexp.MustCompile(`^(\S*: )?cannot perform \w+ operation between (?:number|string) and (\w+)$`), "${1}attempt to perform arithmetic on a $2 value"},
 	{"cannot perform", regexp.MustCompile(`^(\S*: )?cannot perform \w+ operation between (\w+) and \w+$`), "${1}attempt to perform arithmetic on a $2 value"},
+	{"callstack", regexp.MustCompile(`^lua callstack overflow$`), "stack overflow"},
+	{"registry", regexp.MustCompile(`^(\S*: )?registry overflow$`), "${1}stack overflow"},
 	{"attempt to compare", regexp.MustCompile(`^(\S*: )?attempt to compare (boolean with boolean|nil with nil|table with table|function with function)$`), "${1}attempt to compare two $2 values"},
 }
 

@@ -4,10 +4,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The limits of a Lua state. Lua-to-Lua calls nest up to callDepth; the stack of
-// values starts small and grows.
+// The limits of a Lua state. Lua-to-Lua calls nest up to callDepth, and protected calls and coroutines, which
+// take more of the machine's stack, up to maxNested; both are Lua 5.1's. The stack of values starts small and grows.
 const (
-	callDepth    = 1000
+	callDepth    = 20000
+	maxNested    = 200
 	stackSize    = 2 * 1024
 	stackMaxSize = 1024 * 1024
 	stackGrowth  = 4 * 1024
@@ -16,14 +17,16 @@ const (
 // open makes the library's Lua state with all that functions and top levels see.
 func (l *Library) open() {
 	L := lua.NewState(lua.Options{
-		CallStackSize:    callDepth,
-		RegistrySize:     stackSize,
-		RegistryMaxSize:  stackMaxSize,
-		RegistryGrowStep: stackGrowth,
-		SkipOpenLibs:     true,
+		CallStackSize:       callDepth,
+		MinimizeStackMemory: true,
+		RegistrySize:        stackSize,
+		RegistryMaxSize:     stackMaxSize,
+		RegistryGrowStep:    stackGrowth,
+		SkipOpenLibs:        true,
 	})
 	l.state = L
 	l.handler = L.NewFunction(func(*lua.LState) int { return 1 })
+	l.locate = L.NewFunction(l.located)
 	l.env = newEnvironment(L)
 
 	globals := l.env.globals

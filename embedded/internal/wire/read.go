@@ -6,14 +6,16 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
 
 const (
-	maxArgs   = 1 << 20
+	maxArgs   = math.MaxInt32
 	maxInline = 64 << 10
 	maxKept   = 1 << 10 // arguments of a command whose slice is used again
+	argHeader = 16      // bytes that an argument takes besides its own
 
 	bufferSize = 16 << 10 // of each connection, also of one that says nothing
 )
@@ -26,50 +28,24 @@ func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e
 // Reader reads commands off a connection.
 type Reader struct {
 	r      *bufio.Reader
+	source *source
 	limits *Limits
 	args   []string
-
-	peeking chan struct{} // closed when Watch has seen more input, or the end
 }
 
-// NewReader reads from r, within limits.
-func NewReader(r io.Reader, limits *Limits) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, bufferSize), limits: limits}
+// NewReader reads from conn, within limits. It calls beforeRead before each read of conn for which a command has to wait.
+func NewReader(conn io.Reader, limits *Limits, beforeRead func()) *Reader {
+	s := &source{conn: conn, beforeRead: beforeRead}
+	s.changed.L = &s.mu
+	return &Reader{r: bufio.NewReaderSize(s, bufferSize), source: s, limits: limits}
 }
 
-// Waiting reports whether more input has arrived already.
-func (r *Reader) Waiting() bool {
-	select {
-	case <-r.peeking:
-		r.peeking = nil
-	default:
-		if r.peeking != nil {
-			return false
-		}
-	}
-	return r.r.Buffered() > 0
-}
-
-// Watch returns a channel that is closed if the connection ends before the next command arrives.
-func (r *Reader) Watch() <-chan struct{} {
-	gone, peeking, buffered := make(chan struct{}), make(chan struct{}), r.r.Buffered()
-	r.peeking = peeking
-	go func() {
-		defer close(peeking)
-		if _, err := r.r.Peek(buffered + 1); err != nil && err != bufio.ErrBufferFull {
-			close(gone)
-		}
-	}()
-	return gone
-}
+// Watch returns a channel that is closed if the connection ends before the next command is read.
+func (r *Reader) Watch() <-chan struct{} { return r.source.watch() }
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
 // held is how many bytes the client's earlier commands still take.
 func (r *Reader) Command(held int64) ([]string, error) {
-	if r.peeking != nil {
-		<-r.peeking
-		r.peeking = nil
-	}
 	if clear(r.args); cap(r.args) > maxKept {
 		r.args = nil
 	}
@@ -108,27 +84,33 @@ func (r *Reader) line(what string) ([]byte, error) {
 	return line, nil
 }
 
-// longLine returns a line of which the buffer holds the start only.
+// longLine returns a line of which the buffer holds the start only. It sees each byte once it has arrived: the client may wait.
 func (r *Reader) longLine(start []byte, what string) ([]byte, error) {
 	line := bytes.Clone(start)
-	for {
-		more, err := r.r.ReadSlice('\n')
+	for len(line) <= maxInline {
+		if _, err := r.r.Peek(1); err != nil {
+			return nil, err
+		}
+		more, _ := r.r.Peek(r.r.Buffered()) // all of it is there
+		end := bytes.IndexByte(more, '\n') + 1
+		if end > 0 {
+			more = more[:end]
+		}
 		line = append(line, more...)
-		switch {
-		case len(line) <= maxInline && err == bufio.ErrBufferFull:
-		case len(line) <= maxInline:
-			return line, err
-		case line[0] == '*':
-			return nil, ProtocolError("too big mbulk count string")
-		default:
-			return nil, ProtocolError("too big " + what)
+		_, _ = r.r.Discard(len(more)) // it is there
+		if end > 0 && len(line) <= maxInline {
+			return line, nil
 		}
 	}
+	if line[0] == '*' {
+		what = "mbulk count string"
+	}
+	return nil, ProtocolError("too big " + what)
 }
 
 func (r *Reader) array(count string, held int64) error {
-	n, err := strconv.Atoi(count)
-	if err != nil || n > maxArgs {
+	n, ok := parseLength(count)
+	if !ok || n > maxArgs {
 		return ProtocolError("invalid multibulk length")
 	}
 	for range n {
@@ -143,11 +125,11 @@ func (r *Reader) array(count string, held int64) error {
 			}
 			return ProtocolError(fmt.Sprintf("expected '$', got '%s'", got))
 		}
-		size, err := strconv.ParseInt(string(line[1:]), 10, 64)
-		if err != nil || size < 0 || size > r.limits.Argument.Load() {
+		size, ok := parseLength(string(line[1:]))
+		if !ok || size < 0 || size > r.limits.Argument.Load() {
 			return ProtocolError("invalid bulk length")
 		}
-		if err := r.hold(&held, size); err != nil {
+		if err := r.hold(&held, size+argHeader); err != nil {
 			return err
 		}
 		arg, err := r.bulk(size)
@@ -157,6 +139,12 @@ func (r *Reader) array(count string, held int64) error {
 		r.args = append(r.args, arg)
 	}
 	return nil
+}
+
+// parseLength reads an integer without spare characters, which Redis refuses.
+func parseLength(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && s == strconv.FormatInt(n, 10)
 }
 
 // hold adds to what a client's commands take.

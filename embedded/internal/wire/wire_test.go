@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -35,7 +36,7 @@ func TestCommand_readsEveryForm(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := NewReader(strings.NewReader(test.input), limits()).Command(0)
+			got, err := NewReader(strings.NewReader(test.input), limits(), func() {}).Command(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,10 +47,23 @@ func TestCommand_readsEveryForm(t *testing.T) {
 	}
 }
 
+func TestCommand_takesAsManyArgumentsAsTheQueryLimitHolds(t *testing.T) {
+	const n = 1<<20 + 1
+	l := limits()
+	sent := fmt.Sprintf("*%d\r\n", n) + strings.Repeat("$0\r\n\r\n", n)
+	for query, want := range map[int64]error{n * argHeader: nil, n*argHeader - 1: ErrQuery} {
+		l.Query.Store(query)
+		got, err := NewReader(strings.NewReader(sent), l, func() {}).Command(0)
+		if err != want || err == nil && len(got) != n {
+			t.Errorf("limit %d: %d arguments, %v, want %v", query, len(got), err, want)
+		}
+	}
+}
+
 func TestCommand_cutShortIsTheEnd(t *testing.T) {
 	whole := "*2\r\n$3\r\nGET\r\n$70000\r\n" + strings.Repeat("x", 70_000) + "\r\n"
 	for _, n := range []int{0, 1, 3, 6, 9, 12, 20, 100, len(whole) - 1} {
-		_, err := NewReader(strings.NewReader(whole[:n]), limits()).Command(0)
+		_, err := NewReader(strings.NewReader(whole[:n]), limits(), func() {}).Command(0)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("the first %d bytes: %v, want the end of input", n, err)
 		}
@@ -68,7 +82,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
 	f.Add("SET k \"a\\x00\" 'b'\r\n")
 	f.Fuzz(func(t *testing.T, input string) {
-		r := NewReader(strings.NewReader(input), limits())
+		r := NewReader(strings.NewReader(input), limits(), func() {})
 		for {
 			args, err := r.Command(0)
 			if err != nil {
@@ -84,10 +98,10 @@ func FuzzCommand(f *testing.F) {
 func TestCommand_takesNoMemoryForALengthAlone(t *testing.T) {
 	l := limits()
 	l.Argument.Store(512 << 20)
-	l.Query.Store(512 << 20)
+	l.Query.Store(1 << 30)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := NewReader(strings.NewReader("*1048576\r\n$536870912\r\nabc"), l).Command(0); !errors.Is(err, io.EOF) {
+	if _, err := NewReader(strings.NewReader("*1048576\r\n$536870912\r\nabc"), l, func() {}).Command(0); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v, want the end of input", err)
 	}
 	runtime.ReadMemStats(&after)
