@@ -278,7 +278,8 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 			t.Errorf("%s %v: %d %v, want %d %s", c.path, c.request, status, a, c.status, c.name)
 		}
 	}
-	for _, body := range []string{"", "null,", `{"endpoint":"chat"}{}`, "{\"endpoint\":\"\xff\"}", `[]`, "null", strings.Repeat("[", 60000),
+	for _, body := range []string{
+		"", "null,", `{"endpoint":"chat"}{}`, "{\"endpoint\":\"\xff\"}", `[]`, "null", strings.Repeat("[", 60000),
 		`{"endpoint":"chat","subjects":["ip=192.0.2.1"],"payload":"\ud800"}`, `{"endpoint":"chat","subjects":["ip=192.0.2.1"],"payload":"\uDC00x"}`,
 	} {
 		if w := p.send(http.MethodPost, "/v1/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), `"bad_request"`) {
