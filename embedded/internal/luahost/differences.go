@@ -27,8 +27,7 @@ type Difference struct {
 //   - library functions other than those of string patterns cannot be stopped by
 //     Kill while they run, only the Lua around them;
 //   - what crashes real servers does not crash here: error({}) answers
-//     "ERR unknown error", redis.register_function() an error;
-//   - {double=}, {map=} and so on always have their RESP2 forms.
+//     "ERR unknown error", redis.register_function() an error.
 var Differences = []Difference{
 	{
 		"type errors have other sentences", `local x; return x.y`,
