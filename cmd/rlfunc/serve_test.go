@@ -66,7 +66,11 @@ func (b *lockedBuffer) await(t *testing.T, text string) (record map[string]any) 
 
 // Records of package guard have the form of all others. --drain 0s waits for nothing.
 func TestServe_logsJSON(t *testing.T) {
-	e := engines.Real(t)[0]
+	real := engines.Real(t)
+	if len(real) == 0 {
+		t.Skip("SKIPPED: the embedded engine has no ACLs")
+	}
+	e := real[0]
 	user := as(t, e, e.Client(t), aclLine(t, "service", "guard"))
 	file := filepath.Join(t.TempDir(), "limits.yaml")
 	const limits = "identities: {ip: {trusted_proxies: [127.0.0.1]}}\nendpoints: [{name: all, match: [/], limits: [{name: minute, limit: 9, window: 1m}]}]"

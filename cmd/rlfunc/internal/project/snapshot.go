@@ -69,5 +69,5 @@ func (p *Project) Record(s *breaking.Snapshot) ([]breaking.Release, error) {
 	if bytes.Equal(have, []byte(text)) {
 		return nil, nil
 	}
-	return added, p.Write([]Difference{{Path: name, Kind: "stale", Want: text}})
+	return added, p.Write([]Difference{{Path: name, Kind: "recorded", Want: text}})
 }
