@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -79,9 +80,10 @@ func onHost(image string) func(context.Context, string, []string) (box, error) {
 	}
 }
 
-// supervise makes the folder, which only the machine has, runs the command, sends it the signals that it reads, and kills it at their end:
+// supervise makes the folder, which only the machine has, runs the command, sends it the signals that it reads and writes their names to
+// stderr, and kills it at their end:
 // when the test closes the stream, or its process has ended.
-const supervise = `mkdir -p "$0"; "$@" & while read -r signal; do kill -s "$signal" $!; done; kill -s KILL $!`
+const supervise = `mkdir -p "$0"; "$@" & while read -r signal; do kill -s "$signal" $!; echo "$signal" >&2; done; kill -s KILL $!`
 
 func (h house) run(ctx context.Context, command string, args []string) (box, error) {
 	process, err := h.docker.ExecCreate(ctx, h.id, client.ExecCreateOptions{
@@ -95,19 +97,32 @@ func (h house) run(ctx context.Context, command string, args []string) (box, err
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", command, err)
 	}
-	t := &tenant{streams: streams.HijackedResponse, ended: make(chan struct{})}
+	t := &tenant{streams: streams.HijackedResponse, signalled: make(signals, 1), ended: make(chan struct{})}
 	go func() {
 		defer close(t.ended)
-		_, _ = stdcopy.StdCopy(&t.output, &t.output, streams.Reader)
+		_, _ = stdcopy.StdCopy(&t.output, io.MultiWriter(&t.output, t.signalled), streams.Reader)
 	}()
 	return t, nil
 }
 
 // tenant is a box in a house.
 type tenant struct {
-	streams client.HijackedResponse
-	output  tail
-	ended   chan struct{} // closed when it has ended
+	streams   client.HijackedResponse
+	output    tail
+	signalled signals
+	ended     chan struct{} // closed when it has ended
+}
+
+// signals has the name of a signal once it was sent.
+type signals chan string
+
+func (s signals) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		if line == "STOP\n" || line == "CONT\n" {
+			s <- strings.TrimSpace(line)
+		}
+	}
+	return len(text), nil
 }
 
 func (t *tenant) kill() {
@@ -121,6 +136,13 @@ func (t *tenant) resume() error { return t.signal("CONT") }
 func (t *tenant) log() string   { return strings.TrimSpace(t.output.String()) }
 
 func (t *tenant) signal(name string) error {
-	_, err := fmt.Fprintln(t.streams.Conn, name)
-	return err
+	if _, err := fmt.Fprintln(t.streams.Conn, name); err != nil {
+		return err
+	}
+	select {
+	case <-t.signalled:
+		return nil
+	case <-t.ended:
+		return errors.New("the server has ended")
+	}
 }
