@@ -139,13 +139,16 @@ var ofServers = []string{
 // Commands print why they end before their server answers, and nothing that looks like an answer.
 func TestCommands_nameTheSignal(t *testing.T) {
 	for _, command := range ofServers {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(50*time.Millisecond, func() { cancel(exitcode.Signal{Signal: os.Interrupt}) })
-		var out, errOut bytes.Buffer
-		code := runUntil(ctx, append(strings.Fields(command), "--redis", silent(t)), strings.NewReader(""), &out, &errOut)
-		if code != exitcode.Interrupted || out.Len() > 0 || !strings.Contains(errOut.String(), "rlfunc: interrupt") {
-			t.Errorf("%s: exit code %d\n%s%s", command, code, &out, &errOut)
-		}
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(50*time.Millisecond, func() { cancel(exitcode.Signal{Signal: os.Interrupt}) })
+			var out, errOut bytes.Buffer
+			code := runUntil(ctx, append(strings.Fields(command), "--redis", silent(t)), strings.NewReader(""), &out, &errOut)
+			if code != exitcode.Interrupted || out.Len() > 0 || !strings.Contains(errOut.String(), "rlfunc: interrupt") {
+				t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
+			}
+		})
 	}
 }
 
