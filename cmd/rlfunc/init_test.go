@@ -15,7 +15,7 @@ import (
 // Each template begins a project in an empty folder, and its test compiles there. The tests run in examples/templates.
 func TestInit_everyTemplate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles modules of their own")
+		t.Skip("SKIPPED: modules of their own are not compiled with -short")
 	}
 	dir := t.TempDir()
 	for _, template := range templates.All() {

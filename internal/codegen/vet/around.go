@@ -24,15 +24,7 @@ func (r *run) comparedAround(e ast.Expr, by comparing) bool {
 		if r.comparesAny(frame.fn, of, by) {
 			return true
 		}
-		if depth > 0 {
-			outer := map[*variable]bool{}
-			for i, p := range frame.fn.params {
-				if of[p] && i < len(frame.passed.exprs) {
-					r.frames[depth-1].fn.file.addVariables(outer, frame.passed.exprs[i:i+1])
-				}
-			}
-			of = outer
-		}
+		of = r.passedAt(depth, of)
 	}
 	return false
 }

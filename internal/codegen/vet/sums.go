@@ -186,17 +186,24 @@ func (r *run) relates(l loop, s sum) bool {
 		if found {
 			return true
 		}
-		if depth > 0 {
-			outer := map[*variable]bool{}
-			for i, p := range frame.fn.params {
-				if of[p] && i < len(frame.passed.exprs) {
-					r.frames[depth-1].fn.file.addVariables(outer, frame.passed.exprs[i:i+1])
-				}
-			}
-			of = outer
-		}
+		of = r.passedAt(depth, of)
 	}
 	return false
+}
+
+// passedAt returns the caller's variables from which it calculates those parameters of the function at a depth; none at depth 0.
+func (r *run) passedAt(depth int, of map[*variable]bool) map[*variable]bool {
+	outer := map[*variable]bool{}
+	if depth == 0 {
+		return outer
+	}
+	frame := r.frames[depth]
+	for i, p := range frame.fn.params {
+		if of[p] && i < len(frame.passed.exprs) {
+			r.frames[depth-1].fn.file.addVariables(outer, frame.passed.exprs[i:i+1])
+		}
+	}
+	return outer
 }
 
 // addVariables adds the variables from which expressions are calculated.
