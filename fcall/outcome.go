@@ -101,6 +101,10 @@ var errRejections = []struct {
 }{
 	{"max number of clients reached", rejection{again: true}},
 	{"unknown command", rejection{kind: ErrUnsupported, hint: "the server has no FCALL: functions need Redis 7 or Valkey"}},
+	// Replies to what the client sends before its first call.
+	{"DB index is out of range", rejection{hint: "the server has fewer databases than the client's DB option says"}},
+	{"SELECT is not allowed in cluster mode", rejection{hint: "a cluster has database 0 only"}},
+	{"This instance has cluster support disabled", rejection{hint: "if this is not a cluster, use redis.NewClient"}},
 }
 
 const notFound = "ERR Function not found"
