@@ -353,18 +353,18 @@ def _admit_args(
         a.key("charges", subject if budgets_of is None else budgets_of, "charges")
     a.pack_keys("limits", limits, subject, limits_of)
     a.subjects("blocks", blocks, "block", 16)
-    a.pack("limits", limits, 0, 16)
+    a.pack("limits", limits, LimitPack, 0, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 224, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
     a.integer("repeats", repeats, 0, 8, optional=True)
-    a.pack("budgets", budgets, 0, 16)
+    a.pack("budgets", budgets, AdmitBudgetsPack, 0, 16)
     a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("reservation", reservation, 1, 64, optional=True)
-    a.pack("tiers", tiers, 0, 8)
-    a.pack("escalation", escalation, 0, 8)
+    a.pack("tiers", tiers, AdmitTiersPack, 0, 8)
+    a.pack("escalation", escalation, AdmitEscalationPack, 0, 8)
     a.duration("strike_memory", strike_memory, 1000, 315360000000000, optional=True)
     a.flag("count_refused", count_refused, optional=True)
     a.text("challenge", challenge, 1, 128, optional=True)
@@ -678,7 +678,7 @@ def _refund_args(
     if reservation:
         a.key("charges", subject if reservation_of is None else reservation_of, "charges")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 0, 16)
+    a.pack("limits", limits, LimitPack, 0, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.time("at", at, 0, 9007199254740992, optional=True)
     a.duration("age", age, 0, 3153600000000000, optional=True)
@@ -730,7 +730,7 @@ def _release_args(
 ) -> Args:
     a.key("subject", subject, "places")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 1, 16)
+    a.pack("limits", limits, LimitPack, 1, 16)
     a.text("holder", holder, 1, 64)
     return a
 
@@ -770,7 +770,7 @@ def _renew_args(
 ) -> Args:
     a.key("subject", subject, "places")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 1, 16)
+    a.pack("limits", limits, LimitPack, 1, 16)
     a.text("holder", holder, 1, 64)
     return a
 
@@ -825,7 +825,7 @@ def _take_args(
 ) -> Args:
     a.key("subject", subject, "block")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 1, 1)
+    a.pack("limits", limits, LimitPack, 1, 1)
     a.integer("most", most, 1, 1000000)
     return a
 

@@ -163,7 +163,7 @@ def _check_args(
 ) -> Args:
     a.key("subject", subject, "checked")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 1, 16)
+    a.pack("limits", limits, LimitPack, 1, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
@@ -235,7 +235,7 @@ def _check_peek_args(
 ) -> Args:
     a.key("subject", subject, "checked")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 1, 16)
+    a.pack("limits", limits, LimitPack, 1, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
@@ -292,7 +292,7 @@ def _check_reset_args(
 ) -> Args:
     a.key("subject", subject, "checked")
     a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, 1, 16)
+    a.pack("limits", limits, LimitPack, 1, 16)
     return a
 
 

@@ -103,6 +103,8 @@ export function checkNamespace(namespace: string): void {
 
 /** Encoded rows of a packed group, for any number of calls. Keep it: the server decodes each pack once. */
 export class Pack<Row> {
+  /** Makes a pack of other rows another type. It has no value. */
+  declare protected readonly row: (row: Row) => Row;
   /** The rows as they are sent. */
   readonly text: string;
   /** The number of rows. */
@@ -200,7 +202,7 @@ export class Args {
     if (raw !== undefined && row !== undefined) this.keys.push(keyOf(this.namespace, raw, suffix, row));
   }
 
-  packKeys(name: string, pack: Pack<never> | undefined, subject: Subject, of: readonly Subject[] = []): void {
+  packKeys(name: string, pack: Pack<any> | undefined, subject: Subject, of: readonly Subject[] = []): void {
     const suffixes = pack?.suffixes ?? [];
     if (!Array.isArray(of)) {
       this.reject(`${name}_of`, "be an array of subjects", typeof of);
@@ -216,7 +218,7 @@ export class Args {
     });
   }
 
-  pack(name: string, pack: Pack<never> | undefined, least: number, most: number): void {
+  pack(name: string, pack: Pack<any> | undefined, least: number, most: number): void {
     if (pack !== undefined && !(pack instanceof Pack)) {
       this.reject(name, "be what a pack function of this package returns", typeof pack);
       return;
@@ -314,4 +316,4 @@ const finite = (_: string, v: unknown): unknown => {
 };
 
 /** Reports whether an optional text has been given. */
-export const given = (v: Text | Pack<never> | undefined): boolean => v !== undefined && v.length > 0;
+export const given = (v: Text | Pack<any> | undefined): boolean => v !== undefined && v.length > 0;

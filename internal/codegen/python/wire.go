@@ -89,7 +89,7 @@ func encode(indent, owner, value string, f spec.Field) string {
 	case spec.KindEnum:
 		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, named(f), value, owner+clients.Class(f.Name), more)
 	case spec.KindPacked:
-		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d)\n", indent, f.Name, value, f.Min, f.Max)
+		return fmt.Sprintf("%sa.pack(%q, %s, %sPack, %d, %d)\n", indent, f.Name, value, clients.RowType(owner, f, true), f.Min, f.Max)
 	case spec.KindList:
 		item := f.Fields[0]
 		item.Lua = "" // it has no name of its own

@@ -206,9 +206,9 @@ class Args:
             if raw is not None:
                 self.keys += [self.namespace.encode() + b":{" + tag(raw) + s for s in pack._suffixes[i]]
 
-    def pack(self, name: str, pack: Pack | None, least: int, most: int) -> None:
-        if pack is not None and not isinstance(pack, Pack):
-            self.reject(name, "be a pack of rows", type(pack).__name__)
+    def pack(self, name: str, pack: Pack | None, of: type[Pack], least: int, most: int) -> None:
+        if pack is not None and not isinstance(pack, of):
+            self.reject(name, f"be of {of.__name__}", type(pack).__name__)
             return
         rows = 0 if pack is None else len(pack)
         if not least <= rows <= most:

@@ -264,11 +264,13 @@ def test_groups_and_packs():
 def test_rows_are_packs_and_subjects_are_lists():
     c = everything.Client(server(), namespace="ns")
     item = everything.Item(name="a", kind=everything.ItemKind.SUM, window=MINUTE, on=True, note=b"", budget=Micros(0))
+    pairs_of = everything.PacksPairsOfPack(everything.PacksPairsOf(left="l", right=1))
     for must, wrong in {
-        "items must be a pack of rows, got list": dict(items=[item]), "items_of must be a list of subjects, got str": dict(items=everything.ItemPack(item), items_of="v"),
+        "items must be of ItemPack, got list": dict(items=[item]), "items must be of ItemPack, got PacksPairsOfPack": dict(items=pairs_of),
+        "items_of must be a list of subjects, got str": dict(items=everything.ItemPack(item), items_of="v"),
     }.items():
         with pytest.raises(rl.ArgumentError) as found:
-            c.packs("u", before=0, pairs_of=everything.PacksPairsOfPack(everything.PacksPairsOf(left="l", right=1)), **wrong)
+            c.packs("u", before=0, pairs_of=pairs_of, **wrong)
         assert found.value.problems == [must]
     with pytest.raises(rl.ArgumentError, match="others must be a list of subjects, got str"):
         c.sometimes("u", number=1, note="x", note_of="w", others="o", pairs_of=None)

@@ -216,6 +216,8 @@ export const mistakes = (c: ratelimit.Client, e: everything.Client): unknown => 
   c.fixedWindow({ subject: "u", limit: minute, window: minute }),
   // @ts-expect-error money is not a duration
   c.fixedWindow({ subject: "u", limit: 10, window: micros(5) }),
+  // @ts-expect-error a pack of other rows
+  e.packs({ subject: "u", before: 0, items: everything.packPacksPairsOf(), pairsOf: everything.packPacksPairsOf() }),
   // @ts-expect-error there is no such value
   e.fail({ subject: "e", how: "never" }),
   // @ts-expect-error window is missing
