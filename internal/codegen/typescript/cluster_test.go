@@ -2,8 +2,6 @@ package typescript_test
 
 import (
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/clienttest"
@@ -11,20 +9,8 @@ import (
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// TestClients_onACluster runs the clients over a Cluster: redirects, missing libraries, dead primaries and lost replies.
-func TestClients_onACluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
-	dir := clienttest.TypeScript(t, "../../../functions")
-	for _, name := range []string{"cluster.ts", "node.d.ts"} {
-		text, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clienttest.Write(t, filepath.Join(dir, name), text)
-	}
-	clienttest.Write(t, filepath.Join(dir, "page.ts"), []byte(clienttest.Snippets(t, "../../../docs/typescript.md", "ts")[2]))
+// onACluster runs the clients over a Cluster: redirects, missing libraries, dead primaries and lost replies.
+func onACluster(t *testing.T, dir string, env []string) {
 	program := engines.OnPath(t)
 	// A primary that gives its last slot away would become a replica.
 	cluster := program.StartCluster(t, 2, 1, "--cluster-allow-replica-migration", "no")
@@ -36,17 +22,12 @@ func TestClients_onACluster(t *testing.T) {
 	if err := alone.Primaries[0].Client(t).ConfigSet(t.Context(), "cluster-announce-port", port).Err(); err != nil {
 		t.Fatal(err)
 	}
-	vectors, err := filepath.Abs("../clients/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := []string{
-		"PRIMARY0=" + cluster.Primaries[0].Addr, "PRIMARY1=" + cluster.Primaries[1].Addr, "REPLICA0=" + cluster.Replicas[0].Addr, "REPLICA1=" + cluster.Replicas[1].Addr,
-		"EMPTY=" + empty.Addr, "PROXY=" + proxy, "BEHIND=" + alone.Primaries[0].Addr, "VECTORS=" + vectors, "NODE_PATH=" + clienttest.NodeModules,
-		"REDIS_NODES=127.0.0.1:1," + cluster.Primaries[0].Addr,
-	}
-	clienttest.Run(t, dir, env, onpath.Program(t, "tsc"), "-p", ".")
-	if out := clienttest.Run(t, dir, env, onpath.Program(t, "node"), "page.js"); out != "true 9\n" {
+	env = append(env,
+		"PRIMARY0="+cluster.Primaries[0].Addr, "PRIMARY1="+cluster.Primaries[1].Addr, "REPLICA0="+cluster.Replicas[0].Addr, "REPLICA1="+cluster.Replicas[1].Addr,
+		"EMPTY="+empty.Addr, "PROXY="+proxy, "BEHIND="+alone.Primaries[0].Addr,
+		"REDIS_NODES=127.0.0.1:1,"+cluster.Primaries[0].Addr,
+	)
+	if out := clienttest.Run(t, dir, env, onpath.Program(t, "node"), "page2.js"); out != "true 9\n" {
 		t.Errorf("the page's block printed %q", out)
 	}
 	clienttest.Run(t, dir, env, onpath.Program(t, "node"), "--test", "cluster.js")

@@ -15,35 +15,40 @@ import (
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// TestClients_onRealRedis compiles the generated clients of every library with tsc --strict, and runs them on Node.js against a server
-// and a proxy that loses replies.
-func TestClients_onRealRedis(t *testing.T) {
+// TestClients compiles the generated clients of every library with tsc --strict, and runs them on Node.js.
+func TestClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: servers are not started with -short")
 	}
 	dir := clienttest.TypeScript(t, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
-	address := engines.OnPath(t).Start(t).Addr
-	for _, name := range []string{"clients.ts", "node.d.ts"} {
+	for _, name := range []string{"clients.ts", "cluster.ts", "node.d.ts"} {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		clienttest.Write(t, filepath.Join(dir, name), text)
 	}
-	page := clienttest.Snippets(t, "../../../docs/typescript.md", "ts")
-	for i, code := range page {
+	for i, code := range clienttest.Snippets(t, "../../../docs/typescript.md", "ts") {
 		clienttest.Write(t, filepath.Join(dir, fmt.Sprintf("page%d.ts", i)), []byte(code))
 	}
 	vectors, err := filepath.Abs("../clients/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"REDIS=" + address, "PROXY=" + clienttest.Proxy(t, address), "VECTORS=" + vectors, "NODE_PATH=" + clienttest.NodeModules}
-	clienttest.Run(t, dir, env, onpath.Program(t, "tsc"), "-p", ".")
+	clienttest.Run(t, dir, nil, onpath.Program(t, "tsc"), "-p", ".")
+	env := []string{"VECTORS=" + vectors, "NODE_PATH=" + clienttest.NodeModules}
+	t.Run("on a server", func(t *testing.T) { onAServer(t, dir, env) })
+	t.Run("on a cluster", func(t *testing.T) { onACluster(t, dir, env) })
+}
+
+// onAServer runs the clients against a server and a proxy that loses replies.
+func onAServer(t *testing.T, dir string, env []string) {
+	address := engines.OnPath(t).Start(t).Addr
+	env = append(env, "REDIS="+address, "PROXY="+clienttest.Proxy(t, address), "REDIS_URL=redis://"+address)
 	clienttest.Run(t, dir, env, onpath.Program(t, "node"), "--test", "clients.js")
 	prints := []string{"9 left\n", "none [ 9, 99 ]\n"} // the third block needs a cluster
 	for i, want := range prints {
-		if out := clienttest.Run(t, dir, append(env, "REDIS_URL=redis://"+address), onpath.Program(t, "node"), fmt.Sprintf("page%d.js", i)); out != want {
+		if out := clienttest.Run(t, dir, env, onpath.Program(t, "node"), fmt.Sprintf("page%d.js", i)); out != want {
 			t.Errorf("block %d of the page printed %q, want %q", i, out, want)
 		}
 	}

@@ -1,9 +1,9 @@
 // Ten calls at once to each of two limits of 10, once a line has come: prints how many passed.
 
-import { createClient } from "redis";
-import { guard, hours, ratelimit } from "rlfunc-clients";
+const { createClient } = require("redis");
+const { guard, hours, ratelimit } = require("rlfunc-clients");
 
-async function main(): Promise<void> {
+async function main() {
   const redis = createClient({ url: `redis://${process.env.REDIS}` });
   await redis.connect();
   const limits = new ratelimit.Client(redis);
@@ -23,4 +23,4 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-void main();
+main();
