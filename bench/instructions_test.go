@@ -133,7 +133,7 @@ type callgrind struct {
 // count is how many instructions a workload takes a call.
 func (c callgrind) count(t *testing.T, m meter, w workload) int64 {
 	t.Helper()
-	const subjects = 1000 // fewer, and the count depends on which calls the collector of Lua's garbage works in
+	const subjects = 500 // fewer, and the count depends on which calls the collector of Lua's garbage works in
 	if err := m.client.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}

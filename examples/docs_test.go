@@ -55,23 +55,6 @@ func TestReadme_codeIsThatOfExamples(t *testing.T) {
 	}
 }
 
-// Numbers and the order of requests differ between runs of the demo; the text does not.
-func TestReadme_showsLinesOfTheDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and runs the command line")
-	}
-	vary := regexp.MustCompile(`[\d.]+s?\b|[●○]+`)
-	printed := map[string]bool{}
-	for line := range strings.Lines(shell(t, "..", withCommand(t), "rlfunc demo")) {
-		printed[vary.ReplaceAllString(line, "_")] = true
-	}
-	for line := range strings.Lines(blocks(t, "../README.md", "text")[0]) {
-		if !printed[vary.ReplaceAllString(line, "_")] {
-			t.Errorf("the demo does not print %q", line)
-		}
-	}
-}
-
 func TestReadme_isShort(t *testing.T) {
 	if words := len(strings.Fields(read(t, "../README.md"))); words > 800 {
 		t.Errorf("the README has %d words, more than 800", words)

@@ -63,7 +63,7 @@ func eachHistory(t *testing.T, test func(seed uint64, h *history)) {
 	}
 	many := histories
 	if testing.Short() {
-		many /= 5
+		many /= 10
 	}
 	if n, err := strconv.Atoi(os.Getenv("RLFUNC_SOAK")); err == nil {
 		many = n

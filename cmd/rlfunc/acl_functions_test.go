@@ -152,6 +152,9 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 
 // The flags of acl print those rules.
 func TestACL_printsTheRuleThatIsAskedFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: every library is vetted, which takes long, with -short")
+	}
 	for _, test := range []struct{ flags, want, not []string }{
 		{[]string{"--channel", "canary"}, []string{"+fcall|challenge_v1_consume", "+fcall|challenge_v1_canary_consume", "+fcall_ro|challenge_v1_peek"}, []string{"+fcall", "+fcall_ro", "+eval"}},
 		{[]string{"--scripts"}, []string{"+eval", "+evalsha", "+eval_ro", "+evalsha_ro"}, []string{"+fcall", "+fcall|challenge_v1_consume"}},

@@ -26,9 +26,6 @@ func TestJSON_hasAFormat(t *testing.T) {
 		"history --redis embedded", "init --template list", "init --no-tidy", "inspect key=a --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
 		"top --once --redis embedded", "verify --redis embedded", "version",
 	}
-	if !testing.Short() {
-		lines = append(lines, "demo") // takes seconds
-	}
 	for _, line := range lines {
 		code, out, errOut := runOutside(t, append(strings.Fields(line), "--json")...)
 		if code != exitcode.OK && code != exitcode.Findings {

@@ -55,8 +55,11 @@ func TestBounds_areReachedAndNotExceeded(t *testing.T) {
 				t.Fatal(err)
 			}
 			draw := rand.New(rand.NewPCG(1, 2))
-			seen := 0
-			for range 400 {
+			seen, rounds := 0, 400
+			if testing.Short() {
+				rounds = 150
+			}
+			for range rounds {
 				var admitted []time.Time
 				for range 60 {
 					clock.Advance(pause(draw, span))

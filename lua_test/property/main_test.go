@@ -137,6 +137,8 @@ func (a amount) batch() int {
 		return min(a.histories, 1000)
 	case suites.Slow:
 		return shortHistories / 10
+	case testing.Short():
+		return shortHistories / 2
 	}
 	return shortHistories
 }

@@ -69,7 +69,7 @@ func TestCompare_knowsPackedRows(t *testing.T) {
 		}
 		for _, c := range append(changes, appended) {
 			now := *lib
-			now.Spec = clone(t, lib.Spec)
+			now.Spec = clone(lib.Spec, at)
 			fields := list(&now.Spec.Functions[at])
 			if *fields = c.edit(*fields, i); *fields == nil {
 				continue

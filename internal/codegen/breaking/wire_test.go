@@ -57,7 +57,7 @@ func TestCompare_knowsTheWire(t *testing.T) {
 	everywhere(lib.Spec.Functions[at], func(where string, list func(*spec.Function) *[]spec.Field, i int) {
 		for _, c := range changes {
 			now := *lib
-			now.Spec = clone(t, lib.Spec)
+			now.Spec = clone(lib.Spec, at)
 			fields := list(&now.Spec.Functions[at])
 			if *fields = c.edit(*fields, i); *fields == nil {
 				continue

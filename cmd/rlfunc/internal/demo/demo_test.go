@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +24,11 @@ func TestMain(m *testing.M) { engines.Main(m) }
 
 const pass = "PASS: 7 of 7 scenarios hold on "
 
+// Numbers and the order of requests differ between runs; the text of the README does not.
 func TestRun_embeddedHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: 10,000 minutes of the long run, with -short")
+	}
 	var out bytes.Buffer
 	v, err := Run(t.Context(), Options{Out: &out})
 	if err != nil {
@@ -45,6 +51,22 @@ func TestRun_embeddedHolds(t *testing.T) {
 	}
 	if v.KeysDeleted == 0 {
 		t.Error("no key was deleted")
+	}
+	vary := regexp.MustCompile(`[\d.]+s?\b|[●○]+`)
+	printed := map[string]bool{}
+	for _, line := range lines {
+		printed[vary.ReplaceAllString(line, "_")] = true
+	}
+	readme, err := os.ReadFile("../../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "```text\n")
+	shown, _, _ = strings.Cut(shown, "\n```")
+	for line := range strings.SplitSeq(shown, "\n") {
+		if !printed[vary.ReplaceAllString(line, "_")] {
+			t.Errorf("the README has %q, which the demo does not print", line)
+		}
 	}
 }
 
