@@ -5,8 +5,8 @@ SHELL := /bin/bash
 # The packages to test, the longest first: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./lua_test/steps ./lua_test/internal/faults ./cmd/rlfunc ./guard ./bench ./examples ./lua_test/property ./loader ./...
 ARGS ?=
-# Tests also wait, so one package more than there are processors is tested at a time.
-packages = -p=$$(($$(getconf _NPROCESSORS_ONLN) + 1))
+# Tests also wait, so more packages are tested at a time than there are processors: one more where servers take part, else two.
+packages = -p=$$(($$(getconf _NPROCESSORS_ONLN) + $(1)))
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -22,10 +22,10 @@ example-check: ## start examples/chat with its own Redis, send it requests, and 
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
 quick: ## run the tests on the embedded engine only, without containers and servers
-	@. .ci/env && RLFUNC_ENGINES=embedded go test -tags=nocontainers -short -parallel=8 $(packages) $(ARGS) $(PKG)
+	@. .ci/env && RLFUNC_ENGINES=embedded go test -tags=nocontainers -short -parallel=8 $(call packages,2) $(ARGS) $(PKG)
 
 test: ## run the tests on every engine that can be reached, and list those engines (PKG=, ARGS=)
-	@.ci/test $(packages) $(ARGS) $(PKG)
+	@.ci/test $(call packages,1) $(ARGS) $(PKG)
 
 test-race: ## run the tests under the race detector
 	@.ci/test -race $(ARGS) $(PKG)
