@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,7 @@ type Options struct {
 	// NoOverrides ignores overrides that operators set at run time (rlfunc override). Guard otherwise polls Redis for them in one
 	// goroutine, from the first decision until Close. Defaults to false.
 	NoOverrides bool
-	// Hooks observe decisions, failures and reloads. Without hooks, guard logs failures, breaker changes and rejected policies to slog's
+	// Hooks observe decisions, failures and reloads. Without hooks, guard logs failures, breaker changes and policies to slog's
 	// default logger, each at most once a second. Defaults to none.
 	Hooks []Hooks
 	// Shadow evaluates a second policy beside the live one, without refusing any request. Defaults to none.
@@ -209,8 +210,10 @@ func (g *Guard) SetPolicy(p *policy.Policy) error {
 func (g *Guard) reloaded(err error) {
 	g.hooks.reloaded(err)
 	if err != nil {
-		g.warn(noticeReload, "policy not replaced", "error", err)
+		g.warn(noticeRejected, "policy not replaced", "error", err)
+		return
 	}
+	g.notify(slog.LevelInfo, noticeReplaced, "policy replaced")
 }
 
 func (g *Guard) setPolicy(p *policy.Policy) error {

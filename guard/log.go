@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,8 @@ type notice int
 
 const (
 	noticeBreaker notice = iota
-	noticeReload
+	noticeRejected
+	noticeReplaced
 	noticeFallback
 	noticeFailed
 	noticeSettled
@@ -29,8 +31,13 @@ type logger struct {
 	logged [noticeKinds]atomic.Bool
 }
 
-// warn logs a notice, unless the guard has hooks.
+// warn logs a notice of a problem.
 func (g *Guard) warn(n notice, message string, args ...any) {
+	g.notify(slog.LevelWarn, n, message, args...)
+}
+
+// notify logs a notice, unless the guard has hooks.
+func (g *Guard) notify(level slog.Level, n notice, message string, args ...any) {
 	if len(g.hooks) > 0 {
 		return
 	}
@@ -40,5 +47,5 @@ func (g *Guard) warn(n notice, message string, args ...any) {
 	if !first && time.Duration(at-last) < noticeInterval || !g.log.last[n].CompareAndSwap(last, at) {
 		return
 	}
-	slog.Warn("guard: "+message, args...)
+	slog.Log(context.Background(), level, "guard: "+message, args...)
 }

@@ -38,7 +38,7 @@ func listen(t *testing.T) *logged {
 	return l
 }
 
-// Without hooks, guard logs failures and rejected policies, at most once a second for each kind.
+// Without hooks, guard logs failures and policies, at most once a second for each kind.
 func TestGuard_logsFailuresWithoutHooks(t *testing.T) {
 	l := listen(t)
 	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{})
@@ -49,11 +49,14 @@ func TestGuard_logsFailuresWithoutHooks(t *testing.T) {
 	if err := g.SetPolicy(chat(policy.Limit{Name: "minute"})); err == nil {
 		t.Fatal("a limit without a window is valid")
 	}
+	if err := g.SetPolicy(chat(policy.Limit{Name: "minute", Limit: 6, Window: time.Minute})); err != nil {
+		t.Fatal(err)
+	}
 	most := 1 + int(time.Since(began)/time.Second)
 	if n := l.count("failure mode applied"); n < 1 || n > most {
 		t.Errorf("200 requests without Redis are logged %d times in %v:\n%s", n, time.Since(began), &l.text)
 	}
-	for _, part := range []string{"circuit breaker changed", "open=true", "policy not replaced", "cause=", "endpoint=chat"} {
+	for _, part := range []string{"circuit breaker changed", "open=true", "policy not replaced", `level=INFO msg="guard: policy replaced"`, "cause=", "endpoint=chat"} {
 		if l.count(part) == 0 {
 			t.Errorf("no %q in\n%s", part, &l.text)
 		}
