@@ -73,7 +73,7 @@ func TestCost_workIsBounded(t *testing.T) {
 		many := 100_000
 		switch {
 		case s.Engine != "embedded":
-			many = 300 // the same Lua asks for the same everywhere
+			many = 1_000 // the same Lua asks for the same everywhere
 		case testing.Short():
 			many = 1_000
 		case suites.Slow:

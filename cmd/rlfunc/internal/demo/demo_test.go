@@ -24,7 +24,6 @@ func TestMain(m *testing.M) { engines.Main(m) }
 
 const pass = "PASS: 7 of 7 scenarios hold on "
 
-// Numbers and the order of requests differ between runs; the text of the README does not.
 func TestRun_embeddedHolds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: 10,000 minutes of the long run, with -short")
@@ -52,6 +51,7 @@ func TestRun_embeddedHolds(t *testing.T) {
 	if v.KeysDeleted == 0 {
 		t.Error("no key was deleted")
 	}
+	// Numbers and the order of requests differ between runs; the text of the README does not.
 	vary := regexp.MustCompile(`[\d.]+s?\b|[●○]+`)
 	printed := map[string]bool{}
 	for _, line := range lines {
@@ -61,7 +61,10 @@ func TestRun_embeddedHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, shown, _ := strings.Cut(string(readme), "```text\n")
+	_, shown, found := strings.Cut(string(readme), "```text\n")
+	if !found {
+		t.Fatal("the README does not show the demo")
+	}
 	shown, _, _ = strings.Cut(shown, "\n```")
 	for line := range strings.SplitSeq(shown, "\n") {
 		if !printed[vary.ReplaceAllString(line, "_")] {
