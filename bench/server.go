@@ -73,7 +73,7 @@ func startServer(ctx context.Context, s settings) (*server, error) {
 	return srv, nil
 }
 
-// launch starts a program or an image and fills in where it listens.
+// launch starts a program or an image, waits until it takes connections, and fills in where it listens.
 func launch(engine, dir string, o *redis.Options) (stop func(), err error) {
 	if engine == "" {
 		for _, program := range []string{"redis-server", "valkey-server"} {
@@ -94,10 +94,16 @@ func launch(engine, dir string, o *redis.Options) (stop func(), err error) {
 		if err := cmd.Start(); err != nil {
 			return nil, fmt.Errorf("start %s: %w", engine, err)
 		}
-		return func() {
-			_ = cmd.Process.Kill()
+		ended := make(chan struct{})
+		go func() {
 			_ = cmd.Wait()
-		}, nil
+			close(ended)
+		}()
+		stop = func() {
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+		return listening(o, ended, stop)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -115,7 +121,29 @@ func launch(engine, dir string, o *redis.Options) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", image, err)
 	}
-	return func() { _ = exec.Command("docker", "kill", strings.TrimSpace(string(id))).Run() }, nil
+	return listening(o, nil, func() { _ = exec.Command("docker", "kill", strings.TrimSpace(string(id))).Run() })
+}
+
+// listening waits until a server takes connections, and returns stop. It calls stop if none does, or the server has ended. The wait is
+// long: under valgrind, beside other tests, a server has taken more than 15 seconds to start.
+func listening(o *redis.Options, ended <-chan struct{}, stop func()) (func(), error) {
+	deadline := time.After(2 * time.Minute)
+	for {
+		conn, err := net.Dial(o.Network, o.Addr)
+		if err == nil {
+			conn.Close()
+			return stop, nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+			continue
+		case <-ended:
+			err = errors.New("it ended at once")
+		case <-deadline:
+		}
+		stop()
+		return nil, fmt.Errorf("no server listens on %s: %w", o.Addr, err)
+	}
 }
 
 // An empty function shows the cost of a call that does nothing. One that only replies shows the cost of the reply.
@@ -125,15 +153,6 @@ redis.register_function('rlfunc_bench_reply', function() return 1200001200199 en
 `
 
 func (s *server) prepare(ctx context.Context, foreign bool) error {
-	var err error
-	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if err = s.client.Ping(ctx).Err(); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("no server answers on %s: %w", s.addr, err)
-		}
-	}
 	if foreign {
 		if n, err := s.client.DBSize(ctx).Result(); err != nil || n > 0 {
 			return fmt.Errorf("the server on %s must be empty, it has %d keys (%v)", s.addr, n, err)
