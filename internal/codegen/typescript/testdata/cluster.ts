@@ -14,7 +14,7 @@ const PRIMARIES = [at("PRIMARY0"), at("PRIMARY1")] as const;
 const REPLICAS = [at("REPLICA0"), at("REPLICA1")] as const;
 const EMPTY = at("EMPTY");
 
-const test = (name: string, run: () => Promise<void>): void => register(name, { timeout: 30_000 }, run);
+const test = (name: string, run: () => Promise<void>): void => register(name, { timeout: 150_000 }, run);
 
 const is = (type: new (...args: any[]) => Error, check: (e: any) => boolean = () => true) => (e: any): boolean => e instanceof type && check(e);
 
@@ -54,7 +54,7 @@ async function remaining(c: ratelimit.Client, subject: string): Promise<number> 
 }
 
 /** Repeats a call that did not run, as it may for a moment after a failover. */
-async function eventually<T>(call: () => Promise<T>, deadline = Date.now() + 20_000): Promise<T> {
+async function eventually<T>(call: () => Promise<T>, deadline = Date.now() + 60_000): Promise<T> {
   for (;;) {
     try {
       return await call();
