@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,18 +90,20 @@ func (n *node) viewPrimary(ctx context.Context, name string, replicas bool) sent
 	if !replicas || v.err != nil {
 		return v
 	}
+	// Until a failover ends, the former primary is not among the replicas but is the primary here. Asked in this order, a failover that
+	// ends in between hides none.
+	old, err := n.Do(ctx, false, "SENTINEL", "MASTER", name)
+	if v.err = err; err != nil {
+		return v
+	}
 	reply, v.err = n.Do(ctx, false, "SENTINEL", "REPLICAS", name)
 	list, _ := reply.([]any)
-	if v.err == nil {
-		// During a failover the former primary is not yet listed as a replica.
-		reply, v.err = n.Do(ctx, false, "SENTINEL", "MASTER", name)
-		list = append(list, reply)
-	}
-	for _, item := range list {
+	for _, item := range append(list, old) {
 		fields := resp.Map(item)
 		host, _ := fields["ip"].(string)
 		port, _ := fields["port"].(string)
-		if addr := net.JoinHostPort(host, port); host != "" && port != "" && addr != v.primary {
+		addr := net.JoinHostPort(host, port)
+		if host != "" && port != "" && addr != v.primary && !slices.Contains(v.replicas, addr) {
 			v.replicas = append(v.replicas, addr)
 		}
 	}

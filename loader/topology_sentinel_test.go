@@ -3,6 +3,7 @@ package loader_test
 import (
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,6 +165,42 @@ func newFakeSentinel(t *testing.T, addr string) *fakeServer {
 		}
 		return "-ERR unknown command\r\n"
 	})
+}
+
+// Whenever a failover ends between two questions to a sentinel, no server is missing.
+func TestSentinel_failoverEndsBetweenQuestions(t *testing.T) {
+	const old, promoted, other = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
+	fields := func(addr string) string {
+		host, port, _ := net.SplitHostPort(addr)
+		return "*4\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk(port)
+	}
+	for before := range 4 {
+		var asked atomic.Int64
+		s := newFakeServer(t, func(command string, args []string) string {
+			if command != "SENTINEL" {
+				return "-ERR unknown command\r\n"
+			}
+			ended := asked.Add(1) > int64(before)
+			switch {
+			case strings.EqualFold(args[1], "GET-MASTER-ADDR-BY-NAME"):
+				return "*2\r\n" + bulk("127.0.0.1") + bulk("2") // the promoted one, from before the end
+			case strings.EqualFold(args[1], "MASTER") && ended:
+				return fields(promoted)
+			case strings.EqualFold(args[1], "MASTER"):
+				return fields(old)
+			case ended:
+				return "*2\r\n" + fields(old) + fields(other)
+			}
+			return "*2\r\n" + fields(promoted) + fields(other)
+		})
+		nodes, err := open(t, "redis+sentinel://main@"+s.addr).Nodes(t.Context())
+		equal(t, "error", nil, err)
+		equal(t, "nodes", []loader.Node{
+			{Addr: promoted, Role: loader.Primary},
+			{Addr: old, Role: loader.Replica, Follows: promoted},
+			{Addr: other, Role: loader.Replica, Follows: promoted},
+		}, nodes)
+	}
 }
 
 // The loader does not trust an isolated or lying sentinel, neither for the target of a deploy nor for the place of its records.
