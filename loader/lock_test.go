@@ -127,6 +127,24 @@ func TestLock_isRenewedDuringDeploy(t *testing.T) {
 	})
 }
 
+// A renewal touches the key that a load watches. A load that takes longer than the time between two renewals succeeds all the same.
+func TestLock_renewalDoesNotStopSlowLoad(t *testing.T) {
+	const renew = 500 * time.Millisecond
+	loader.SetLockTimes(t, 20*renew, renew)
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		lib := bundle("shop", "1.0.0", "buy")
+		slow := e.Connect(t, nil)
+		hook := &between{words: atQueue}
+		hook.run = func() {
+			time.Sleep(renew * 6 / 5) // time is what is tested here
+			hook.ran.Store(false)
+		}
+		slow.AddHook(hook)
+		r, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
+		equal(t, "error and outcome", []any{nil, []string{"shop_v1 loaded"}}, []any{err, outcomes(r)})
+	})
+}
+
 func TestLock_planWithoutChangesTakesNone(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		lib := bundle("shop", "1.0.0", "buy")

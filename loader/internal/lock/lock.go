@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
 )
 
-// A lock expires TTL after its last renewal. Two renewals may fail before half of that is over.
+// A lock expires TTL after its last renewal. Of the renewals before half of that is over, two may fail, or one while a transaction runs.
 var (
 	TTL        = 30 * time.Second
 	RenewEvery = 5 * time.Second
@@ -42,6 +43,7 @@ type Lock struct {
 	client Watcher
 	value  string
 
+	running  atomic.Int32  // transactions
 	renewing chan struct{} // closed when renewal has ended
 	renewed  time.Time     // when the lock was last taken or renewed
 	lost     bool          // it expired, or another process has it
@@ -78,7 +80,7 @@ func (l *Lock) Take(ctx context.Context) (*Holder, error) {
 }
 
 // StartRenewal renews the lock in the background until ctx ends. It does not take a lost lock again: another process may have
-// held it in between, and Transaction refuses from then on.
+// held it in between, and Transaction refuses from then on. A renewal makes a running transaction fail, so it is put off once.
 func (l *Lock) StartRenewal(ctx context.Context) {
 	l.renewing = make(chan struct{})
 	go l.renew(ctx)
@@ -91,11 +93,14 @@ func (l *Lock) renew(ctx context.Context) {
 	}
 	tick := time.NewTicker(RenewEvery)
 	defer tick.Stop()
-	for {
+	for late := false; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if late = l.running.Load() > 0 && !late; late {
+			continue
 		}
 		sent := time.Now()
 		try, cancel := context.WithTimeout(ctx, RenewEvery)

@@ -25,6 +25,8 @@ func (l *Lock) Transaction(ctx context.Context, server *conn.Conn, commands func
 		on.Pin()
 		defer on.Unpin()
 	}
+	l.running.Add(1)
+	defer l.running.Add(-1)
 	// This process's own renewal of the lock also fails the transaction. Then nothing has run, and the next try may succeed.
 	for range 10 {
 		replies, err := l.try(ctx, on, commands)
