@@ -98,8 +98,9 @@ def owner(slot):
 
 
 def give(slot, to):
-    """Makes a node the owner of a slot without keys."""
+    """Makes a node the owner of a slot without keys. The others drop an owner's claim for that of a newer epoch only."""
     every = {**primaries(), to: node(to)}
+    every[to].execute_command("CLUSTER BUMPEPOCH")
     for at in [to, *every]:
         every[at].execute_command("CLUSTER SETSLOT", slot, "NODE", every[to].execute_command("CLUSTER MYID"))
 

@@ -59,15 +59,20 @@ async function eventually<T>(call: () => Promise<T>, deadline = Date.now() + 60_
     try {
       return await call();
     } catch (error) {
-      if (!(error instanceof rl.NotRunError) || Date.now() > deadline) throw error;
+      if (!(error instanceof rl.NotRunError)) throw error;
+      if (Date.now() > deadline) {
+        for (const node of [...REPLICAS, EMPTY]) console.log(node, await ask(node, "CLUSTER", "NODES"));
+        throw error;
+      }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 }
 
-/** Makes a node the owner of a slot without keys. */
+/** Makes a node the owner of a slot without keys. The others drop an owner's claim for that of a newer epoch only. */
 async function give(slot: number, to: string): Promise<void> {
   const id = await ask(to, "CLUSTER", "MYID");
+  await ask(to, "CLUSTER", "BUMPEPOCH");
   for (const node of [to, ...PRIMARIES]) await ask(node, "CLUSTER", "SETSLOT", String(slot), "NODE", id);
 }
 
