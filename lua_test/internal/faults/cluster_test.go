@@ -16,7 +16,7 @@ func toCluster(t testing.TB, c *engines.Cluster) load {
 	t.Helper()
 	var l load
 	for range 3 {
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true})
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true, ReadTimeout: unhurried})
 		t.Cleanup(func() { client.Close() })
 		l.clients = append(l.clients, client)
 	}

@@ -75,7 +75,7 @@ func TestACL_aCommandInsideIsForbidden(t *testing.T) {
 			t.Run(command, func(t *testing.T) {
 				do(t, m, "FLUSHALL")
 				do(t, m, "ACL", "SETUSER", "service", "reset", "on", ">secret", "~*", "+@all")
-				c := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "service", Password: "secret", ContextTimeoutEnabled: true})
+				c := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "service", Password: "secret", ContextTimeoutEnabled: true, ReadTimeout: unhurried})
 				defer c.Close()
 				tr := begin(t, load{clients: withOthers(t, c), deadline: unhurried})
 				do(t, m, "ACL", "SETUSER", "service", "-"+command)

@@ -71,7 +71,7 @@ func (a *address) load(t *testing.T, m *engines.Member) load {
 	t.Helper()
 	a.to.Store(m)
 	c := redis.NewClient(&redis.Options{
-		Addr: "limits", ContextTimeoutEnabled: true,
+		Addr: "limits", ContextTimeoutEnabled: true, ReadTimeout: unhurried,
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", a.to.Load().Addr)
 		},

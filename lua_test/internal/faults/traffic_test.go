@@ -25,7 +25,7 @@ const (
 	patience = 30 * time.Second // for what a test waits for
 	workers  = 24               // half of them call in the plain mode, in which calls share round trips if there are many
 	// A deadline that no call meets on a busy machine, where a test is not about deadlines.
-	unhurried = 3 * time.Second
+	unhurried = 10 * time.Second
 	// A new subject joins at this interval, and the old ones continue: at any time most have used up their limit, and some have not.
 	stepsPerSubject = 150
 )
@@ -53,10 +53,10 @@ type traffic struct {
 	accounts map[accountName]*account
 }
 
-// to is one service that calls one server, over go-redis as the README says: a call's context bounds it.
+// to is one service that calls one server, over go-redis: a call's context bounds it.
 func to(t testing.TB, m *engines.Member) load {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true})
+	c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true, ReadTimeout: unhurried})
 	t.Cleanup(func() { c.Close() })
 	return load{clients: withOthers(t, c), deadline: unhurried}
 }
