@@ -80,7 +80,7 @@ func (l *Lock) Take(ctx context.Context) (*Holder, error) {
 }
 
 // StartRenewal renews the lock in the background until ctx ends. It does not take a lost lock again: another process may have
-// held it in between, and Transaction refuses from then on. A renewal makes a running transaction fail, so it is put off once.
+// held it in between, and Transaction refuses from then on. A renewal makes a running transaction fail, so it is put off once, unless the last one failed.
 func (l *Lock) StartRenewal(ctx context.Context) {
 	l.renewing = make(chan struct{})
 	go l.renew(ctx)
@@ -93,13 +93,14 @@ func (l *Lock) renew(ctx context.Context) {
 	}
 	tick := time.NewTicker(RenewEvery)
 	defer tick.Stop()
-	for late := false; ; {
+	for fresh := true; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if late = l.running.Load() > 0 && !late; late {
+		if fresh && l.running.Load() > 0 {
+			fresh = false
 			continue
 		}
 		sent := time.Now()
@@ -107,6 +108,7 @@ func (l *Lock) renew(ctx context.Context) {
 		// GETEX returns the value and sets the TTL in one step. Extending another process's lock once does no harm.
 		reply, err := l.server.Do(try, true, "GETEX", l.Key, "PX", TTL.Milliseconds())
 		cancel()
+		fresh = err == nil
 		switch {
 		case err == nil && reply == l.value:
 			l.renewed = sent
