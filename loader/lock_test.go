@@ -116,8 +116,8 @@ func TestLock_isRenewedDuringDeploy(t *testing.T) {
 		}
 		lib := bundle("shop", "1.0.0", "buy")
 		slow := interrupted(t, e, func() {
-			// More than a life of the lock passes. Time is what is tested here.
-			for end := time.Now().Add(life * 4 / 3); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			// More than two lives of the lock pass. Time is what is tested here.
+			for end := time.Now().Add(life * 11 / 5); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 				if left := client.PTTL(t.Context(), lockOfOne).Val(); left <= 0 {
 					t.Errorf("the lock has %s to live", left)
 				}

@@ -147,6 +147,12 @@ func TestSentinel_reportsUnknownPrimary(t *testing.T) {
 	equal(t, "warnings", []string{"sentinel_silent"}, codes(p.Warnings))
 }
 
+// fields is how a sentinel describes the server at addr.
+func fields(addr string) string {
+	host, port, _ := net.SplitHostPort(addr)
+	return "*4\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk(port)
+}
+
 // newFakeSentinel returns a sentinel that reports the primary at addr.
 func newFakeSentinel(t *testing.T, addr string) *fakeServer {
 	t.Helper()
@@ -159,7 +165,7 @@ func newFakeSentinel(t *testing.T, addr string) *fakeServer {
 		case command == "SENTINEL" && strings.EqualFold(args[1], "GET-MASTER-ADDR-BY-NAME"):
 			return "*2\r\n" + bulk(host) + bulk(port)
 		case command == "SENTINEL" && strings.EqualFold(args[1], "MASTER"):
-			return "*4\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk(port)
+			return fields(addr)
 		case command == "SENTINEL":
 			return "*0\r\n"
 		}
@@ -170,10 +176,6 @@ func newFakeSentinel(t *testing.T, addr string) *fakeServer {
 // Whenever a failover ends between two questions to a sentinel, no server is missing.
 func TestSentinel_failoverEndsBetweenQuestions(t *testing.T) {
 	const old, promoted, other = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
-	fields := func(addr string) string {
-		host, port, _ := net.SplitHostPort(addr)
-		return "*4\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk(port)
-	}
 	for before := range 4 {
 		var asked atomic.Int64
 		s := newFakeServer(t, func(command string, args []string) string {
