@@ -154,8 +154,12 @@ redis.register_function('rlfunc_bench_reply', function() return 1200001200199 en
 
 func (s *server) prepare(ctx context.Context, foreign bool) error {
 	if foreign {
-		if n, err := s.client.DBSize(ctx).Result(); err != nil || n > 0 {
-			return fmt.Errorf("the server on %s must be empty, it has %d keys (%v)", s.addr, n, err)
+		n, err := s.client.DBSize(ctx).Result()
+		if err != nil {
+			return fmt.Errorf("count the keys on %s: %w", s.addr, err)
+		}
+		if n > 0 {
+			return fmt.Errorf("the server on %s must be empty, it has %d keys", s.addr, n)
 		}
 	}
 	info, err := s.client.Info(ctx, "server").Result()
