@@ -36,7 +36,7 @@ redis-suite: ## run Redis's own tests against the embedded engine (SUITE=source 
 soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000)
 	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test/property -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)
 
-lint: ## run go vet, staticcheck, gofumpt, shellcheck and .ci/words
+lint: ## run go vet, staticcheck, gofumpt and shellcheck
 	@.ci/lint
 
 fmt: ## format the Go files with gofumpt
