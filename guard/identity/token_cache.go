@@ -16,7 +16,11 @@ const (
 // A tokenCache holds valid tokens by SHA-256, and evicts the least used ones. It does not hold invalid tokens, of which a client can
 // make any number.
 type tokenCache struct {
-	tokens *otter.Cache[tokenID, *cachedToken]
+	tokens interface { // an otter.Cache; see refusals.Cache
+		GetIfPresent(tokenID) (*cachedToken, bool)
+		Set(tokenID, *cachedToken) (*cachedToken, bool)
+		Invalidate(tokenID) (*cachedToken, bool)
+	}
 }
 
 type tokenID struct {

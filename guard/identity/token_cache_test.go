@@ -12,12 +12,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/maypok86/otter/v2"
 )
+
+func (c *tokenCache) otter() *otter.Cache[tokenID, *cachedToken] {
+	return c.tokens.(*otter.Cache[tokenID, *cachedToken])
+}
 
 // cached returns the number of tokens in the reader's cache.
 func cached(r *Reader) int {
-	r.tokens.tokens.CleanUp()
-	return r.tokens.tokens.EstimatedSize()
+	r.tokens.otter().CleanUp()
+	return r.tokens.otter().EstimatedSize()
 }
 
 // One verification serves all identities of a token, and later requests.
@@ -176,15 +181,15 @@ func TestTokenCache_isBounded(t *testing.T) {
 				t.Error("the first token is not cached")
 			}
 		}
-		c.tokens.CleanUp()
-		if weight := c.tokens.WeightedSize(); weight > cacheBytes || weight < cacheBytes/2 {
+		c.otter().CleanUp()
+		if weight := c.otter().WeightedSize(); weight > cacheBytes || weight < cacheBytes/2 {
 			t.Errorf("tokens of %d bytes weigh %d", size, weight)
 		}
 		took := heap() - before
 		if !raced && took > cacheBytes*5/4 {
 			t.Errorf("tokens of %d bytes take %d bytes, the bound is %d", size, took, cacheBytes)
 		}
-		t.Logf("%d tokens of %d bytes: %d bytes of heap", c.tokens.EstimatedSize(), size, took)
+		t.Logf("%d tokens of %d bytes: %d bytes of heap", c.otter().EstimatedSize(), size, took)
 		runtime.KeepAlive(c)
 	}
 }

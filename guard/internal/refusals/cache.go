@@ -25,7 +25,7 @@ type Key struct {
 
 // A Cache caches refusals and admitted receipts. A nil Cache is empty. It is safe for concurrent use.
 type Cache[R any] struct {
-	entries    *otter.Cache[Key, *entry[R]]
+	entries    store
 	maxTTL     time.Duration
 	seed       maphash.Seed
 	lastExpiry atomic.Int64              // when the last entry expires
@@ -35,8 +35,15 @@ type Cache[R any] struct {
 // refundSlots is the number of refund times. Subjects that share both of their slots invalidate each other's entries.
 const refundSlots = 4096
 
-type entry[R any] struct {
-	refusal  R
+// A store is an otter.Cache. Packages that mention a Cache would compile all of otter's generic code again if its type were known.
+type store interface {
+	GetIfPresent(Key) (*entry, bool)
+	Set(Key, *entry) (*entry, bool)
+	StopAllGoroutines() bool
+}
+
+type entry struct {
+	refusal  any           // an R; nil in the entry of a receipt
 	subjects []string      // a refund to one of them invalidates the entry
 	askedAt  monotime.Time // when the decision began
 	expires  monotime.Time
@@ -44,15 +51,16 @@ type entry[R any] struct {
 
 // New returns a cache of at most the given number of entries. It keeps refusals for at most maxTTL.
 func New[R any](entries int, maxTTL time.Duration) *Cache[R] {
-	return &Cache[R]{
-		maxTTL: maxTTL, seed: maphash.MakeSeed(),
-		entries: otter.Must(&otter.Options[Key, *entry[R]]{
-			MaximumSize: entries, Clock: otter.NewCoarseClock(10 * time.Millisecond), // frees memory; expires decides what is valid
-			ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[Key, *entry[R]]) time.Duration {
-				return e.Value.expires.Since(monotime.Now())
-			}),
+	return &Cache[R]{entries: newStore(entries), maxTTL: maxTTL, seed: maphash.MakeSeed()}
+}
+
+func newStore(entries int) store {
+	return otter.Must(&otter.Options[Key, *entry]{
+		MaximumSize: entries, Clock: otter.NewCoarseClock(10 * time.Millisecond), // frees memory; expires decides what is valid
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[Key, *entry]) time.Duration {
+			return e.Value.expires.Since(monotime.Now())
 		}),
-	}
+	})
 }
 
 // Empty reports whether all entries have expired at a time.
@@ -61,7 +69,7 @@ func (c *Cache[R]) Empty(at monotime.Time) bool {
 }
 
 // set adds an entry.
-func (c *Cache[R]) set(key Key, e *entry[R]) {
+func (c *Cache[R]) set(key Key, e *entry) {
 	for last := c.lastExpiry.Load(); last < int64(e.expires) && !c.lastExpiry.CompareAndSwap(last, int64(e.expires)); last = c.lastExpiry.Load() {
 	}
 	c.entries.Set(key, e)
@@ -81,7 +89,8 @@ func (c *Cache[R]) Find(key Key, at monotime.Time) (refusal R, age time.Duration
 			return refusal, 0, false
 		}
 	}
-	return e.refusal, at.Since(e.askedAt), true
+	refusal, _ = e.refusal.(R)
+	return refusal, at.Since(e.askedAt), true
 }
 
 // Add caches a refusal. Its wait counts from the start of the decision, so the entry expires no later than the refusal in Redis. A refund
@@ -92,7 +101,7 @@ func (c *Cache[R]) Add(key Key, refusal R, subjects []string, at monotime.Time, 
 	}
 	expires := at.Add(min(wait, c.maxTTL))
 	if monotime.Now() < expires {
-		c.set(key, &entry[R]{refusal, subjects, at, expires})
+		c.set(key, &entry{refusal, subjects, at, expires})
 	}
 }
 
@@ -100,7 +109,7 @@ func (c *Cache[R]) Add(key Key, refusal R, subjects []string, at monotime.Time, 
 func (c *Cache[R]) AddReceipt(key Key, wait time.Duration) {
 	if c != nil {
 		now := monotime.Now()
-		c.set(key, &entry[R]{askedAt: now, expires: now.Add(wait)})
+		c.set(key, &entry{askedAt: now, expires: now.Add(wait)})
 	}
 }
 
