@@ -19,7 +19,7 @@ require (
 	github.com/moby/moby/api v1.55.0
 	github.com/moby/moby/client v0.5.0
 	github.com/prometheus/client_golang v1.24.1
-	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/go-redis/v9 v9.22.0
 	github.com/redis/rueidis v1.0.76
 	github.com/redis/rueidis/rueidislimiter v1.0.76
 	github.com/rogpeppe/go-internal v1.16.0

@@ -71,56 +71,6 @@ func keepAnnouncing(t *testing.T, client *redis.Client, lib *fcall.Library, inst
 	}
 }
 
-func TestDatabase_retireSeesClientsInAllDatabases(t *testing.T) {
-	lib := bundle("shop", "1.0.0", "buy")
-	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		deploy(t, client, "anna", lib)
-		now := client.Time(t.Context()).Val().UnixMilli()
-		third := inDatabase(t, e, 3)
-		if err := third.ZAdd(t.Context(), "rlfunc:{deploy}:clients", redis.Z{Score: float64(now), Member: "shop_v1@1.0.0 pod-a"}).Err(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { third.FlushDB(t.Context()) })
-		target := loader.NewTarget(client)
-		p, err := target.PlanRetire(t.Context(), "shop_v1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		says(t, p.InUse(), loader.ErrInUse, "pod-a")
-		equal(t, "warnings", []string(nil), codes(p.Warnings))
-		all, err := target.Clients(t.Context())
-		equal(t, "clients", []any{nil, 1}, []any{err, len(all)})
-	})
-}
-
-func TestDatabase_warnsAboutUnreadableDatabases(t *testing.T) {
-	lib := bundle("shop", "1.0.0", "buy")
-	onOwnServers(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		deploy(t, client, "anna", lib)
-		third := inDatabase(t, e, 3)
-		third.Set(t.Context(), "something", 1, 0)
-		t.Cleanup(func() { third.FlushDB(t.Context()) })
-		for _, tt := range []struct{ name, without, part string }{
-			{"without SELECT", "-select", "cannot look at database 3 for clients: the user needs +select: NOPERM"},
-			{"without INFO", "-info", "cannot look at the databases except 0 for clients: the user needs +info and +select"},
-		} {
-			t.Run(tt.name, func(t *testing.T) {
-				if err := client.Do(t.Context(), "ACL", "SETUSER", "watcher", "reset", "on", ">secret", "~*", "+@all", tt.without).Err(); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { client.Do(t.Context(), "ACL", "DELUSER", "watcher") })
-				watcher := e.Connect(t, func(o *redis.Options) { o.Username, o.Password = "watcher", "secret" })
-				p, err := loader.NewTarget(watcher).PlanRetire(t.Context(), "shop_v1")
-				if err != nil {
-					t.Fatal(err)
-				}
-				equal(t, "warnings", []string{"databases_unseen", "no_announcements"}, codes(p.Warnings))
-				says(t, &loader.Error{Reason: loader.ErrInUse, Text: p.Warnings[0].Text}, loader.ErrInUse, tt.part)
-			})
-		}
-	})
-}
-
 // Every kind of target keeps its records in database 0, whatever database its clients use.
 func TestDatabase_recordsOfEveryKindOfTarget(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ type Retirement struct {
 	Nodes   []NodeRetirement `json:"nodes"`
 	// Clients announced within the last 15 minutes that they use the library, in any database.
 	Clients []Client `json:"clients"`
-	// Warnings name what Clients may lack: unreadable databases, services that do not announce themselves.
+	// Warnings name what Clients may lack: services that do not announce themselves.
 	Warnings []Warning `json:"warnings,omitempty"`
 
 	tombstone *fcall.Library // the replacement; nil if the library is unknown
@@ -77,18 +77,17 @@ func (s *session) planRetire(ctx context.Context, states []NodeState, serverName
 	for i, state := range states {
 		r.Nodes[i] = retirementOf(state, serverName, r.tombstone != nil)
 	}
-	clients, warnings, err := s.clients(ctx, now.Add(-seenFor))
+	clients, err := s.records.clients(ctx, now.Add(-seenFor))
 	if err != nil {
 		return nil, err
 	}
 	if len(clients) == 0 {
-		warnings = append(warnings, Warning{
+		r.Warnings = append(r.Warnings, Warning{
 			Code: "no_announcements",
 			Text: "no service has announced itself within a day (loader.Announce), so clients of " + serverName + " are unknown: if there are any, their calls will fail",
 		})
 	}
 	r.Clients = slices.DeleteFunc(clients, func(c Client) bool { return c.Library != serverName || c.Seen.Before(now.Add(-inUse)) })
-	r.Warnings = warnings
 	return r, nil
 }
 

@@ -6,7 +6,7 @@ replace github.com/rlfunc/rlfunc => ../..
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/go-redis/v9 v9.22.0
 	github.com/redis/rueidis v1.0.76
 	github.com/rlfunc/rlfunc v0.0.0
 )

@@ -6,7 +6,7 @@ replace github.com/rlfunc/rlfunc => ../..
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/go-redis/v9 v9.22.0
 	github.com/rlfunc/rlfunc v0.0.0
 	github.com/valkey-io/valkey-go v1.0.79
 )

@@ -35,16 +35,23 @@ func (c *Conn) Pinned() bool { return c.pinned != nil }
 // Pin sends all commands over one connection until it breaks: WATCH and WAIT are about their own connection.
 func (c *Conn) Pin() {
 	if c.Client != nil {
-		c.pinned = c.Client.EphemeralConn()
+		c.pinned = c.Client.Conn()
 	}
 }
 
-// Unpin ends Pin.
+// Unpin ends Pin. The connection goes back to the client's pool, so it first gives up whatever a transaction that did not end left
+// on it: queued commands and watched keys.
 func (c *Conn) Unpin() {
-	if c.pinned != nil {
-		go c.pinned.Close() // Close waits for an abandoned command
-		c.pinned = nil
+	if c.pinned == nil {
+		return
 	}
+	go func(one *redis.Conn) { // which waits for a command that was abandoned
+		ctx := context.Background()
+		_ = one.Process(ctx, redis.NewCmd(ctx, "DISCARD"))
+		_ = one.Process(ctx, redis.NewCmd(ctx, "UNWATCH"))
+		_ = one.Close()
+	}(c.pinned)
+	c.pinned = nil
 }
 
 // Do runs one command until ctx ends. A command that writes is sent at most once; go-redis would repeat it after a lost reply.
