@@ -12,7 +12,7 @@ help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: ## show the limiters at work, on the embedded engine (ARGS='--redis URL' for a real one)
-	go run ./cmd/rlfunc demo $(ARGS)
+	@. .ci/env && go run ./cmd/rlfunc/internal/demo/play $(ARGS)
 
 example: ## start examples/chat with its own Redis, or that of REDIS_URL, and print its address
 	@examples/chat/start $(ARGS)

@@ -16,7 +16,7 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the limiters at work, beside a racy implementation",
-		Long: `Generates, plans and deploys the built-in library, then plays the situations in which rate limiters fail: 50 requests at
+		Long: `Plans and deploys the built-in library, then plays the situations in which rate limiters fail: 50 requests at
 once, 100 in one millisecond, a double click, subjects that share a prefix. It ends with a verdict line, and exits 1 if one
 of them fails.
 
@@ -34,16 +34,7 @@ library stays there, and the demo deletes its keys.`,
 }
 
 func (a *app) demo(ctx context.Context, server string) error {
-	o := demo.Options{Out: a.out, Style: a.color.StyleOf(a.out), JSON: a.json}
-	if server != connection.Embedded {
-		conn, err := connection.Open(server)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		o.Client, o.Name = conn.Client, conn.Name
-	}
-	verdict, err := demo.Run(ctx, o)
+	verdict, err := demo.Run(ctx, demo.Options{Out: a.out, Style: a.color.StyleOf(a.out), JSON: a.json, Server: server})
 	if err != nil {
 		return err
 	}

@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
-
-	"github.com/rlfunc/rlfunc/functions"
 )
 
 // A limiter with one defect fails the scenarios that test for it, and only those.
@@ -103,42 +99,6 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The demo does not deploy source that vet rejects.
-func TestRun_badSourceIsNotDeployed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: every library is vetted, which takes long, with -short")
-	}
-	const file = "ratelimit/sliding_log.lua"
-	e := virtual(t)
-	_, err := show(t.Context(), Options{Out: &bytes.Buffer{}, Source: appended(t, file, "counter = 1\n")}, e)
-	if err == nil || !strings.Contains(err.Error(), "generate: functions/"+file+":") {
-		t.Errorf("error %v", err)
-	}
-	libs, err := e.client.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
-	if err != nil || len(libs) > 0 {
-		t.Errorf("the server holds %v: %v", libs, err)
-	}
-}
-
-// appended returns the source with text added to one file.
-func appended(t *testing.T, file, text string) fs.FS {
-	t.Helper()
-	out := fstest.MapFS{}
-	err := fs.WalkDir(functions.FS, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(functions.FS, path)
-		out[path] = &fstest.MapFile{Data: content}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out[file].Data = append(out[file].Data, text...)
-	return out
 }
 
 func plus(number any, n int64) int64 {

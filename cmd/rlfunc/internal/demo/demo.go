@@ -1,4 +1,4 @@
-// Package demo generates, plans and deploys a library, then runs scenarios that many rate limiters get wrong and reports which hold.
+// Package demo deploys a library, then runs scenarios that many rate limiters get wrong and reports which hold.
 package demo
 
 import (
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,9 +16,9 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/terminal"
+	"github.com/rlfunc/rlfunc/loader"
 )
 
 // Options configures Run. Only Out is required.
@@ -29,13 +28,9 @@ type Options struct {
 	Style terminal.Style
 	// JSON prints the Verdict as one object at the end. Defaults to text that appears as the demo runs.
 	JSON bool
-	// Client is the server to use. The demo deletes its keys from it, but not the library. Defaults to an embedded server
-	// whose clock the demo moves.
-	Client redis.UniversalClient
-	// Name is the name of Client in messages, without a password. Defaults to "the server".
-	Name string
-	// Source is the annotated Lua that is deployed. Defaults to functions.FS.
-	Source fs.FS
+	// Server is the URL of the server to use. The demo deletes its keys from it, but not the library. Defaults to an embedded
+	// server whose clock the demo moves.
+	Server string
 }
 
 const embeddedName = "embedded (Redis Functions in-process)"
@@ -57,7 +52,6 @@ const atOnce = 50
 type run struct {
 	engine
 	page    *page
-	source  fs.FS
 	limits  *ratelimit.Client
 	ns      string
 	keys    []string // the keys that scenarios may have written
@@ -67,14 +61,16 @@ type run struct {
 // Run runs all scenarios and returns the verdict. It returns an error if the server cannot be reached, the deploy fails or ctx
 // ends. It does not print that error.
 func Run(ctx context.Context, o Options) (*Verdict, error) {
-	if o.Client != nil {
-		name := o.Name
-		if name == "" {
-			name = "the server"
+	if o.Server != "" && o.Server != "embedded" {
+		address, err := loader.ParseURL(o.Server)
+		if err != nil {
+			return nil, err
 		}
-		client, done := widen(o.Client)
+		narrow := address.NewClient()
+		defer narrow.Close()
+		client, done := widen(narrow)
 		defer done()
-		return show(ctx, o, engine{client: client, direct: client, name: name})
+		return show(ctx, o, engine{client: client, direct: client, name: address.String()})
 	}
 	clock := embedded.NewManualClock(time.Now())
 	server := embedded.New(embedded.Options{Clock: clock})
@@ -96,12 +92,9 @@ func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
 		return nil, err
 	}
 	r := &run{
-		engine: e, ns: ns, limits: limits, source: o.Source,
+		engine: e, ns: ns, limits: limits,
 		page:    &page{out: o.Out, style: o.Style, mute: o.JSON},
 		verdict: &Verdict{Format: VerdictFormat, Server: e.name, VirtualTime: e.clock != nil},
-	}
-	if r.source == nil {
-		r.source = functions.FS
 	}
 	r.page.heading(e.name, e.clock != nil)
 	if err := r.deploy(ctx); err != nil {

@@ -82,7 +82,7 @@ func TestRun_realServersHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			v, err := Run(t.Context(), Options{Out: &out, Client: client, Name: e.Name})
+			v, err := Run(t.Context(), Options{Out: &out, Server: e.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

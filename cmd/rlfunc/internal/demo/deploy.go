@@ -3,24 +3,14 @@ package demo
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"strings"
 
-	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/internal/codegen"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// deploy generates, plans, loads and verifies the library, as its author would.
+// deploy plans, loads and verifies the library, as an operator would.
 func (r *run) deploy(ctx context.Context) error {
-	lib, err := r.generate()
-	if err != nil {
-		return err
-	}
+	lib := ratelimit.Library
 	target := loader.NewTarget(r.client)
 	plan, err := target.Plan(ctx, lib)
 	if err != nil {
@@ -58,33 +48,6 @@ func (r *run) deploy(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (r *run) generate() (*fcall.Library, error) {
-	load := codegen.Load
-	if r.source == fs.FS(functions.FS) {
-		load = source.Load // CI vets the built-in source
-	}
-	tree, found := load(r.source, functions.Root, source.Options{})
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("generate: %w", err)
-	}
-	lib, ok := tree.Library(ratelimit.Library.Name)
-	if !ok {
-		return nil, fmt.Errorf("generate: no library %s", ratelimit.Library.Name)
-	}
-	files, err := codegen.Library(lib)
-	if err != nil {
-		return nil, fmt.Errorf("generate: %w", err)
-	}
-	held := runtime.Library(lib)
-	text := fmt.Sprintf("%s/%s, %d functions -> %d files; the bundle %s %s has %d lines", functions.Root, lib.Spec.Name,
-		len(lib.Spec.Functions), len(files), held.ServerName, held.Version, strings.Count(held.Code, "\n"))
-	if held.Code != ratelimit.Library.Code {
-		text += "; this program's client was generated from another bundle"
-	}
-	r.step("generate", "%s", text)
-	return held, nil
 }
 
 func (r *run) step(name, format string, args ...any) {
