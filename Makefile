@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .PHONY: help demo example example-check quick test test-race redis-suite soak lint fmt generate check bench fuzz ci images release clean
 
 # The packages to test, the longest first: make test PKG=./fcall/... ARGS='-run Reply -v'
-PKG ?= ./lua_test/steps ./lua_test/internal/faults ./cmd/rlfunc ./guard ./bench ./examples ./lua_test/property ./loader ./...
+PKG ?= ./lua_test/steps ./lua_test/internal/faults ./cmd/rlfunc ./guard ./examples ./lua_test/property ./loader ./...
 ARGS ?=
 # Tests also wait, so more packages are tested at a time than there are processors: one more where servers take part, else two.
 packages = -p=$$(($$(getconf _NPROCESSORS_ONLN) + $(1)))
@@ -51,7 +51,7 @@ check: ## fail if gen/ differs from what functions/ generates
 	go run ./cmd/rlfunc -C examples/templates generate --check
 
 bench: ## measure what a call costs the server and the client, compared with other limiters
-	go run ./bench $(ARGS)
+	go -C bench run . $(ARGS)
 
 fuzz: ## run each fuzz test, and compare the embedded engine with real servers, for FUZZTIME (10s) each
 	@.ci/fuzz

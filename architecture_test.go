@@ -18,7 +18,6 @@ func TestImports_flowOneWay(t *testing.T) {
 		module + "internal/codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
 		"github.com/redis/go-redis", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra",
 	}
-	peers := []string{"github.com/go-redis/redis_rate", "github.com/redis/rueidis", "github.com/throttled/throttled", "github.com/ulule/limiter"}
 	forTests := []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
 	reached := map[string][]string{} // by the package that imports them, by one way or another
 	for _, dir := range []string{".", "adapters/rueidis", "adapters/valkeygo"} {
@@ -59,8 +58,6 @@ func TestImports_flowOneWay(t *testing.T) {
 		// An adapter is a module of its own, for callers that link no guard.
 		{"./adapters/rueidis", append(forAuthors, module+"gen", module+"guard")},
 		{"./adapters/valkeygo", append(forAuthors, module+"gen", module+"guard")},
-		// Only the benchmark links other limiters.
-		{"./cmd/rlfunc", peers},
 	} {
 		room, below := strings.CutSuffix(module+strings.TrimPrefix(rule.room, "./"), "/...")
 		found := false

@@ -20,7 +20,7 @@ func TestPublicPackages_haveAnExample(t *testing.T) {
 		dir, path, ok := strings.Cut(strings.TrimSpace(line), " ")
 		room, _, _ := strings.Cut(strings.TrimPrefix(path, "github.com/rlfunc/rlfunc/"), "/")
 		switch {
-		case !ok, strings.Contains(path, "/internal/"), room == "bench", room == "docs", room == "deploy", room == "examples":
+		case !ok, strings.Contains(path, "/internal/"), room == "docs", room == "deploy", room == "examples":
 			continue
 		case strings.HasSuffix(path, "/codegen"): // only a doc
 			continue

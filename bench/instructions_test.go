@@ -28,7 +28,7 @@ const (
 )
 
 // No row takes more instructions inside the server than when its count was written down. callgrind counts, so that other work on the
-// machine does not matter. `go test ./bench -run Instructions -update` rewrites them.
+// machine does not matter. `go -C bench test -run Instructions -update` rewrites them.
 func TestInstructions_areNoMoreThanWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: servers are not started with -short")
@@ -99,7 +99,7 @@ func TestInstructions_areNoMoreThanWritten(t *testing.T) {
 	}
 }
 
-const countsHead = "# Instructions inside redis-server " + onServer + " a call, by callgrind: go test ./bench -run Instructions -update"
+const countsHead = "# Instructions inside redis-server " + onServer + " a call, by callgrind: go -C bench test -run Instructions -update"
 
 // readCounts reads `NAME COUNT` a line.
 func readCounts(t *testing.T) (names []string, counts map[string]int64) {

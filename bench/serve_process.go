@@ -80,7 +80,8 @@ func startTargets(ctx context.Context, srv *server, dir, envoy string) (all []*t
 
 func startServe(ctx context.Context, srv *server, dir, limits string) (*target, error) {
 	program, file := filepath.Join(dir, "rlfunc"), filepath.Join(dir, "limits.yaml")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/rlfunc/rlfunc/cmd/rlfunc").CombinedOutput(); err != nil {
+	// In the main module, because the go.mod of this one lacks what only the command line imports.
+	if out, err := exec.CommandContext(ctx, "go", "-C", "..", "build", "-o", program, "./cmd/rlfunc").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build rlfunc: %w\n%s", err, out)
 	}
 	if err := os.WriteFile(file, []byte(limits), 0o600); err != nil {

@@ -105,7 +105,7 @@ func measure(ctx context.Context, w io.Writer, url string) error {
 	}
 	version := rdb.InfoMap(ctx, "server").Val()["Server"]["redis_version"]
 	fmt.Fprintf(w, "# Microseconds of a call of guard.take (fixed_window) to redis-server %s over loopback: %d calls by one caller, with\n", version, samples)
-	fmt.Fprintf(w, "# go run ./bench/scale -measure URL. %d quantiles in equal steps, from the least to the greatest. service is the CPU time of\n", quantiles+1)
+	fmt.Fprintf(w, "# go -C bench run ./scale -measure URL. %d quantiles in equal steps, from the least to the greatest. service is the CPU time of\n", quantiles+1)
 	fmt.Fprintf(w, "# the server's main thread for a call of %d callers at once, by INFO cpu.\nservice %.1f\n", callers, (after-before)*1e6/samples)
 	for i := range quantiles + 1 {
 		end := " "

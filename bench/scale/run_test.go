@@ -42,7 +42,7 @@ func TestTable_isThatOfTheDocs(t *testing.T) {
 		}
 	}
 	if drawn, err := os.ReadFile(chart); err != nil || !bytes.Equal(drawn, got.picture()) {
-		t.Errorf("docs/scaling.svg is not the picture of a run: go test ./bench/scale -update (%v)", err)
+		t.Errorf("docs/scaling.svg is not the picture of a run: go -C bench test ./scale -update (%v)", err)
 	}
 }
 
