@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo example example-check quick test test-race redis-suite soak lint fmt generate check bench fuzz ci images release clean
+.PHONY: help demo example example-check quick test test-all test-race redis-suite soak lint fmt generate check bench fuzz ci images release clean
 
 # The packages to test, the longest first: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./lua_test/steps ./lua_test/internal/faults ./cmd/rlfunc ./guard ./examples ./lua_test/property ./loader ./...
@@ -21,20 +21,23 @@ example-check: ## start examples/chat with its own Redis, send it requests, and 
 	@go test -c -o bin/example-check ./examples/chat/check
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
-quick: ## run the tests on the embedded engine only, without containers and servers
-	@. .ci/env && RLFUNC_ENGINES=embedded go test -tags=nocontainers -short -parallel=8 $(call packages,2) $(ARGS) $(PKG)
+quick: ## run the tests on the embedded engine only, without the longest and without other programs
+	@RLFUNC_ENGINES=embedded .ci/test -short $(call packages,2) $(ARGS) $(PKG)
 
-test: ## run the tests on every engine that can be reached, and list those engines (PKG=, ARGS=)
+test: ## run the tests on the embedded engine and one real server, and say what did not run (PKG=, ARGS=)
 	@.ci/test $(call packages,1) $(ARGS) $(PKG)
 
+test-all: ## run the tests on every server that this machine can start; make images gets them (PKG=, ARGS=)
+	@RLFUNC_ENGINES=all .ci/test $(call packages,1) $(ARGS) $(PKG)
+
 test-race: ## run the tests under the race detector
-	@.ci/test -race $(ARGS) $(PKG)
+	@RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all} .ci/test -race $(ARGS) $(PKG)
 
 redis-suite: ## run Redis's own tests against the embedded engine (SUITE=source tree of Redis 7.0.15)
 	@. .ci/env && RLFUNC_REDIS_SUITE=$(abspath $(SUITE)) go test -count=1 -timeout=0 -v $(ARGS) ./embedded/redissuite
 
 soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000)
-	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test/property -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)
+	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all} .ci/test -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS) ./lua_test/property
 
 lint: ## run go vet, staticcheck, gofumpt and shellcheck
 	@.ci/lint

@@ -2,7 +2,8 @@ package engines
 
 import "context"
 
-// catalog lists every engine that there could be, in the order in which tests run on them.
+// catalog lists every engine that there could be, in the order in which tests run on them. If they run on one, it is the last one that is
+// there.
 func catalog() []*slot {
 	slots := []*slot{
 		{name: "embedded", start: inProcess},
@@ -12,7 +13,7 @@ func catalog() []*slot {
 		ofImage("redis-8", "redis-server", "redis:8"),
 		ofImage("valkey-9", "valkey-server", "valkey/valkey:9"),
 	}
-	for _, p := range []struct{ program, server string }{{"redis-server", "Redis"}, {"valkey-server", "Valkey"}} {
+	for _, p := range []struct{ program, server string }{{"valkey-server", "Valkey"}, {"redis-server", "Redis"}} {
 		if version := onPath(p.program); version != "" {
 			slots = append(slots, &slot{
 				name: "path-" + p.program + "-" + version, real: true, start: asProgram(p.program), onPath: p.server + " " + version,

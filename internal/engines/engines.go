@@ -5,14 +5,15 @@
 //
 //	func TestMain(m *testing.M) { engines.Main(m) }
 //
-// and its tests loop over [Ends], or over [All] where servers of different versions may differ. A server is started when the first test asks for it, shared by the tests of the
-// process, and ended with the process, or left to the next one (RLFUNC_ENGINE_POOL).
+// and its tests loop over [Ends], or over [All] where servers of different versions may differ. A server is started when the first
+// test asks for it, shared by the tests of the process, and ended with the process, or left to the next one (RLFUNC_ENGINE_POOL).
 //
 // Environment:
 //
-//	RLFUNC_ENGINES          patterns of engine names, separated by commas: only these are used
+//	RLFUNC_ENGINES          patterns of engine names, separated by commas: only these are used. "all" is every engine. By default tests run on
+//	                        the embedded engine and the first real server that is found.
 //	RLFUNC_REQUIRE_ENGINES  names, separated by commas: a test fails if one of them is not reached
-//	RLFUNC_ENGINE_REPORT    a file to which each process appends what ran and what did not
+//	RLFUNC_ENGINE_REPORT    1: each process prints what ran and what did not, for .ci/test
 //	RLFUNC_ENGINE_POOL      a folder: processes hand containers on, and its owner removes those with the label rlfunc.engines
 //	RLFUNC_REDIS_URL_FLUSH  1: the database that REDIS_URL names, and that server's functions, may be emptied
 //

@@ -101,7 +101,7 @@ func child(t *testing.T, env ...string) (output string, ok bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestClient_startsEmpty", "-test.v")
 	cmd.Env = append(os.Environ(), append([]string{
-		"REDIS_URL=", "RLFUNC_ENGINES=", "RLFUNC_REQUIRE_ENGINES=", "RLFUNC_ENGINE_REPORT=", "RLFUNC_ENGINE_POOL=", "RLFUNC_REDIS_URL_FLUSH=",
+		"REDIS_URL=", "RLFUNC_ENGINES=all", "RLFUNC_REQUIRE_ENGINES=", "RLFUNC_ENGINE_REPORT=", "RLFUNC_ENGINE_POOL=", "RLFUNC_REDIS_URL_FLUSH=",
 		// Under the race detector a process would sleep for a second at its end.
 		"GORACE=atexit_sleep_ms=0",
 	}, env...)...)

@@ -3,6 +3,8 @@ package engines
 import (
 	"slices"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // images are the programs that topologies can be made of beside the one on PATH, the newest, by the name of their engine.
@@ -19,6 +21,7 @@ var images = []struct {
 func Images(t testing.TB) []Program {
 	t.Helper()
 	skipShort(t)
+	onpath.Looked()
 	var found []Program
 	for _, i := range images {
 		if err := usable(t.Context(), i.image); err != nil {
@@ -31,7 +34,8 @@ func Images(t testing.TB) []Program {
 		found = append(found, i.Program)
 	}
 	if len(found) == 0 {
-		t.Skip("SKIPPED: no image to make topologies of")
+		t.Skip("SKIPPED: no image to make topologies of; make test-all uses those that make images gets")
 	}
+	onpath.Used()
 	return found
 }

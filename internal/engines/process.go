@@ -14,6 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // slot is the place of one engine in this process: not asked for yet, running, or not reached.
@@ -72,10 +74,7 @@ func (w wrapped) Run() int {
 	}()
 	defer stopAll()
 	code := w.Runner.Run()
-	if err := writeReport(); err != nil {
-		os.Stderr.WriteString("engines: " + err.Error() + "\n")
-		return max(code, 1)
-	}
+	writeReport()
 	return code
 }
 
@@ -110,25 +109,27 @@ func reach(t testing.TB, isWanted func(*slot) bool) []*slot {
 	t.Helper()
 	process.reaching.Lock()
 	defer process.reaching.Unlock()
+	required, patterns := names("RLFUNC_REQUIRE_ENGINES"), names("RLFUNC_ENGINES")
 	if process.slots == nil {
 		process.slots = catalog()
+		if len(required)+len(patterns) == 0 && !testing.Short() {
+			chooseOne(process.slots)
+		}
 	}
-	required := names("RLFUNC_REQUIRE_ENGINES")
 	for _, name := range required {
 		if !slices.ContainsFunc(process.slots, func(s *slot) bool { return s.name == name }) {
 			t.Fatalf("engines: RLFUNC_REQUIRE_ENGINES names %q, which is not an engine here", name)
 		}
 	}
-	patterns := names("RLFUNC_ENGINES")
 	begin := func(s *slot) {
 		s.required = slices.Contains(required, s.name)
 		switch {
-		case len(patterns) > 0 && !matches(patterns, s.name):
+		case len(patterns) > 0 && !slices.Contains(patterns, "all") && !matches(patterns, s.name):
 			s.reason = "RLFUNC_ENGINES leaves it out"
 		case testing.Short() && s.real && !s.required:
 			s.reason = "-short"
 		default:
-			if twin := s.twin(); twin != nil && len(patterns) == 0 && !s.required {
+			if twin := s.twin(); twin != nil && !matches(patterns, s.name) && !s.required {
 				s.reason = twin.name + " is the same version"
 			} else {
 				s.reason = ""
@@ -160,6 +161,28 @@ func reach(t testing.TB, isWanted func(*slot) bool) []*slot {
 	return all
 }
 
+// chooseOne starts the first real server that can be reached, and leaves out all others: that of REDIS_URL, else a program on PATH, else a
+// container.
+func chooseOne(slots []*slot) {
+	chosen := false
+	for _, s := range slices.Backward(slots) {
+		if !s.real {
+			continue
+		}
+		s.begun = true
+		if chosen {
+			s.reason = notChosen
+			continue
+		}
+		s.begin()
+		s.between = false
+		chosen = s.server != nil
+	}
+}
+
+// notChosen is the reason of servers that are left out because tests run on one real server unless RLFUNC_ENGINES asks for more.
+const notChosen = "make test-all runs on it"
+
 // twin returns the running engine that has the version of a server on PATH, or nil. The others start beside each other, and have none.
 func (s *slot) twin() *slot {
 	if s.onPath == "" {
@@ -178,10 +201,16 @@ func (s *slot) begin() {
 	if open == nil {
 		open = func(ctx context.Context) (*server, error) { return s.start(ctx, nil) }
 	}
+	if s.real {
+		onpath.Looked()
+	}
 	srv, err := open(context.Background())
 	if err != nil {
 		s.reason = strings.Join(strings.Fields(err.Error()), " ")
 		return
+	}
+	if s.real {
+		onpath.Used()
 	}
 	track(srv)
 	s.server = srv

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // A Program is a server program that topologies are made of: one on PATH, or one in an image of this machine.
@@ -40,12 +42,14 @@ type box interface {
 func OnPath(t testing.TB) Program {
 	t.Helper()
 	skipShort(t)
+	onpath.Looked()
 	for _, command := range []string{"redis-server", "valkey-server"} {
 		if version := onPath(command); version != "" {
+			onpath.Used()
 			return Program{Name: "path-" + command + "-" + version, command: command, run: asChild}
 		}
 	}
-	missing(t, requiresReal(), "no redis-server or valkey-server on PATH")
+	missing(t, requiresReal(), "redis-server is not on PATH, nor is valkey-server")
 	return Program{}
 }
 

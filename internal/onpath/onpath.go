@@ -10,10 +10,12 @@ import (
 // Program returns the path of a program. Without it the test is skipped, and fails in CI.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	Looked()
 	path, err := exec.LookPath(name)
 	if err != nil {
 		Lacking(t, "%s is not on PATH", name)
 	}
+	Used()
 	return path
 }
 
@@ -25,3 +27,10 @@ func Lacking(t testing.TB, format string, args ...any) {
 	}
 	t.Skipf("SKIPPED: "+format, args...)
 }
+
+// Looked keeps go test from using a cached result on a machine that has other programs and servers than it had then. Go repeats a test if a
+// variable that it reads has changed, and .ci/test sets this one to what the machine has.
+func Looked() { os.Getenv("RLFUNC_TEST_MACHINE") }
+
+// Used keeps go test from using a cached result of a test that ran a program or a server, of whose files Go knows nothing.
+func Used() { os.Getenv("RLFUNC_TEST_RUN") }

@@ -1,127 +1,166 @@
-// Command report prints, from the file that RLFUNC_ENGINE_REPORT named, one block that says which engines the tests
-// ran on and which they did not. It exits 1 if an engine that RLFUNC_REQUIRE_ENGINES names was used by no test.
+// Command report reads the events of go test -json. It prints what go test prints, and then what the tests ran on, what they did not run on or
+// without, and how to get it. It exits 1 if a test failed, or if no test used an engine that RLFUNC_REQUIRE_ENGINES names.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"slices"
+	"os/signal"
 	"strings"
-
-	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: report FILE")
-		os.Exit(1)
-	}
-	lines, err := read(os.Args[1])
-	if err != nil {
+	verbose := flag.Bool("v", false, "print all output of the tests")
+	programs := flag.String("programs", ".ci/programs", "`file` with the Debian package of each program")
+	flag.Parse()
+	signal.Ignore(os.Interrupt) // go test ends, and this ends with its events
+	r := newRun(os.Stdout, *verbose)
+	if err := r.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 	required := strings.FieldsFunc(os.Getenv("RLFUNC_REQUIRE_ENGINES"), func(r rune) bool { return r == ',' || r == ' ' })
-	if !write(os.Stdout, summarize(lines), required) {
+	packages, err := readPackages(*programs)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+	if ok := r.summarize(required, packages); !ok || r.failed > 0 {
 		os.Exit(1)
 	}
 }
 
-// read returns the lines of a report. No file means that no test used an engine.
-func read(path string) ([]engines.Line, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var lines []engines.Line
-	for in := bufio.NewScanner(f); in.Scan(); {
-		var l engines.Line
-		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		lines = append(lines, l)
-	}
-	return lines, nil
+// An event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output string
 }
 
-// engine is what all processes of a run say about one engine.
-type engine struct {
-	name, version, how string
-	tests, packages    int
-	reasons            []string // why a process did not use it
+// A run is what the events have said so far.
+type run struct {
+	out     io.Writer
+	verbose bool
+	output  map[test][]string // of tests that have not ended, and of packages, whose name is ""
+
+	passed, failed, skipped int
+	failedIn                map[string]bool // packages
+	cached                  int             // packages
+	reasons                 map[string]int  // tests that were skipped
+	engines                 []engine
 }
 
-func summarize(lines []engines.Line) []engine {
-	var all []engine
-	for _, l := range lines {
-		i := slices.IndexFunc(all, func(e engine) bool { return e.name == l.Engine })
-		if i < 0 {
-			i = len(all)
-			all = append(all, engine{name: l.Engine})
+type test struct{ pkg, name string }
+
+func newRun(out io.Writer, verbose bool) *run {
+	return &run{out: out, verbose: verbose, output: map[test][]string{}, failedIn: map[string]bool{}, reasons: map[string]int{}}
+}
+
+func (r *run) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e event
+		if json.Unmarshal(line, &e) == nil {
+			r.add(e)
+		} else {
+			r.out.Write(line) // of the go command itself
 		}
-		e := &all[i]
-		if l.Reason == "" {
-			e.version, e.how = l.Version, l.How
-			e.tests += l.Tests
-			if l.Tests > 0 {
-				e.packages++
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) add(e event) {
+	t := test{e.Package, e.Test}
+	switch e.Action {
+	case "output", "build-output":
+		if text, ok := strings.CutPrefix(e.Output, enginesPrefix); ok {
+			r.addEngine(e.Package, text)
+			return
+		}
+		if r.verbose || e.Action == "build-output" {
+			io.WriteString(r.out, e.Output)
+		}
+		r.output[t] = append(r.output[t], e.Output)
+		if e.Test == "" && (strings.HasPrefix(e.Output, "ok  \t") || strings.HasPrefix(e.Output, "FAIL\t")) {
+			r.endPackage(e)
+		}
+	case "pass", "fail", "skip":
+		if e.Test != "" {
+			r.endTest(e.Action, t)
+		}
+	}
+}
+
+func (r *run) endTest(action string, t test) {
+	switch action {
+	case "pass":
+		r.passed++
+	case "fail":
+		r.failed++
+		r.failedIn[t.pkg] = true
+		r.print(t)
+	case "skip":
+		r.skipped++
+		r.reasons[reason(r.output[t])]++
+	}
+	delete(r.output, t)
+}
+
+// endPackage prints the line of a package, and before it, if it failed, the output of tests that did not end and of what is no test.
+func (r *run) endPackage(e event) {
+	own := test{e.Package, ""}
+	if strings.HasPrefix(e.Output, "FAIL\t") {
+		if !r.failedIn[e.Package] { // it does not compile, or its process ended
+			r.failed++
+		}
+		for t := range r.output {
+			if t.pkg == e.Package && t.name != "" {
+				r.print(t)
+				delete(r.output, t)
 			}
-		} else if !slices.Contains(e.reasons, l.Reason) {
-			e.reasons = append(e.reasons, l.Reason)
 		}
+		r.print(own)
+	} else if !r.verbose {
+		io.WriteString(r.out, e.Output)
 	}
-	return all
+	if strings.Contains(e.Output, "\t(cached)") {
+		r.cached++
+	}
+	delete(r.output, own)
 }
 
-// write prints the block. It returns false if a required engine was used by no test.
-func write(w io.Writer, all []engine, required []string) bool {
-	fmt.Fprintln(w, "engines that the tests ran on:")
-	for _, e := range all {
-		if e.tests > 0 {
-			fmt.Fprintf(w, "  %-26s %-14s %s in %s (%s)\n",
-				e.name, e.version, plural(e.tests, "test"), plural(e.packages, "package"), e.how)
+// print prints the output of a test as go test does without -v.
+func (r *run) print(t test) {
+	if r.verbose {
+		return // it is there
+	}
+	for _, line := range r.output[t] {
+		if !strings.HasPrefix(line, "=== ") && line != "PASS\n" {
+			io.WriteString(r.out, line)
 		}
 	}
-	fmt.Fprintln(w, "engines that they did not run on:")
-	none := true
-	for _, e := range all {
-		switch {
-		case len(e.reasons) > 0 && e.tests > 0:
-			fmt.Fprintf(w, "  %-26s NOT IN EVERY PACKAGE: %s\n", e.name, strings.Join(e.reasons, "; "))
-		case len(e.reasons) > 0:
-			fmt.Fprintf(w, "  %-26s NOT RUN: %s\n", e.name, strings.Join(e.reasons, "; "))
-		case e.tests == 0:
-			fmt.Fprintf(w, "  %-26s NOT RUN: it was reached, but no test used it\n", e.name)
-		default:
-			continue
-		}
-		none = false
-	}
-	ok := true
-	for _, name := range required {
-		if !slices.ContainsFunc(all, func(e engine) bool { return e.name == name && e.tests > 0 }) {
-			fmt.Fprintf(w, "  %-26s REQUIRED, and no test used it\n", name)
-			ok, none = false, false
-		}
-	}
-	if none {
-		fmt.Fprintln(w, "  none")
-	}
-	return ok
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+// reason returns why a test was skipped.
+func reason(output []string) string {
+	for _, line := range output {
+		if _, why, ok := strings.Cut(line, "SKIPPED: "); ok {
+			return strings.TrimSpace(why)
+		}
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	for _, line := range output {
+		// "    file_test.go:12: why"
+		if place, why, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.Contains(place, ".go:") {
+			return strings.TrimSpace(why)
+		}
+	}
+	return "no reason given"
 }

@@ -1,53 +1,87 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReport_oneBlockForAllProcesses(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "report")
-	text := `{"package":"a","engine":"embedded","version":"Redis 8.0.0","how":"in the process","tests":3}
-{"package":"a","engine":"redis-7.0","version":"Redis 7.0.15","how":"container redis:7.0","tests":2,"required":true}
-{"package":"a","engine":"valkey-8","tests":0,"reason":"docker does not answer"}
-{"package":"b","engine":"embedded","version":"Redis 8.0.0","how":"in the process","tests":4}
-{"package":"b","engine":"redis-7.0","tests":0,"reason":"-short"}
-{"package":"b","engine":"valkey-8","tests":0,"reason":"docker does not answer"}
-`
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+// printed returns what report prints for output lines of go test -json: "package test action output".
+func printed(t *testing.T, required []string, verbose bool, events ...event) (text string, ok bool) {
+	t.Helper()
+	var in strings.Builder
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(append(line, '\n'))
+	}
+	var out strings.Builder
+	r := newRun(&out, verbose)
+	if err := r.read(strings.NewReader(in.String())); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := read(file)
-	if err != nil {
-		t.Fatal(err)
+	ok = r.summarize(required, map[string]string{"redis-server": "redis-server", "node": "nodejs"}) && r.failed == 0
+	return out.String(), ok
+}
+
+func out(pkg, test, text string) event { return event{"output", pkg, test, text} }
+
+func TestReport_printsFailuresAndSaysWhatDidNotRun(t *testing.T) {
+	text, ok := printed(
+		t, []string{"embedded"}, false,
+		out("a", "TestGood", "=== RUN   TestGood\n"), out("a", "TestGood", "    a_test.go:1: quiet\n"), event{"pass", "a", "TestGood", ""},
+		out("a", "TestBad", "=== RUN   TestBad\n"), out("a", "TestBad", "    a_test.go:2: wrong\n"), out("a", "TestBad", "--- FAIL: TestBad (0.00s)\n"), event{"fail", "a", "TestBad", ""},
+		out("a", "TestNode", "    x.go:1: SKIPPED: node is not on PATH\n"), event{"skip", "a", "TestNode", ""},
+		out("a", "", `engines-report: {"engine":"embedded","version":"Redis 8.0.0","how":"in the process","tests":3}`+"\n"),
+		out("a", "", `engines-report: {"engine":"redis-8","tests":0,"reason":"make test-all runs on it"}`+"\n"),
+		out("a", "", "FAIL\n"), out("a", "", "FAIL\ta\t0.10s\n"), event{"fail", "a", "", ""},
+		out("b", "", `engines-report: {"engine":"embedded","version":"Redis 8.0.0","how":"in the process","tests":4}`+"\n"),
+		out("b", "", "PASS\n"), out("b", "", "ok  \tb\t(cached)\n"), event{"pass", "b", "", ""},
+		out("c", "TestEnds", "panic: at once\n"), out("c", "", "FAIL\tc\t0.01s\n"), event{"fail", "c", "", ""},
+		event{"build-output", "", "", "d.go:1: undefined: x\n"}, out("d", "", "FAIL\td [build failed]\n"), event{"fail", "d", "", ""},
+	)
+	if ok {
+		t.Error("it reports success")
 	}
-	var out bytes.Buffer
-	if write(&out, summarize(lines), []string{"redis-7.0", "valkey-8"}) {
-		t.Error("write is content although no test used valkey-8")
-	}
-	want := `engines that the tests ran on:
+	want := `    a_test.go:2: wrong
+--- FAIL: TestBad (0.00s)
+FAIL
+FAIL	a	0.10s
+ok  	b	(cached)
+panic: at once
+FAIL	c	0.01s
+d.go:1: undefined: x
+FAIL	d [build failed]
+
+Servers that the tests ran on:
   embedded                   Redis 8.0.0    7 tests in 2 packages (in the process)
-  redis-7.0                  Redis 7.0.15   2 tests in 1 package (container redis:7.0)
-engines that they did not run on:
-  redis-7.0                  NOT IN EVERY PACKAGE: -short
-  valkey-8                   NOT RUN: docker does not answer
-  valkey-8                   REQUIRED, and no test used it
+Servers that they did not run on:
+  redis-8                    make test-all runs on it
+Tests that were skipped:
+     1  node is not on PATH
+To run more of them on Debian or Ubuntu: sudo apt-get install nodejs
+Packages that have not changed, with the results of an earlier run (cached): 1
+1 passed, 3 failed, 1 skipped
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("the block (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Errorf("printed (-want +got):\n%s", diff)
 	}
 }
 
-func TestReport_noProcessUsedAnEngine(t *testing.T) {
-	lines, err := read(filepath.Join(t.TempDir(), "absent"))
-	if err != nil {
-		t.Fatal(err)
+func TestReport_missingRequiredEngineFails(t *testing.T) {
+	text, ok := printed(t, []string{"redis-7.0"}, false, out("a", "", "ok  \ta\t0.10s\n"))
+	if ok || !strings.Contains(text, "redis-7.0                  REQUIRED, and no test used it\n") {
+		t.Errorf("ok %t:\n%s", ok, text)
 	}
-	if !write(new(bytes.Buffer), summarize(lines), nil) {
-		t.Error("write fails although nothing is required")
+}
+
+func TestReport_verbosePrintsEverythingOnce(t *testing.T) {
+	text, _ := printed(t, nil, true, out("a", "TestGood", "    a_test.go:1: quiet\n"), event{"pass", "a", "TestGood", ""}, out("a", "", "ok  \ta\t0.10s\n"))
+	if want := "    a_test.go:1: quiet\nok  \ta\t0.10s\n\n"; !strings.HasPrefix(text, want) {
+		t.Errorf("want first\n%sgot\n%s", want, text)
 	}
 }
