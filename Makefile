@@ -21,13 +21,13 @@ example-check: ## start examples/chat with its own Redis, send it requests, and 
 	@go test -c -o bin/example-check ./examples/chat/check
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
-quick: ## run the tests on the embedded engine only, without the longest and without other programs
+quick: ## run the tests on the embedded engine only
 	@RLFUNC_ENGINES=embedded .ci/test -short $(call packages,2) $(ARGS) $(PKG)
 
-test: ## run the tests on the embedded engine and one real server, and say what did not run (PKG=, ARGS=)
-	@.ci/test $(call packages,1) $(ARGS) $(PKG)
+test: ## run all but the longest tests on the embedded engine and one real server, and say what did not run (PKG=, ARGS=)
+	@.ci/test -short $(call packages,1) $(ARGS) $(PKG)
 
-test-all: ## run the tests on every server that this machine can start; make images gets them (PKG=, ARGS=)
+test-all: ## run all tests on every server that this machine can start; make images gets them (PKG=, ARGS=)
 	@RLFUNC_ENGINES=all .ci/test $(call packages,1) $(ARGS) $(PKG)
 
 test-race: ## run the tests under the race detector

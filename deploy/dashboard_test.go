@@ -87,9 +87,7 @@ var (
 // All queries of the dashboard and the alerts find data of a guard with traffic, in a real Prometheus. A wrong metric or label finds
 // nothing.
 func TestPrometheus_hasDataForDashboardAndAlerts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
+	onpath.Full(t)
 	onpath.Program(t, "prometheus")
 	p := startPrometheus(t, serveTraffic(t))
 	p.eventually(t, "prometheus answers", func() error {

@@ -105,9 +105,7 @@ func askEnvoy(t *testing.T, addr string) {
 // The image runs without a network of its own, as another user than root, on a file system that it cannot write. It decides requests of
 // both kinds of proxies.
 func TestImage_runs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: no image is built with -short")
-	}
+	onpath.Full(t)
 	docker := onpath.Program(t, "docker")
 	if err := exec.CommandContext(t.Context(), docker, "version").Run(); err != nil {
 		onpath.Lacking(t, "no Docker engine answers: %v", err)

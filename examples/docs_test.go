@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 func TestMain(m *testing.M) {
@@ -65,9 +66,7 @@ func TestReadme_isShort(t *testing.T) {
 var notRun = regexp.MustCompile(`(?m)^(make test|git clone .*|go get .*|go install .*|docker run .*)\n`)
 
 func TestPages_commandsRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short runs no command of the pages")
-	}
+	onpath.Full(t)
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Client(t)
@@ -102,9 +101,7 @@ func quickstart(t *testing.T, e engines.Engine) {
 }
 
 func TestWritingAFunction_isWhatRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and tests a module of its own")
-	}
+	onpath.Full(t)
 	page, packed := "../docs/writing-a-function.md", "../docs/packed-rows.md"
 	dir, env := t.TempDir(), append(withCommand(t), "REDIS_URL=")
 	shell(t, dir, env, "rlfunc init mylimits")

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // ada's key is the only one in keys.txt.
@@ -118,9 +119,7 @@ func (p guarded) fifty(t *testing.T, name string, value func(i int) string) map[
 
 // A client without a known key has the 10 a minute of its address, whatever its headers.
 func TestGuard_exampleLimitsClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and runs examples/guard; the tests of httpguard make the same attacks")
-	}
+	onpath.Full(t)
 	same := func(text string) func(int) string { return func(int) string { return text } }
 	all := engines.Ends(t)
 	for _, e := range all[:min(2, len(all))] { // the tests of httpguard run on each engine

@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // TestUpgrade_isWhatRuns plays docs/upgrade-and-rollback.md on one server: it runs sh, applies a diff, and compares text with
 // what the commands before it print. At the end it runs the CI steps of docs/versioning.md.
 func TestUpgrade_isWhatRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short runs no command of the page")
-	}
+	onpath.Full(t)
 	servers := engines.Real(t)
 	if len(servers) == 0 {
 		t.Fatal("no server for the page's commands: put redis-server on the path, or make images")

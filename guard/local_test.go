@@ -12,6 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // alone returns a guard that decides everything by failure mode local, with little memory.
@@ -87,9 +88,7 @@ func left(d *guard.Decision) int64 {
 // TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 3 MiB, less where it shares its compiled library
 // with the engine of an earlier guard, and then the subjects may take less than their bound: 3/4 of it at least.
 func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("25,000 subjects for each kind of limit")
-	}
+	onpath.Full(t)
 	const bytes, engine = 6 << 20, 3 << 20
 	for name, p := range localPolicies() {
 		var full int64

@@ -18,6 +18,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // legal is a call of a function with small legal arguments.
@@ -152,9 +153,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 
 // The flags of acl print those rules.
 func TestACL_printsTheRuleThatIsAskedFor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: every library is vetted, which takes long, with -short")
-	}
+	onpath.Full(t)
 	for _, test := range []struct{ flags, want, not []string }{
 		{[]string{"--channel", "canary"}, []string{"+fcall|challenge_v1_consume", "+fcall|challenge_v1_canary_consume", "+fcall_ro|challenge_v1_peek"}, []string{"+fcall", "+fcall_ro", "+eval"}},
 		{[]string{"--scripts"}, []string{"+eval", "+evalsha", "+eval_ro", "+evalsha_ro"}, []string{"+fcall", "+fcall|challenge_v1_consume"}},

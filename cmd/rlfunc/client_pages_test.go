@@ -65,9 +65,7 @@ func installNode(t *testing.T, dir string) {
 
 // The commands of each page, and its programs, run in their order from an empty folder.
 func TestClientPages_runFromAnEmptyFolder(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
+	onpath.Full(t)
 	for _, c := range clientPages {
 		t.Run(c.page, func(t *testing.T) {
 			c.lacks(t)

@@ -10,13 +10,12 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/examples/templates"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // Each template begins a project in an empty folder, and its test compiles there. The tests run in examples/templates.
 func TestInit_everyTemplate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: modules of their own are not compiled with -short")
-	}
+	onpath.Full(t)
 	dir := t.TempDir()
 	for _, template := range templates.All() {
 		var errOut bytes.Buffer

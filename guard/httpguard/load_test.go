@@ -17,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 func TestServers_budgetIsReservedSettledAndCancelled(t *testing.T) {
@@ -151,9 +152,7 @@ limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
 
 // Many refused subjects stay within Options.CacheSize. A cache of any size would take 17 MiB more for 30,000.
 func TestCache_staysWithinCacheSize(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: sends requests of many subjects")
-	}
+	onpath.Full(t)
 	rdb, _ := inProcess(t)
 	p := parse(t, `
 limits: [{name: hour, limit: 1, window: 1h}]

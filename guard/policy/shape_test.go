@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // megabyte repeats part up to just below MaxFileSize.
@@ -21,9 +23,7 @@ func always(text string) func(int) string { return func(int) string { return tex
 // TestParse_hostileFilesTakeBoundedMemory reads files that once took up to 49 s and 17 GiB, or time that grew with the square of
 // their size.
 func TestParse_hostileFilesTakeBoundedMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("HOSTILE POLICY FILES ARE NOT READ with -short: they are of a megabyte each")
-	}
+	onpath.Full(t)
 	const most = 700 << 20 // total bytes allocated, freed or not
 	for name, c := range map[string]struct{ text, want string }{
 		"too large": {

@@ -20,7 +20,7 @@
 // Tests of deploys to many nodes start clusters, sentinels and replicas of their own, with [OnPath] and [Images]; those are required where
 // RLFUNC_REQUIRE_ENGINES names any real engine, and the image's.
 //
-// With -short only the embedded engine is used, and a build with -tags=nocontainers starts no containers. Images are never pulled here: make images puts them in place.
+// A build with -tags=nocontainers starts no containers. Images are never pulled here: make images puts them in place.
 package engines
 
 import (

@@ -20,7 +20,7 @@ var images = []struct {
 // addresses by which clients reach them. A missing one fails the test if RLFUNC_REQUIRE_ENGINES names its engine, and without any the test is skipped.
 func Images(t testing.TB) []Program {
 	t.Helper()
-	skipShort(t)
+	skipUnwanted(t)
 	onpath.Looked()
 	var found []Program
 	for _, i := range images {

@@ -112,7 +112,7 @@ func reach(t testing.TB, isWanted func(*slot) bool) []*slot {
 	required, patterns := names("RLFUNC_REQUIRE_ENGINES"), names("RLFUNC_ENGINES")
 	if process.slots == nil {
 		process.slots = catalog()
-		if len(required)+len(patterns) == 0 && !testing.Short() {
+		if len(required)+len(patterns) == 0 {
 			chooseOne(process.slots)
 		}
 	}
@@ -126,8 +126,6 @@ func reach(t testing.TB, isWanted func(*slot) bool) []*slot {
 		switch {
 		case len(patterns) > 0 && !slices.Contains(patterns, "all") && !matches(patterns, s.name):
 			s.reason = "RLFUNC_ENGINES leaves it out"
-		case testing.Short() && s.real && !s.required:
-			s.reason = "-short"
 		default:
 			if twin := s.twin(); twin != nil && !matches(patterns, s.name) && !s.required {
 				s.reason = twin.name + " is the same version"

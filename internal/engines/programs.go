@@ -41,7 +41,7 @@ type box interface {
 // engines at all.
 func OnPath(t testing.TB) Program {
 	t.Helper()
-	skipShort(t)
+	skipUnwanted(t)
 	onpath.Looked()
 	for _, command := range []string{"redis-server", "valkey-server"} {
 		if version := onPath(command); version != "" {
@@ -53,10 +53,11 @@ func OnPath(t testing.TB) Program {
 	return Program{}
 }
 
-func skipShort(t testing.TB) {
+// skipUnwanted skips a test of real servers where RLFUNC_ENGINES names the embedded engine alone.
+func skipUnwanted(t testing.TB) {
 	t.Helper()
-	if testing.Short() && !requiresReal() {
-		t.Skip("SKIPPED: topologies of real servers are not started with -short")
+	if patterns := names("RLFUNC_ENGINES"); len(patterns) > 0 && !requiresReal() && !slices.ContainsFunc(patterns, func(p string) bool { return p != "embedded" }) {
+		t.Skip("SKIPPED: RLFUNC_ENGINES leaves out real servers")
 	}
 }
 

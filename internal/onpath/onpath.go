@@ -28,6 +28,14 @@ func Lacking(t testing.TB, format string, args ...any) {
 	t.Skipf("SKIPPED: "+format, args...)
 }
 
+// Full skips a test that takes long for what it finds, unless the run is a full one. make quick and make test are -short.
+func Full(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: takes long; make test-all runs it")
+	}
+}
+
 // Looked keeps go test from using a cached result on a machine that has other programs and servers than it had then. Go repeats a test if a
 // variable that it reads has changed, and .ci/test sets this one to what the machine has.
 func Looked() { os.Getenv("RLFUNC_TEST_MACHINE") }

@@ -27,9 +27,7 @@ type realServer struct {
 // startRedis starts the redis-server on PATH, if it is of the wanted version.
 func startRedis(t *testing.T, version string) *realServer {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
+	onpath.Full(t)
 	path := onpath.Program(t, "redis-server")
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil || !strings.Contains(string(out), "v="+version) {

@@ -13,14 +13,13 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
 	"github.com/rlfunc/rlfunc/internal/codegen/conformance/gen/everything"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // TestCompare_knowsTheWire changes one thing of a contract at a time, loads the library that it makes, and calls it by the client of
 // the unchanged one. That client does not notice a change that no wire rule covers.
 func TestCompare_knowsTheWire(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: loads 260 libraries")
-	}
+	onpath.Full(t)
 	full := everything.EchoParams{
 		Subject: "user42", Number: 100, Cost: new(int64(0)), Bonus: new(int64(3)), Level: 9, Price: 1_000_000_000, Tip: 1,
 		Window: 30 * 24 * time.Hour, Grace: time.Hour, Since: time.UnixMicro(2), Latest: time.UnixMicro(1), On: true, Off: true,

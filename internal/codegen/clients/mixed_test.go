@@ -29,9 +29,7 @@ const interpreter = "/usr/bin/python3" // Debian's, which sees python3-redis
 // TestMixed_fiftyAtOnceAgainstTen sends 50 calls at once from this process, two of Python and two of Node.js to each of two limits of 10:
 // exactly 10 pass, and every process reports what is left.
 func TestMixed_fiftyAtOnceAgainstTen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
+	onpath.Full(t)
 	if err := exec.Command(interpreter, "-c", "import redis").Run(); err != nil {
 		onpath.Lacking(t, "%s lacks redis: %v", interpreter, err)
 	}

@@ -16,9 +16,7 @@ const interpreter = "/usr/bin/python3" // Debian's, which sees python3-redis, py
 // installed returns a folder with the generated clients of the libraries in some folders.
 func installed(t *testing.T, roots ...string) (dir string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
+	onpath.Full(t)
 	if err := exec.Command(interpreter, "-c", "import redis, pytest, mypy").Run(); err != nil {
 		onpath.Lacking(t, "%s lacks redis, pytest or mypy: %v", interpreter, err)
 	}

@@ -17,9 +17,7 @@ import (
 
 // TestClients compiles the generated clients of every library with tsc --strict, and runs them on Node.js.
 func TestClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: servers are not started with -short")
-	}
+	onpath.Full(t)
 	dir := clienttest.TypeScript(t, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
 	for _, name := range []string{"clients.ts", "cluster.ts", "node.d.ts"} {
 		text, err := os.ReadFile("testdata/" + name)

@@ -17,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
@@ -25,9 +26,7 @@ func TestMain(m *testing.M) { engines.Main(m) }
 const pass = "PASS: 7 of 7 scenarios hold on "
 
 func TestRun_embeddedHolds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: 10,000 minutes of the long run, with -short")
-	}
+	onpath.Full(t)
 	var out bytes.Buffer
 	v, err := Run(t.Context(), Options{Out: &out})
 	if err != nil {
