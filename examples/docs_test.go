@@ -67,25 +67,26 @@ var notRun = regexp.MustCompile(`(?m)^(make test|git clone .*|go get .*|go insta
 
 func TestPages_commandsRun(t *testing.T) {
 	onpath.Full(t)
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			e.Client(t)
-			env := withCommand(t)
-			for _, page := range []string{"../README.md", "../docs/quickstart.md", "../docs/deploy-to-production.md"} {
-				for _, block := range blocks(t, page, "sh") {
-					block = notRun.ReplaceAllString(block, "")
-					block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
-					// A plan that has something to do exits 2, and so does a doctor with findings.
-					block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan || [ $? = 2 ]\n")
-					block = strings.ReplaceAll(block, "rlfunc doctor\n", "rlfunc doctor || [ $? = 2 ]\n")
-					shell(t, "..", env, block)
-				}
-			}
-			quickstart(t, e)
-		})
-		return // one server is enough: the commands are pinned on each engine elsewhere
+	all := engines.Ends(t)
+	if len(all) == 0 {
+		t.Fatal("no engine for the pages' commands")
 	}
-	t.Fatal("no server for the pages' commands: put redis-server on the path, or make images")
+	e := all[min(1, len(all)-1)] // a server if there is one; the commands are pinned on each engine elsewhere
+	t.Run(e.Name, func(t *testing.T) {
+		e.Client(t)
+		env := withCommand(t)
+		for _, page := range []string{"../README.md", "../docs/quickstart.md", "../docs/deploy-to-production.md"} {
+			for _, block := range blocks(t, page, "sh") {
+				block = notRun.ReplaceAllString(block, "")
+				block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
+				// A plan that has something to do exits 2, and so does a doctor with findings.
+				block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan || [ $? = 2 ]\n")
+				block = strings.ReplaceAll(block, "rlfunc doctor\n", "rlfunc doctor || [ $? = 2 ]\n")
+				shell(t, "..", env, block)
+			}
+		}
+		quickstart(t, e)
+	})
 }
 
 func quickstart(t *testing.T, e engines.Engine) {
