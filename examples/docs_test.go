@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
@@ -41,29 +43,32 @@ func blocks(t *testing.T, page, language string) []string {
 	return out
 }
 
-func TestReadme_codeIsThatOfExamples(t *testing.T) {
-	if got := blocks(t, "../README.md", "yaml"); len(got) != 1 || got[0] != read(t, "guard/limits.yaml") {
-		t.Error("the README's YAML is not examples/guard/limits.yaml")
+func TestPages_codeIsThatOfExamples(t *testing.T) {
+	if got := blocks(t, readme, "yaml"); got[0] != read(t, "guard/limits.yaml") {
+		t.Error("the README's first YAML is not examples/guard/limits.yaml")
 	}
-	program := strings.ReplaceAll(read(t, "guard/main.go"), "\n\t", "\n")
-	for _, block := range blocks(t, "../README.md", "go") {
-		if !strings.Contains(program, "\n"+block) {
-			t.Errorf("examples/guard/main.go has no lines\n%s", block)
+	for page, program := range map[string]string{readme: "guard/main.go", "../docs/guard.md": "guard/main.go", "../docs/quickstart.md": "quickstart/main.go"} {
+		if got := blocks(t, page, "go"); len(got) != 1 || got[0] != read(t, program) {
+			t.Errorf("the Go of %s is not examples/%s", page, program)
 		}
 	}
-	if got := blocks(t, "../docs/quickstart.md", "go"); len(got) != 1 || got[0] != read(t, "quickstart/main.go") {
-		t.Error("the Go of docs/quickstart.md is not examples/quickstart/main.go")
+	if diff := cmp.Diff(blocks(t, readme, "yaml"), blocks(t, "../docs/guard.md", "yaml")); diff != "" {
+		t.Errorf("the YAML of docs/guard.md is not the README's (-want +got):\n%s", diff)
+	}
+	if got := blocks(t, "../docs/guard.md", "sh"); len(got) != 1 || got[0] != keyCommands(t) {
+		t.Error("the commands of docs/guard.md for a key are not the README's")
 	}
 }
 
 func TestReadme_isShort(t *testing.T) {
-	if words := len(strings.Fields(read(t, "../README.md"))); words > 800 {
-		t.Errorf("the README has %d words, more than 800", words)
+	prose := fenced.ReplaceAllString(read(t, readme), "")
+	if words := len(strings.Fields(prose)); words > 750 {
+		t.Errorf("the README has %d words beside its code, more than 750", words)
 	}
 }
 
-// Commands that CI runs as steps of their own, or that take a release or Docker.
-var notRun = regexp.MustCompile(`(?m)^(make test|git clone .*|go get .*|go install .*|docker run .*)\n`)
+// Commands that take a release or Docker.
+var notRun = regexp.MustCompile(`(?m)^(go install .*|docker run .*)\n`)
 
 func TestPages_commandsRun(t *testing.T) {
 	onpath.Full(t)
@@ -75,7 +80,7 @@ func TestPages_commandsRun(t *testing.T) {
 	t.Run(e.Name, func(t *testing.T) {
 		e.Client(t)
 		env := withCommand(t)
-		for _, page := range []string{"../README.md", "../docs/quickstart.md", "../docs/deploy-to-production.md"} {
+		for _, page := range []string{"../docs/quickstart.md", "../docs/deploy-to-production.md"} {
 			for _, block := range blocks(t, page, "sh") {
 				block = notRun.ReplaceAllString(block, "")
 				block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)

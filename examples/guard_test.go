@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -20,42 +19,95 @@ import (
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// ada's key is the only one in keys.txt.
-const ada = "f3b1c7d2a94e5068"
+const readme = "../README.md"
 
-// A guarded is the program of guard/, built with other addresses.
-type guarded struct{ bin, addr string }
+// curls is the loop that the README shows. The tests send the same requests from Go, because a machine may lack curl.
+const curls = "for i in $(seq 12); do curl -s -o /dev/null -w '%{http_code} ' -X POST http://127.0.0.1:8080/v1/chat; done; echo\n"
 
+// guarded is the README's program in a folder of its own, built with other addresses.
+type guarded struct{ dir, addr string }
+
+// buildGuarded makes a module of the README's program and its first policy, with no other file. The module uses this checkout, and so downloads nothing.
 func buildGuarded(t *testing.T, redis string) guarded {
 	t.Helper()
-	dir, addr := t.TempDir(), engines.FreeAddr(t)
-	p := guarded{bin: filepath.Join(dir, "guard"), addr: addr}
-	code := strings.NewReplacer("127.0.0.1:6379", redis, "127.0.0.1:8080", addr).Replace(read(t, "guard/main.go"))
-	limits := read(t, "guard/limits.yaml") + "timeout: 20s\n" // a busy machine is no failure of Redis, which lets requests pass here
-	for file, text := range map[string]string{
-		"main.go": code, "limits.yaml": limits, "keys.txt": fmt.Sprintf("%x ada\n", sha256.Sum256([]byte(ada))),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	p := guarded{dir: t.TempDir(), addr: engines.FreeAddr(t)}
+	program := blocks(t, readme, "go")[0]
+	for shown, used := range map[string]string{"127.0.0.1:6379": redis, "127.0.0.1:8080": p.addr} {
+		if n := strings.Count(program, shown); n != 1 {
+			t.Fatalf("the README's program has %s %d times, want once", shown, n)
+		}
+		program = strings.Replace(program, shown, used, 1)
+	}
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := strings.Replace(read(t, "../go.mod"), "module github.com/rlfunc/rlfunc\n", "module example\n", 1)
+	module += fmt.Sprintf("\nrequire github.com/rlfunc/rlfunc v0.0.0\n\nreplace github.com/rlfunc/rlfunc => %q\n", checkout)
+	for file, text := range map[string]string{"go.mod": module, "go.sum": read(t, "../go.sum"), "main.go": program} {
+		p.write(t, file, text)
+	}
+	p.setPolicy(t, blocks(t, readme, "yaml")[0])
+	shell(t, p.dir, nil, "go build -ldflags=-s -o program .")
+	return p
+}
+
+func (p guarded) write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, file), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setPolicy writes limits.yaml with a longer timeout: on a busy machine a slow answer is no failure of Redis, and must not let requests pass.
+func (p guarded) setPolicy(t *testing.T, text string) {
+	t.Helper()
+	p.write(t, "limits.yaml", text+"timeout: 20s\n")
+}
+
+// keyCommands are the README's commands that make an API key.
+func keyCommands(t *testing.T) string {
+	t.Helper()
+	var commands string
+	for _, block := range blocks(t, readme, "sh") {
+		if strings.Contains(block, "keys.txt") {
+			commands += block
 		}
 	}
-	shell(t, "..", nil, "go build -ldflags=-s -o "+p.bin+" "+filepath.Join(dir, "main.go"))
-	return p
+	return commands
+}
+
+// addKey runs them in the program's folder, and returns the key.
+func (p guarded) addKey(t *testing.T) string {
+	t.Helper()
+	commands := keyCommands(t)
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands+`printf %s "$KEY"`)
+	cmd.Dir = p.dir
+	key, err := cmd.Output()
+	if err != nil || len(key) == 0 {
+		t.Fatalf("%s\nmade the key %q: %v", commands, key, err)
+	}
+	return string(key)
 }
 
 // start runs the program until the test ends. Each start has an empty deny cache.
 func (p guarded) start(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), p.bin)
-	cmd.Dir = filepath.Dir(p.bin)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(p.dir, "program"))
+	cmd.Dir = p.dir
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 		if t.Failed() {
 			t.Log(said.String())
 		}
@@ -66,8 +118,13 @@ func (p guarded) start(t *testing.T) {
 			_ = c.Close()
 			return
 		}
+		select {
+		case <-ended:
+			t.Fatal("the program ended before it listened")
+		default:
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the service does not listen: %v", err)
+			t.Fatalf("the program does not listen: %v", err)
 		}
 	}
 }
@@ -117,54 +174,87 @@ func (p guarded) fifty(t *testing.T, name string, value func(i int) string) map[
 	return got
 }
 
-// A client without a known key has the 10 a minute of its address, whatever its headers.
-func TestGuard_exampleLimitsClients(t *testing.T) {
-	onpath.Full(t)
-	same := func(text string) func(int) string { return func(int) string { return text } }
+// statuses sends n requests one by one, and returns their statuses as the README's loop prints them.
+func (p guarded) statuses(t *testing.T, n int, name, value string) string {
+	t.Helper()
+	var printed strings.Builder
+	for range n {
+		status, _, _ := p.post(t, name, value)
+		fmt.Fprintf(&printed, "%d ", status)
+	}
+	return printed.String()
+}
+
+// What a reader pastes from the README starts and limits its clients, and the README's API key is a client of its own.
+func TestReadme_programLimitsClients(t *testing.T) {
+	for _, program := range []string{"sh", "head", "base64", "sha256sum", "cut"} { // the README's commands for a key need them
+		onpath.Program(t, program)
+	}
+	const tenPass = "200 200 200 200 200 200 200 200 200 200 429 429 "
+	if shown := "\n```sh\n" + curls + "```\n\n```text\n" + strings.TrimSpace(tenPass) + "\n```\n"; !strings.Contains(read(t, readme), shown) {
+		t.Errorf("the README does not show what this test sends and expects:\n%s", shown)
+	}
 	all := engines.Ends(t)
 	for _, e := range all[:min(2, len(all))] { // the tests of httpguard run on each engine
 		t.Run(e.Name, func(t *testing.T) {
 			p := buildGuarded(t, e.Addr)
-			for _, attack := range []struct {
-				what, header string
-				value        func(i int) string
-			}{
-				{"one client", "", same("")},
-				{"a fresh X-API-Key each", "X-Api-Key", func(i int) string { return fmt.Sprintf("key-%d", i) }},
-				{"the name of a known key", "X-Api-Key", same("ada")},
-				{"one made-up fingerprint", "X-Fingerprint", same("fp:a:b")},
-				{"a fresh X-Fingerprint each", "X-Fingerprint", func(i int) string { return fmt.Sprintf("fp:click%d:device%d", i, i) }},
-				{"a fresh X-Forwarded-For each", "X-Forwarded-For", func(i int) string { return fmt.Sprintf("203.0.113.%d", i) }},
-				{"one Idempotency-Key", "Idempotency-Key", same("again")},
-			} {
-				t.Run(attack.what, func(t *testing.T) {
-					e.Client(t)
-					p.start(t)
-					got := p.fifty(t, attack.header, attack.value)
-					if diff := cmp.Diff(map[int]int{200: 10, 429: 40}, got); diff != "" {
-						t.Errorf("50 at once against 10 a minute (-want +got):\n%s", diff)
-					}
-					t.Logf("%s, %s: 50 at once against 10 a minute: %d passed, %d were refused with Retry-After", e.Name, attack.what, got[200], got[429])
-				})
-			}
-			t.Run("a known key is a client of its own", func(t *testing.T) {
-				e.Client(t)
+			var key string
+			t.Run("the README", func(t *testing.T) {
+				rdb := e.Client(t)
 				p.start(t)
-				for _, key := range []string{ada, ""} {
-					if diff := cmp.Diff(map[int]int{200: 10, 429: 40}, p.fifty(t, "X-Api-Key", same(key))); diff != "" {
-						t.Errorf("key %q (-want +got):\n%s", key, diff)
+				if diff := cmp.Diff(tenPass, p.statuses(t, 12, "", "")); diff != "" {
+					t.Errorf("as pasted (-want +got):\n%s", diff)
+				}
+				key = p.addKey(t)
+				p.setPolicy(t, blocks(t, readme, "yaml")[1])
+				// Until the program has read the new policy, it counts the address, which has no request left.
+				first := ""
+				for deadline := time.Now().Add(20 * time.Second); first != "200 "; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("20 s after the policy has changed, a request with the key gets %s", first)
 					}
+					first = p.statuses(t, 1, "X-Api-Key", key)
+				}
+				if diff := cmp.Diff(tenPass, first+p.statuses(t, 11, "X-Api-Key", key)); diff != "" {
+					t.Errorf("with the key (-want +got):\n%s", diff)
+				}
+				if named, err := rdb.Keys(t.Context(), "*key=ada*").Result(); err != nil || len(named) == 0 {
+					t.Errorf("no key of Redis is that of the client ada: %v", err)
 				}
 			})
+			if key == "" {
+				return
+			}
+			p.attack(t, e, key)
 		})
 	}
 }
 
-func TestGuard_pageMatchesExample(t *testing.T) {
-	for language, file := range map[string]string{"go": "guard/main.go", "yaml": "guard/limits.yaml"} {
-		if got := blocks(t, "../docs/guard.md", language); len(got) != 1 || got[0] != read(t, file) {
-			t.Errorf("docs/guard.md's %s is not examples/%s", language, file)
-		}
+// attack sends 50 requests at once, each time to a program that has just started. A client without a known key has the ten of its address, whatever its headers.
+func (p guarded) attack(t *testing.T, e engines.Engine, key string) {
+	same := func(text string) func(int) string { return func(int) string { return text } }
+	for _, attack := range []struct {
+		what, header string
+		value        func(i int) string
+	}{
+		{"one client", "", same("")},
+		{"a fresh X-API-Key each", "X-Api-Key", func(i int) string { return fmt.Sprintf("key-%d", i) }},
+		{"the name of a known key", "X-Api-Key", same("ada")},
+		{"one made-up fingerprint", "X-Fingerprint", same("fp:a:b")},
+		{"a fresh X-Fingerprint each", "X-Fingerprint", func(i int) string { return fmt.Sprintf("fp:click%d:device%d", i, i) }},
+		{"a fresh X-Forwarded-For each", "X-Forwarded-For", func(i int) string { return fmt.Sprintf("203.0.113.%d", i) }},
+		{"one Idempotency-Key", "Idempotency-Key", same("again")},
+		{"a known key", "X-Api-Key", same(key)},
+	} {
+		t.Run(attack.what, func(t *testing.T) {
+			e.Client(t)
+			p.start(t)
+			got := p.fifty(t, attack.header, attack.value)
+			if diff := cmp.Diff(map[int]int{200: 10, 429: 40}, got); diff != "" {
+				t.Errorf("50 at once against 10 per minute (-want +got):\n%s", diff)
+			}
+			t.Logf("%s, %s: 50 at once against 10 per minute: %d passed, %d were refused with Retry-After", e.Name, attack.what, got[200], got[429])
+		})
 	}
 }
 

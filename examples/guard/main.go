@@ -9,22 +9,29 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/loader"
 )
 
 func main() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
 
+	ctx := context.Background()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	if _, err := loader.Ensure(ctx, rdb, genguard.Library); err != nil {
+		log.Print(err) // the service also works while Redis is down
+	}
 	limits, err := policy.Load("limits.yaml")
 	must(err)
-	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}), limits, guard.Options{})
+	g, err := guard.New(rdb, limits, guard.Options{})
 	must(err)
 	m, err := httpguard.New(g, httpguard.Options{})
 	must(err)
-	must(g.Watch(context.Background(), "limits.yaml")) // an edited file takes effect at once
+	must(g.Watch(ctx, "limits.yaml")) // an edited file takes effect at once
 	must(http.ListenAndServe("127.0.0.1:8080", m.Handler(mux)))
 }
 
