@@ -19,7 +19,7 @@ var ErrNoDigests = errors.New("the file has no digests")
 // line that begins with # is a comment. The subject holds the name, or the first 32 digits if there is none. Several keys
 // can share a name, so that a client can change its key without downtime.
 //
-//	printf %s "$KEY" | sha256sum
+//	echo "$(printf %s "$KEY" | sha256sum | cut -d ' ' -f 1) ada" >> keys.txt
 //
 // Keys must have at least 128 random bits: a digest does not protect a value that can be guessed.
 //
