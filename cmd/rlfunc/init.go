@@ -28,11 +28,14 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Create a project: a first annotated function, its test, a Makefile and a CI workflow",
 		Long: `Creates a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test for
-the embedded engine, a Makefile and a CI workflow. It keeps an existing go.mod, Makefile, .gitignore and
-.github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. A project may take
-one more template. If any other file exists, or the project does not generate, it leaves the folder unchanged.
+the embedded engine, a Makefile and a CI workflow. The Makefile runs the version of rlfunc that tools/go.mod pins: because that is a
+module of its own, the project's go.mod does not list what the command is built with.
 
-At the end it runs go mod tidy, so that go test ./... passes at once.
+An existing go.mod, Makefile, .gitignore and .github/workflows/ci.yml stay: init adds the requirement of rlfunc to go.mod, and prints
+the lines to add to the others. A project may take one more template. If any other file exists, or the project does not generate, init
+leaves the folder unchanged.
+
+At the end it runs go mod tidy in both modules, so that go test ./... passes at once.
 
 The first function is one of library quota, or the functions of another template (docs/templates.md has what each guarantees):
 
@@ -122,8 +125,10 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 		a.note("%s", kept)
 	}
 	if !noTidy {
-		if err := tidy(ctx, o.Dir); err != nil {
-			return err
+		for _, module := range []string{o.Dir, filepath.Join(o.Dir, "tools")} {
+			if err := tidy(ctx, module); err != nil {
+				return err
+			}
 		}
 	}
 	enter := ""

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 func TestMain(m *testing.M) {
@@ -70,6 +71,7 @@ func TestRedis(t *testing.T) {
 
 // TestMakefile pins the Makefile of a new project on one engine: TestRedis pins the commands that it calls on each.
 func TestMakefile(t *testing.T) {
+	onpath.Program(t, "make")
 	all := engines.Ends(t)
 	if len(all) == 0 {
 		t.Skip("SKIPPED: no engine")

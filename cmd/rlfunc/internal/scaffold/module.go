@@ -7,6 +7,7 @@ import (
 	"go/build"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,71 +19,87 @@ const rlfunc = "github.com/rlfunc/rlfunc"
 
 var moduleForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$`)
 
-// goMod plans a new go.mod, or the additions to the one in o.Dir. It sets o.Module.
-func (p *Plan) goMod(o *Options) error {
-	name := filepath.Join(o.Dir, "go.mod")
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return p.newModule(o)
-	}
+// modules plans the project's module, and module tools for the command, so that the project does not require what the command is built
+// with. It sets o.Module.
+func (p *Plan) modules(o *Options) error {
+	module, err := p.goMod(*o, "go.mod")
 	if err != nil {
 		return err
 	}
-	mod, err := modfile.Parse(name, text, nil)
+	if o.Module != "" && o.Module != module {
+		return fmt.Errorf("%s declares module %s, not %s: omit --module or choose another folder", filepath.Join(o.Dir, "go.mod"), module, o.Module)
+	}
+	o.Module = module
+	there, err := exists(filepath.Join(o.Dir, "tools", "go.mod"))
 	if err != nil {
-		return fmt.Errorf("read the module: %w", err)
+		return err
 	}
-	if mod.Module == nil {
-		return fmt.Errorf("%s has no module directive", name)
-	}
-	path := mod.Module.Mod.Path
-	if o.Module != "" && o.Module != path {
-		return fmt.Errorf("%s declares module %s, not %s: omit --module or choose another folder", name, path, o.Module)
-	}
-	o.Module = path
-	required := slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == rlfunc })
-	if !required {
-		if err := errors.Join(mod.AddRequire(rlfunc, o.Version), o.replaceIn(mod)); err != nil {
-			return fmt.Errorf("extend %s: %w", name, err)
+	for _, form := range []string{"tools/*.go", "tools/*/*.go"} {
+		if found, _ := fs.Glob(os.DirFS(o.Dir), form); !there && len(found) > 0 {
+			return fmt.Errorf("%s has %s, which a new tools/go.mod for the command would take out of module %s: choose another folder", o.Dir, found[0], module)
 		}
 	}
-	if err := mod.AddTool(rlfunc + "/cmd/rlfunc"); err != nil {
-		return fmt.Errorf("extend %s: %w", name, err)
+	tools := *o
+	tools.Module += "/tools"
+	if o.Replace != "" && !filepath.IsAbs(o.Replace) {
+		tools.Replace = path.Join("..", filepath.ToSlash(o.Replace))
 	}
-	if p.Files["go.mod"], err = mod.Format(); err != nil {
-		return fmt.Errorf("extend %s: %w", name, err)
-	}
-	if bytes.Equal(p.Files["go.mod"], text) {
-		return nil
-	}
-	p.Kept = append(p.Kept, fmt.Sprintf("extended go.mod of module %s: it now requires %s and has it as a tool", path, rlfunc))
-	return nil
+	_, err = p.goMod(tools, "tools/go.mod", rlfunc+"/cmd/rlfunc")
+	return err
 }
 
-func (o *Options) replaceIn(mod *modfile.File) error {
-	if o.Replace == "" {
-		return nil
+// goMod plans a new go.mod with the requirement of rlfunc and the tools, or their addition to the one in o.Dir. It returns the module's
+// path.
+func (p *Plan) goMod(o Options, name string, tools ...string) (string, error) {
+	file := filepath.Join(o.Dir, filepath.FromSlash(name))
+	text, err := os.ReadFile(file)
+	added := errors.Is(err, fs.ErrNotExist)
+	if added {
+		text, err = newModule(o)
 	}
-	return mod.AddReplace(rlfunc, "", o.Replace, "")
+	if err != nil {
+		return "", err
+	}
+	mod, err := modfile.Parse(file, text, nil)
+	if err != nil {
+		return "", fmt.Errorf("read the module: %w", err)
+	}
+	if mod.Module == nil {
+		return "", fmt.Errorf("%s has no module directive", file)
+	}
+	if !slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == rlfunc }) {
+		err = mod.AddRequire(rlfunc, o.Version)
+		if o.Replace != "" {
+			err = errors.Join(err, mod.AddReplace(rlfunc, "", o.Replace, ""))
+		}
+	}
+	for _, tool := range tools {
+		err = errors.Join(err, mod.AddTool(tool))
+	}
+	if err == nil {
+		p.Files[name], err = mod.Format()
+	}
+	if err != nil {
+		return "", fmt.Errorf("extend %s: %w", file, err)
+	}
+	if !added && !bytes.Equal(p.Files[name], text) {
+		p.Kept = append(p.Kept, fmt.Sprintf("extended %s of module %s: it now requires %s", name, mod.Module.Mod.Path, rlfunc))
+	}
+	return mod.Module.Mod.Path, nil
 }
 
-func (p *Plan) newModule(o *Options) error {
+func newModule(o Options) ([]byte, error) {
 	if o.Module == "" {
 		abs, err := filepath.Abs(o.Dir)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.Module = filepath.Base(abs)
 	}
 	if !moduleForm.MatchString(o.Module) {
-		return fmt.Errorf("%q is not a Go module path: set one, for example --module example.com/limits", o.Module)
+		return nil, fmt.Errorf("%q is not a Go module path: set one, for example --module example.com/limits", o.Module)
 	}
-	text := fmt.Sprintf("module %s\n\ngo 1.26\n\nrequire %s %s\n\ntool %[2]s/cmd/rlfunc\n", o.Module, rlfunc, o.Version)
-	if o.Replace != "" {
-		text += fmt.Sprintf("\nreplace %s => %s\n", rlfunc, o.Replace)
-	}
-	p.Files["go.mod"] = []byte(text)
-	return nil
+	return fmt.Appendf(nil, "module %s\n\ngo 1.26\n", o.Module), nil
 }
 
 // packageOf returns the name of the Go package in dir, which the first test belongs to. Without a package it returns name.

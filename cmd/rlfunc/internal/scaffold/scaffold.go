@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,8 +30,8 @@ var built = map[string]string{
 // shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
 var shareable = map[string]string{
 	"rlfunc.yaml":              "its functions and gen must be the folders functions and gen",
-	"Makefile":                 "add `go tool rlfunc generate --check` before its `go test ./...`",
-	".github/workflows/ci.yml": "let it run `go tool rlfunc generate --check` and `go test ./...`",
+	"Makefile":                 "add `GOWORK=off go -C tools tool rlfunc -C .. generate --check` before its `go test ./...`",
+	".github/workflows/ci.yml": "let it run `GOWORK=off go -C tools tool rlfunc -C .. generate --check` and `go test ./...`",
 	".gitignore":               "it must not list functions/ and gen/: commit both",
 }
 
@@ -45,7 +46,7 @@ type Options struct {
 
 // A Plan lists the changes of a new project to its folder.
 type Plan struct {
-	Files map[string][]byte // new files, and a go.mod that is extended, by their slash-separated path
+	Files map[string][]byte // new files, and each go.mod that is extended, by their slash-separated path
 	Kept  []string          // a sentence for each existing file that is kept or extended
 
 	undo []func() error // what Write did, each step reversed
@@ -54,7 +55,7 @@ type Plan struct {
 // New returns the plan of a project in o.Dir. It writes nothing.
 func New(o Options) (*Plan, error) {
 	p := &Plan{Files: map[string][]byte{}}
-	if err := p.goMod(&o); err != nil {
+	if err := p.modules(&o); err != nil {
 		return nil, err
 	}
 	name, err := packageOf(o.Dir, o.Library.Name)
@@ -102,7 +103,7 @@ func (p *Plan) keep(dir string) error {
 	return nil
 }
 
-// Write writes the files into dir. If any but go.mod exists, it returns an error and writes nothing.
+// Write writes the files into dir. If any but a go.mod exists, it returns an error and writes nothing.
 // After another error it undoes what it wrote.
 func (p *Plan) Write(dir string) error {
 	var taken []string
@@ -111,7 +112,7 @@ func (p *Plan) Write(dir string) error {
 		if err != nil {
 			return err
 		}
-		if there && name != "go.mod" {
+		if there && path.Base(name) != "go.mod" {
 			taken = append(taken, name)
 		}
 	}
@@ -131,7 +132,7 @@ func (p *Plan) Write(dir string) error {
 	return nil
 }
 
-// Undo removes the files and folders that Write made, and restores go.mod.
+// Undo removes the files and folders that Write made, and restores each go.mod.
 func (p *Plan) Undo() error {
 	var failed error
 	for _, step := range slices.Backward(p.undo) {
