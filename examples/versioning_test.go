@@ -57,8 +57,8 @@ func TestUpgrade_isWhatRuns(t *testing.T) {
 			shell(t, dir, env, "git apply --unidiff-zero - <<'DIFF'\n"+body+"DIFF\n")
 		case "yaml":
 			for line := range strings.Lines(body) {
-				if command, ok := strings.CutPrefix(strings.TrimSpace(line), "- run: go tool "); ok {
-					steps = append(steps, command+"\n")
+				if command, ok := strings.CutPrefix(strings.TrimSpace(line), "- run: rlfunc "); ok {
+					steps = append(steps, "rlfunc "+command+"\n")
 				}
 			}
 		}
