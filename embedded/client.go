@@ -20,6 +20,7 @@ func (s *Server) Client() *redis.Client {
 			s.start(far)
 			return near, nil
 		},
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		// Without an endpoint type go-redis looks up the address, which is no host.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone},
 	})
 }

@@ -56,6 +56,9 @@ func (r *callBuffers) command(ctx context.Context, t *writeSignal, args []any) *
 	}
 	args[cmdHead-1] = keyCount{c}
 	c.Cmd = redis.NewCmd(ctx, args...)
+	if c.keys > 0 { // else a cluster's client that may not run COMMAND takes the function's name for the key
+		c.SetFirstKeyPos(cmdHead)
+	}
 	return c
 }
 
