@@ -13,10 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // The commands of the README run in order against the program, and print the blocks below them.
 func TestChat_readmeCommandsPrintTheirBlocks(t *testing.T) {
+	onpath.Full(t)
 	page := "chat/README.md"
 	commands, want := blocks(t, page, "sh"), blocks(t, page, "text")
 	if len(commands) != len(want) {

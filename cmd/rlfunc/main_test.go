@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +17,28 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(engines.Wrap(caching{m}), map[string]func(){"rlfunc": func() {
-		moduleSource = os.Getenv(sourceVariable)
-		main()
-	}})
+	testscript.Main(engines.Wrap(caching{m}), map[string]func(){
+		"rlfunc": func() {
+			moduleSource = os.Getenv(sourceVariable)
+			main()
+		},
+		"pack": pack,
+	})
+}
+
+// pack writes a file packed with gzip beside it, for scripts on a machine without that program.
+func pack() {
+	text, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(text)
+	w.Close()
+	if err := os.WriteFile(os.Args[1]+".gz", packed.Bytes(), 0o644); err != nil {
+		panic(err)
+	}
 }
 
 // sourceVariable has the folder of the source for the scripts' rlfunc, which -trimpath may have built.

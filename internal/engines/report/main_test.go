@@ -59,7 +59,7 @@ FAIL	d [build failed]
 
 Servers that the tests ran on:
   embedded                   Redis 8.0.0    7 tests in 2 packages (in the process)
-Servers that they did not run on:
+Servers that they did not run on (make test-all runs on all that this machine can start, and make images gets their images):
   redis-8                    make test-all runs on it
 Tests that were skipped:
      1  node is not on PATH

@@ -83,7 +83,7 @@ func (r *run) summarize(required []string, packages map[string]string) bool {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(r.out, "Servers that they did not run on:\n%s", strings.Join(left, ""))
+		fmt.Fprintf(r.out, "Servers that they did not run on (make test-all runs on all that this machine can start, and make images gets their images):\n%s", strings.Join(left, ""))
 	}
 	r.summarizeSkipped(packages)
 	if r.cached > 0 {
