@@ -5,8 +5,6 @@ SHELL := /bin/bash
 # The packages to test, the longest first: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./lua_test/steps ./lua_test/internal/faults ./cmd/rlfunc ./guard ./examples ./lua_test/property ./loader ./...
 ARGS ?=
-# Tests also wait, so more packages are tested at a time than there are processors: one more where servers take part, else two.
-packages = -p=$$(($$(getconf _NPROCESSORS_ONLN) + $(1)))
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -22,13 +20,13 @@ example-check: ## start examples/chat with its own Redis, send it requests, and 
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
 quick: ## run the tests on the embedded engine only
-	@RLFUNC_ENGINES=embedded .ci/test -short $(call packages,2) $(ARGS) $(PKG)
+	@RLFUNC_ENGINES=embedded .ci/test -short $(ARGS) $(PKG)
 
 test: ## run all but the longest tests on the embedded engine and one real server, and say what did not run (PKG=, ARGS=)
-	@.ci/test -short $(call packages,1) $(ARGS) $(PKG)
+	@.ci/test -short $(ARGS) $(PKG)
 
 test-all: ## run all tests on every server that this machine can start; make images gets them (PKG=, ARGS=)
-	@RLFUNC_ENGINES=all .ci/test $(call packages,1) $(ARGS) $(PKG)
+	@RLFUNC_ENGINES=all .ci/test $(ARGS) $(PKG)
 
 test-race: ## run the tests under the race detector
 	@RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all} .ci/test -race $(ARGS) $(PKG)
