@@ -16,7 +16,7 @@ example: ## start examples/chat with its own Redis, or that of REDIS_URL, and pr
 	@examples/chat/start $(ARGS)
 
 example-check: ## start examples/chat with its own Redis, send it requests, and check the counts
-	@go test -c -o bin/example-check ./examples/chat/check
+	@. .ci/env && go test -c -o bin/example-check ./examples/chat/check
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
 quick: ## run the tests on the embedded engine only
@@ -44,12 +44,10 @@ fmt: ## format the Go files with gofumpt
 	go tool -modfile=.ci/tools/go.mod gofumpt -w .
 
 generate: ## generate gen/ from functions/
-	go run ./cmd/rlfunc generate
-	go run ./cmd/rlfunc -C examples/templates generate
+	@. .ci/env && go run ./cmd/rlfunc generate && go run ./cmd/rlfunc -C examples/templates generate
 
 check: ## fail if gen/ differs from what functions/ generates
-	go run ./cmd/rlfunc generate --check
-	go run ./cmd/rlfunc -C examples/templates generate --check
+	@. .ci/env && go run ./cmd/rlfunc generate --check && go run ./cmd/rlfunc -C examples/templates generate --check
 
 bench: ## measure what a call costs the server and the client, compared with other limiters
 	go -C bench run . $(ARGS)
