@@ -28,8 +28,8 @@ test: ## run all but the longest tests on the embedded engine and one real serve
 test-all: ## run all tests on every server that this machine can start; make images gets them (PKG=, ARGS=)
 	@RLFUNC_ENGINES=all .ci/test $(ARGS) $(PKG)
 
-test-race: ## run the tests under the race detector
-	@RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all} .ci/test -race $(ARGS) $(PKG)
+test-race: ## run the same as make test under the race detector
+	@.ci/test -race -short $(ARGS) $(PKG)
 
 redis-suite: ## run Redis's own tests against the embedded engine (SUITE=source tree of Redis 7.0.15)
 	@. .ci/env && RLFUNC_REDIS_SUITE=$(abspath $(SUITE)) go test -count=1 -timeout=0 -v $(ARGS) ./embedded/redissuite

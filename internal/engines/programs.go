@@ -49,7 +49,10 @@ func OnPath(t testing.TB) Program {
 			return Program{Name: "path-" + command + "-" + version, command: command, run: asChild}
 		}
 	}
-	missing(t, requiresReal(), "redis-server is not on PATH, nor is valkey-server")
+	if requiresReal() {
+		t.Fatalf("engines: no redis-server or valkey-server on PATH, and RLFUNC_REQUIRE_ENGINES is %q", os.Getenv("RLFUNC_REQUIRE_ENGINES"))
+	}
+	onpath.Lacking(t, "redis-server is not on PATH, nor is valkey-server")
 	return Program{}
 }
 
@@ -61,13 +64,6 @@ func skipUnwanted(t testing.TB) {
 	}
 }
 
-func missing(t testing.TB, required bool, why string) {
-	t.Helper()
-	if required {
-		t.Fatalf("engines: %s, and RLFUNC_REQUIRE_ENGINES is %q", why, os.Getenv("RLFUNC_REQUIRE_ENGINES"))
-	}
-	t.Skipf("SKIPPED: %s", why)
-}
 
 // requiresReal reports whether RLFUNC_REQUIRE_ENGINES names a real engine.
 func requiresReal() bool {
