@@ -26,7 +26,7 @@ test: ## run all but the longest tests on the embedded engine and one real serve
 	@.ci/test -short $(ARGS) $(PKG)
 
 test-all: ## run all tests on every server that this machine can start; make images gets them (PKG=, ARGS=)
-	@RLFUNC_ENGINES=all .ci/test $(ARGS) $(PKG)
+	@RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all} .ci/test $(ARGS) $(PKG)
 
 test-race: ## run the same as make test under the race detector
 	@.ci/test -race -short $(ARGS) $(PKG)
