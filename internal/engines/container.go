@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
 	"github.com/redis/go-redis/v9"
 	"github.com/testcontainers/testcontainers-go"
 	tclog "github.com/testcontainers/testcontainers-go/log"
@@ -137,14 +137,9 @@ var prepareDocker = sync.OnceValue(func() dockerHost {
 	setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	docker, err := testcontainers.NewDockerClientWithOpts(ctx)
-	if err != nil {
-		return besideThis
-	}
-	defer docker.Close()
 	// A virtual machine of Docker, and a container that has its host's socket, have names of their own.
-	engine, err := docker.Info(ctx, client.InfoOptions{})
-	if name, unnamed := os.Hostname(); err != nil || unnamed != nil || engine.Info.Name != name {
+	engine, err := exec.CommandContext(ctx, "docker", "info", "--format", "{{.Name}}").Output()
+	if name, unnamed := os.Hostname(); err != nil || unnamed != nil || strings.TrimSpace(string(engine)) != name {
 		return besideThis
 	}
 	return thisMachine
@@ -161,9 +156,6 @@ func localImage(ctx context.Context, images []string) (string, error) {
 	defer docker.Close()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if _, err := docker.Ping(ctx, client.PingOptions{}); err != nil {
-		return "", fmt.Errorf("no Docker engine answers: %w", err)
-	}
 	for _, image := range images {
 		if _, err := docker.ImageInspect(ctx, image); err == nil {
 			return image, nil

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 )
 
@@ -30,22 +29,13 @@ func usable(ctx context.Context, image string) (err error) {
 	return err
 }
 
-// A house is the container in which the servers of an image's topologies run. It shares the machine's network, and ends with this process:
-// to start a container takes a second of the processor, a process in it a twentieth.
-type house struct {
-	id     string
-	docker *testcontainers.DockerClient
-}
-
-// houseOf returns the function that starts an image's house, once.
-func houseOf(image string) func() (house, error) {
-	return sync.OnceValues(func() (house, error) {
+// houseOf returns the function that starts the container in which the servers of an image's topologies run, once, and returns its name. It
+// shares the machine's network, and ends with this process: to start a container takes a second of the processor, a process in it a
+// twentieth.
+func houseOf(image string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		docker, err := testcontainers.NewDockerClientWithOpts(ctx)
-		if err != nil {
-			return house{}, err
-		}
 		c, err := testcontainers.Run(
 			ctx, image,
 			testcontainers.WithCmd(containerCommand("sleep", "infinity")...),
@@ -55,59 +45,55 @@ func houseOf(image string) func() (house, error) {
 				h.NetworkMode = "host"
 			}),
 		)
-		end := func() {
-			_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
-			docker.Close()
-		}
+		end := func() { _ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0)) }
 		if err != nil {
 			end()
-			return house{}, fmt.Errorf("run %s: %w", image, err)
+			return "", fmt.Errorf("run %s: %w", image, err)
 		}
 		track(&server{end: end})
-		return house{id: c.GetContainerID(), docker: docker}, nil
+		return c.GetContainerID(), nil
 	})
 }
 
 // onHost starts servers in the house of the image.
 func onHost(image string) func(context.Context, string, []string) (box, error) {
 	start := houseOf(image)
-	return func(ctx context.Context, command string, args []string) (box, error) {
-		h, err := start()
+	return func(_ context.Context, command string, args []string) (box, error) {
+		house, err := start()
 		if err != nil {
 			return nil, err
 		}
-		return h.run(ctx, command, args)
+		return runIn(house, command, args)
 	}
 }
 
 // supervise makes the folder, which only the machine has, runs the command, sends it the signals that it reads and writes their names to
-// stderr, and kills it at their end:
-// when the test closes the stream, or its process has ended.
+// stderr, and kills it at their end: when the test closes the stream, or its process has ended.
 const supervise = `mkdir -p "$0"; "$@" & while read -r signal; do kill -s "$signal" $!; echo "$signal" >&2; done; kill -s KILL $!`
 
-func (h house) run(ctx context.Context, command string, args []string) (box, error) {
-	process, err := h.docker.ExecCreate(ctx, h.id, client.ExecCreateOptions{
-		AttachStdin: true, AttachStdout: true, AttachStderr: true,
-		Cmd: append([]string{"sh", "-c", supervise, args[slices.Index(args, "--dir")+1], command}, args...),
-	})
+func runIn(house, command string, args []string) (box, error) {
+	t := &tenant{signalled: make(signals, 1), ended: make(chan struct{})}
+	folder := args[slices.Index(args, "--dir")+1]
+	cmd := exec.Command("docker", append([]string{"exec", "-i", house, "sh", "-c", supervise, folder, command}, args...)...)
+	cmd.Stdout, cmd.Stderr = &t.output, io.MultiWriter(&t.output, t.signalled)
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", command, err)
 	}
-	streams, err := h.docker.ExecAttach(ctx, process.ID, client.ExecAttachOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", command, err)
-	}
-	t := &tenant{streams: streams.HijackedResponse, signalled: make(signals, 1), ended: make(chan struct{})}
+	t.in = in
 	go func() {
 		defer close(t.ended)
-		_, _ = stdcopy.StdCopy(&t.output, io.MultiWriter(&t.output, t.signalled), streams.Reader)
+		_ = cmd.Wait()
 	}()
 	return t, nil
 }
 
 // tenant is a box in a house.
 type tenant struct {
-	streams   client.HijackedResponse
+	in        io.WriteCloser
 	output    tail
 	signalled signals
 	ended     chan struct{} // closed when it has ended
@@ -126,9 +112,8 @@ func (s signals) Write(text []byte) (int, error) {
 }
 
 func (t *tenant) kill() {
-	_ = t.streams.CloseWrite()
+	_ = t.in.Close()
 	<-t.ended
-	t.streams.Close()
 }
 
 func (t *tenant) pause() error  { return t.signal("STOP") }
@@ -136,7 +121,7 @@ func (t *tenant) resume() error { return t.signal("CONT") }
 func (t *tenant) log() string   { return strings.TrimSpace(t.output.String()) }
 
 func (t *tenant) signal(name string) error {
-	if _, err := fmt.Fprintln(t.streams.Conn, name); err != nil {
+	if _, err := fmt.Fprintln(t.in, name); err != nil {
 		return err
 	}
 	select {
