@@ -64,7 +64,6 @@ func skipUnwanted(t testing.TB) {
 	}
 }
 
-
 // requiresReal reports whether RLFUNC_REQUIRE_ENGINES names a real engine.
 func requiresReal() bool {
 	return slices.ContainsFunc(names("RLFUNC_REQUIRE_ENGINES"), func(name string) bool { return name != "embedded" })
