@@ -21,7 +21,7 @@ func (l *Library) runTopLevel(body string) error {
 		return errors.New("Error compiling function: " + err.Error())
 	}
 	l.loading = true
-	l.budget.start(loadTime)
+	l.budget.start(loadSteps)
 	defer func() {
 		l.loading = false
 		l.env.see(l.env.globals)
