@@ -18,7 +18,7 @@ import (
 )
 
 // Timeout is the client's own: how long it waits for a reply.
-const Timeout = 300 * time.Millisecond
+const Timeout = time.Second
 
 // A Target is what a client connects to.
 type Target struct {
@@ -34,7 +34,7 @@ type Open func(t *testing.T, to Target) guard.Redis
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	s := suite{open}
+	s := suite{open, places(t)}
 	for name, test := range map[string]func(*testing.T){
 		"runs at most once":           s.runsAtMostOnce,
 		"ends with its context":       s.endsWithItsContext,
@@ -59,7 +59,11 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-type suite struct{ open Open }
+// A suite opens clients of the places, whose servers keep what they hold.
+type suite struct {
+	open Open
+	at   map[string]Target
+}
 
 func (s suite) client(t *testing.T, to Target) *fcall.Client {
 	t.Helper()

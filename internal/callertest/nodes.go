@@ -18,8 +18,16 @@ func (s suite) missingLibrary(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if n := loads(t, m); n != 1 || c.Stats().Loads != 1 {
-		t.Errorf("the server took %d loads, and the client counts %d, want 1", n, c.Stats().Loads)
+	sum := 0
+	for i := range 8 {
+		sum += ran(t, m.Addr, fmt.Sprintf("k:{%d}", i))
+	}
+	if sum != 64 {
+		t.Errorf("64 calls ran %d times", sum)
+	}
+	want := fcall.Stats{NotLoaded: c.Stats().NotLoaded, Loads: 1}
+	if n, got := loads(t, m), c.Stats(); n != 1 || got != want || got.NotLoaded == 0 || got.NotLoaded > 64 {
+		t.Errorf("the server took %d loads, and the client counts %+v, want 1", n, got)
 	}
 	if _, err := call(t.Context(), c, "absent", "k"); err == nil || c.Stats().Loads != 1 {
 		t.Errorf("a function that the library lacks: %v, %+v", err, c.Stats())
@@ -39,6 +47,9 @@ func (s suite) missingLibraryByNode(t *testing.T) {
 		if n := loads(t, m); n != 1 {
 			t.Errorf("%s took %d loads, want 1", m.Addr, n)
 		}
+	}
+	if got := c.Stats(); got.Loads != 3 || got.Refused != 0 {
+		t.Errorf("stats are %+v, want 3 loads", got)
 	}
 	for i := range 64 {
 		subject := fcall.Subject(fmt.Sprint(i))

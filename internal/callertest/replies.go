@@ -18,7 +18,7 @@ import (
 
 // Every reply of a server means the same as over go-redis.
 func (s suite) errorsOfGoRedis(t *testing.T) {
-	for name, to := range places(t) {
+	for name, to := range s.at {
 		ours, theirs := s.client(t, to), clientOf(t, adminOf(t, to.Addrs[0]), fcall.Options{})
 		for _, function := range []string{"hit", "look", "arg", "state", "quota", "crash", "wrongtype", "nested", "nothing", "absent"} {
 			t.Run(name+"/"+function, func(t *testing.T) {
@@ -84,8 +84,11 @@ func RunWithLeastPermissions(t *testing.T, open Open) {
 			run(t, admin, words...)
 			run(t, admin, "FUNCTION", "FLUSH")
 			to.Username, to.Password = "service", "pw"
-			if n, err := hit(t, suite{open}.client(t, to), "k"); n != 1 || err != nil {
+			if n, err := hit(t, suite{open: open}.client(t, to), "k"); n != 1 || err != nil {
 				t.Errorf("%d, %v, want 1", n, err)
+			}
+			if log := run(t, admin, "ACL", "LOG"); strings.Contains(log, "function") || strings.Contains(log, "watch") {
+				t.Errorf("the server refused something: %s", log)
 			}
 		})
 	}
@@ -93,7 +96,7 @@ func RunWithLeastPermissions(t *testing.T, open Open) {
 
 // A node without functions runs scripts, whose text goes once.
 func (s suite) scripts(t *testing.T) {
-	for name, to := range places(t) {
+	for name, to := range s.at {
 		t.Run(name, func(t *testing.T) {
 			c := clientOf(t, s.open(t, to), fcall.Options{Mode: fcall.ModeScripts})
 			for want := range int64(3) {

@@ -14,7 +14,7 @@ const (
 	Pass      = iota
 	LoseReply // the server runs it, then the connection breaks before the reply arrives
 	HoldReply // the server runs it, and the reply never comes: a read timeout
-	SlowReply // the server runs it, and the reply comes after slowBy
+	SlowReply // the server runs it, and the reply comes slowBy later
 	CutBefore // the connection breaks before the server sees it
 )
 
@@ -59,6 +59,7 @@ func (p *Proxy) serve(client net.Conn) {
 	end := func() { once.Do(func() { _, _ = client.Close(), server.Close() }) }
 	defer end()
 	var lost atomic.Int32
+	var asked atomic.Int64 // when, in ns since 1970
 	go func() {
 		defer end()
 		buf := make([]byte, 64<<10)
@@ -73,7 +74,7 @@ func (p *Proxy) serve(client net.Conn) {
 			case HoldReply:
 				continue
 			case SlowReply:
-				time.Sleep(slowBy)
+				time.Sleep(time.Until(time.Unix(0, asked.Load()).Add(slowBy)))
 			}
 			if _, err := client.Write(buf[:n]); err != nil {
 				return
@@ -88,6 +89,7 @@ func (p *Proxy) serve(client net.Conn) {
 		}
 		if bytes.Contains(bytes.ToLower(buf[:n]), []byte("fcalltest_v1_")) {
 			p.Seen.Add(1)
+			asked.Store(time.Now().UnixNano())
 			lost.Store(p.Mode.Load())
 			if lost.Load() == CutBefore {
 				return
