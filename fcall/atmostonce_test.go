@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -147,67 +146,6 @@ func count(t *testing.T, addr, key string) int {
 	return n
 }
 
-func TestCall_runsAtMostOnce(t *testing.T) {
-	t.Parallel()
-	plain, clustered := servers(t)
-	steps := []struct {
-		name string
-		mode int32
-		want int // executions on the server
-		err  error
-	}{
-		{"nothing is lost", counting.Pass, 1, nil},
-		{"the reply is lost", counting.LoseReply, 1, fcall.ErrOutcomeUnknown},
-		{"the reply never comes", counting.HoldReply, 1, fcall.ErrOutcomeUnknown},
-		{"the request is lost", counting.CutBefore, 0, fcall.ErrOutcomeUnknown},
-	}
-	for _, w := range ways {
-		for _, s := range steps {
-			t.Run(w.name+"/"+s.name, func(t *testing.T) {
-				backend := plain
-				if w.isCluster() {
-					backend = clustered
-				}
-				p := counting.NewProxy(t, backend)
-				p.Mode.Store(s.mode)
-				caller := w.open(t, p.Addr)
-				c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				key := fcall.Key("fcalltest", fcall.Subject(t.Name()), "n")
-				n, err := callOnce(context.Background(), c, caller, countFunction("hit"), key)
-				if !errors.Is(err, s.err) {
-					t.Errorf("error is %v, want %v", err, s.err)
-				}
-				if s.err == nil && n != 1 {
-					t.Errorf("reply is %d, want 1", n)
-				}
-				if got := count(t, backend, key); got != s.want {
-					t.Errorf("ran %d times on the server, want %d", got, s.want)
-				}
-				if got := p.Seen.Load(); got != 1 {
-					t.Errorf("was sent %d times, want 1", got)
-				}
-			})
-		}
-	}
-}
-
-// Through the same proxy, go-redis's own command runs several times. This shows that the proxy has an effect.
-func TestCall_plainCommandRunsSeveralTimes(t *testing.T) {
-	addr := startRedis(t)
-	loadCount(t, addr)
-	p := counting.NewProxy(t, addr)
-	p.Mode.Store(counting.LoseReply)
-	c := standalone(p.Addr)
-	defer c.Close()
-	_ = c.FCall(context.Background(), "fcalltest_v1_hit", []string{"plain"}).Err()
-	if got := count(t, addr, "plain"); got < 2 {
-		t.Errorf("ran %d times, want several: does go-redis still repeat commands?", got)
-	}
-}
-
 // A read-only call may be repeated. Without an answer, it has written nothing.
 func TestCall_readOnlyIsRepeated(t *testing.T) {
 	addr := startRedis(t)
@@ -229,110 +167,19 @@ func TestCall_readOnlyIsRepeated(t *testing.T) {
 	}
 }
 
-// If a shared connection breaks, no call runs twice, and each call with a result was counted.
-func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
-	t.Parallel()
-	plain, clustered := servers(t)
-	for _, w := range ways {
-		if w.name == "conn" {
-			continue // a single connection is not for concurrent use
-		}
-		t.Run(w.name, func(t *testing.T) {
-			backend := plain
-			if w.isCluster() {
-				backend = clustered
-			}
-			p := counting.NewProxy(t, backend)
-			caller := w.open(t, p.Addr)
-			c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			const callers, each = 16, 20
-			type tally struct{ Answered, Unknown, Nothing, Other int }
-			var mu sync.Mutex
-			var got tally
-			key := fcall.Key("fcalltest", fcall.Subject(t.Name()), "n")
-			var wg sync.WaitGroup
-			for i := range callers {
-				wg.Go(func() {
-					for j := range each {
-						if (i*each+j)%16 == 7 {
-							p.Mode.Store(counting.LoseReply)
-						} else if (i*each+j)%16 == 9 {
-							p.Mode.Store(counting.Pass)
-						}
-						_, err := callOnce(context.Background(), c, caller, countFunction("hit"), key)
-						mu.Lock()
-						switch {
-						case err == nil:
-							got.Answered++
-						case errors.Is(err, fcall.ErrOutcomeUnknown):
-							got.Unknown++
-						case errors.Is(err, fcall.ErrUnavailable):
-							got.Nothing++
-						default:
-							got.Other++
-							t.Log(err)
-						}
-						mu.Unlock()
-					}
-				})
-			}
-			wg.Wait()
-			ran := count(t, backend, key)
-			t.Logf("%+v, ran %d", got, ran)
-			if got.Other != 0 {
-				t.Errorf("%d errors prove neither", got.Other)
-			}
-			if ran < got.Answered || ran > got.Answered+got.Unknown {
-				t.Errorf("ran %d times, want from %d (answered) to %d (with unknown)", ran, got.Answered, got.Answered+got.Unknown)
-			}
-		})
-	}
-}
-
-func TestCall_withoutServer(t *testing.T) {
-	t.Parallel()
-	for _, w := range ways {
-		t.Run(w.name, func(t *testing.T) {
-			caller := w.open(t, noServer)
-			c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{MaxAttempts: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = callOnce(context.Background(), c, caller, countFunction("hit"), "k")
-			if !errors.Is(err, fcall.ErrUnavailable) {
-				t.Errorf("error is %v, want ErrUnavailable", err)
-			}
-			var u *fcall.UnavailableError
-			if !errors.As(err, &u) {
-				t.Fatalf("error is a %T", err)
-			}
-		})
-	}
-}
-
 func TestCall_endedContextSendsNothing(t *testing.T) {
-	addr := startRedis(t)
-	loadCount(t, addr)
-	p := counting.NewProxy(t, addr)
-	c := standalone(p.Addr)
-	defer c.Close()
-	fc, err := fcall.NewClient(c, countLibrary, fcall.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := newFakeServer(t, "*1\r\n:1\r\n")
+	fc := fakeClient(t, server, fcall.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = fc.Call(ctx, countFunction("hit"), []string{"k"}, nil)
+	_, err := fc.Call(ctx, countFunction("hit"), []string{"k"}, nil)
 	if !errors.Is(err, fcall.ErrUnavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want ErrUnavailable and context.Canceled", err)
 	}
 	if diff := cmp.Diff("fcalltest.hit: nothing ran: context canceled", fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := p.Seen.Load(); got != 0 {
+	if got := server.served(); got != 0 {
 		t.Errorf("was sent %d times, want 0", got)
 	}
 }

@@ -69,56 +69,6 @@ func forget(t testing.TB, addr string) {
 	}
 }
 
-func TestAutoLoad_oneLoadForManyCallers(t *testing.T) {
-	t.Parallel()
-	plain, clustered := startRedis(t), startCluster(t)
-	for _, w := range ways {
-		t.Run(w.name, func(t *testing.T) {
-			addr := plain
-			if w.isCluster() {
-				addr = clustered
-			}
-			forget(t, addr)
-			caller := w.open(t, addr)
-			if _, queues := caller.(*piped); queues {
-				t.Skip("a queued call is not sent again: see TestAutoLoad_doesNotResendQueuedCall")
-			}
-			callers := 64
-			if w.name == "conn" {
-				callers = 1 // it is not for concurrent use
-			}
-			c := newClient(t, caller, fcall.Options{})
-			var wg sync.WaitGroup
-			for i := range callers {
-				wg.Go(func() {
-					if _, err := hit(c, fmt.Sprintf("k:{%d}", i%8)); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			if got := loads(t, addr); got != 1 {
-				t.Errorf("the server took %d loads, want 1", got)
-			}
-			stats := c.Stats()
-			if stats.NotLoaded < 1 || stats.NotLoaded > uint64(callers) {
-				t.Errorf("%d of %d calls found no library", stats.NotLoaded, callers)
-			}
-			stats.NotLoaded = 0
-			if diff := cmp.Diff(fcall.Stats{Loads: 1}, stats); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			ran := 0
-			for i := range 8 {
-				ran += count(t, addr, fmt.Sprintf("k:{%d}", i))
-			}
-			if ran != callers {
-				t.Errorf("ran %d times, want %d", ran, callers)
-			}
-		})
-	}
-}
-
 func TestAutoLoad_deletesUnderTrafficFailNoCall(t *testing.T) {
 	t.Parallel()
 	plain, clustered := startRedis(t), startCluster(t)

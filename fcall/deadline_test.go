@@ -5,7 +5,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,99 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/counting"
 )
-
-// Without a reply, a call ends with its context, whatever the client's own timeouts are.
-func TestCall_endsWithItsContext(t *testing.T) {
-	plain, clustered := servers(t)
-	const after = 20 * time.Millisecond
-	ends := map[string]func(context.Context) (context.Context, context.CancelFunc){
-		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, after)
-		},
-		"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(after, cancel)
-			return ctx, cancel
-		},
-		"cancel long before the deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithTimeout(ctx, time.Minute)
-			time.AfterFunc(after, cancel)
-			return ctx, cancel
-		},
-		"cancel before a near deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithTimeout(ctx, 90*time.Millisecond)
-			time.AfterFunc(after, cancel)
-			return ctx, cancel
-		},
-	}
-	for _, w := range append(slices.Clone(ways), boundedWays...) {
-		for name, end := range ends {
-			for _, knows := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%s/knows the server %v", w.name, name, knows), func(t *testing.T) {
-					backend := plain
-					if w.isCluster() {
-						backend = clustered
-					}
-					p := counting.NewProxy(t, backend)
-					caller := w.open(t, p.Addr)
-					c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if knows {
-						if _, err := hit(c, t.Name()); err != nil {
-							t.Fatal(err)
-						}
-					}
-					p.Mode.Store(counting.HoldReply)
-					took, before := time.Duration(0), p.Seen.Load()
-					for try := range 5 { // again, if a busy machine did not send the call or end it in time
-						ctx, cancel := end(t.Context())
-						start := time.Now()
-						_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
-						took = time.Since(start)
-						cancel()
-						if p.Seen.Load() > before && took <= readTimeout {
-							break
-						}
-						t.Logf("try %d took %v", try+1, took)
-					}
-					if took > readTimeout {
-						t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
-					}
-					if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
-						t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)
-					}
-				})
-			}
-		}
-	}
-}
-
-// boundedWays enforce deadlines themselves, and their own timeouts are longer than a test waits.
-var boundedWays = []way{
-	{"bounded client", func(t *testing.T, addr string) fcall.Caller {
-		return closed(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
-	}},
-	{"bounded cluster", func(t *testing.T, addr string) fcall.Caller {
-		return closed(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true, ClusterSlots: slotsAt(addr)}))
-	}},
-	{"bounded ring", func(t *testing.T, addr string) fcall.Caller {
-		return closed(t, redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": addr}, ContextTimeoutEnabled: true}))
-	}},
-	{"bounded queues", func(t *testing.T, addr string) fcall.Caller {
-		return laned(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
-	}},
-}
-
-// closed closes a client with its test.
-func closed(t *testing.T, c redis.UniversalClient) fcall.Caller {
-	t.Helper()
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 // A cluster client without the slots reads them first, within the deadline of its callers.
 func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {

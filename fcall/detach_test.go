@@ -3,14 +3,11 @@ package fcall_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // A leaver is the context of a caller that stops waiting.
@@ -29,53 +26,6 @@ func (l leaver) DetachErr() error {
 		return errLeft
 	default:
 		return nil
-	}
-}
-
-// A caller that stops waiting can get the answer later, also if the client enforces deadlines itself.
-func TestLate_returnsAnswer(t *testing.T) {
-	t.Parallel()
-	plain, clustered := servers(t)
-	for _, w := range append(slices.Clone(ways), boundedWays...) {
-		t.Run(w.name, func(t *testing.T) {
-			backend := plain
-			if w.isCluster() {
-				backend = clustered
-			}
-			p := counting.NewProxy(t, backend)
-			c, err := fcall.NewClient(direct(w.open(t, p.Addr)), countLibrary, fcall.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n, err := hit(c, t.Name()); n != 1 || err != nil {
-				t.Fatal(n, err)
-			}
-			p.Mode.Store(counting.SlowReply)
-			l := leaver{context.Background(), make(chan struct{})}
-			before := p.Seen.Load()
-			go func() {
-				for p.Seen.Load() == before {
-					time.Sleep(time.Millisecond)
-				}
-				close(l.gone)
-			}()
-			_, err = c.Call(l, countFunction("hit"), []string{t.Name()}, nil)
-			if !errors.Is(err, errLeft) || !errors.Is(err, fcall.ErrOutcomeUnknown) {
-				t.Fatal(err)
-			}
-			late := fcall.Late(err)
-			if late == nil {
-				t.Fatal("there is no late answer")
-			}
-			late.Wait()
-			r, err := late.Reply()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := r.Count("n"); n != 2 {
-				t.Errorf("the late answer is %d", n)
-			}
-		})
 	}
 }
 

@@ -58,62 +58,17 @@ func TestCall_errorsOfARealServer(t *testing.T) {
 	}
 }
 
-func TestCall_usersAndMemoryOfARealServer(t *testing.T) {
-	addr := startRedis(t)
-	loadCount(t, addr)
-	ctx := context.Background()
-	admin := redis.NewClient(&redis.Options{Addr: addr})
-	defer admin.Close()
-	for _, cmd := range [][]any{
-		{"ACL", "SETUSER", "nokeys", "on", ">pw", "+@all"},
-		{"ACL", "SETUSER", "nofcall", "on", ">pw", "~*", "+@all", "-fcall"},
-		{"ACL", "SETUSER", "noincr", "on", ">pw", "~*", "+@all", "-incr"},
-		{"ACL", "SETUSER", "default", "on", ">pw", "~*", "+@all"},
-	} {
-		if err := admin.Do(ctx, cmd...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	steps := []struct{ name, user, password, maxmemory, kinds string }{
-		{"no right to the key", "nokeys", "pw", "0", "ErrUnavailable ErrNoPermission"},
-		{"no right to FCALL", "nofcall", "pw", "0", "ErrUnavailable ErrNoPermission"},
-		{"no right to a command inside", "noincr", "pw", "0", "ErrOutcomeUnknown ErrScript"},
-		{"a wrong password", "nofcall", "x", "0", "ErrUnavailable ErrNoPermission"},
-		{"over maxmemory", "default", "pw", "1", "ErrUnavailable"},
-	}
-	for _, s := range steps {
-		t.Run(s.name, func(t *testing.T) {
-			if err := admin.ConfigSet(ctx, "maxmemory", s.maxmemory).Err(); err != nil {
-				t.Fatal(err)
-			}
-			rdb := redis.NewClient(&redis.Options{Addr: addr, Username: s.user, Password: s.password})
-			defer rdb.Close()
-			c, err := fcall.NewClient(rdb, countLibrary, fcall.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
-			if diff := cmp.Diff(s.kinds, kinds(err)); diff != "" {
-				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
-			}
-		})
-	}
-	if n := count(t, addrWithPassword(t, addr), "k"); n != 0 {
-		t.Errorf("ran %d times, want 0", n)
-	}
-}
-
-// addrWithPassword also permits the default user without a password, for count.
-func addrWithPassword(t *testing.T, addr string) string {
-	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr, Password: "pw"})
+// The server says it while the connection is made.
+func TestCall_wrongPassword(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t), Username: "default", Password: "x"})
 	defer rdb.Close()
-	for _, cmd := range [][]any{{"CONFIG", "SET", "maxmemory", "0"}, {"ACL", "SETUSER", "default", "nopass"}} {
-		if err := rdb.Do(context.Background(), cmd...).Err(); err != nil {
-			t.Fatal(err)
-		}
+	if err := admin(t, rdb.Options().Addr).Do(t.Context(), "ACL", "SETUSER", "default", ">pw").Err(); err != nil {
+		t.Fatal(err)
 	}
-	return addr
+	_, err := hit(newClient(t, rdb, fcall.Options{}), "k")
+	if diff := cmp.Diff("ErrUnavailable ErrNoPermission", kinds(err)); diff != "" {
+		t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+	}
 }
 
 func TestNewClient_rejects(t *testing.T) {
