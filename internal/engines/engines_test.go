@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
@@ -52,46 +51,6 @@ func TestEngine_versionIsTheServersOwn(t *testing.T) {
 	for _, e := range engines.All(t) {
 		if !strings.HasPrefix(e.Version, want[e.Name]) {
 			t.Errorf("%s says that it is %s", e.Name, e.Version)
-		}
-	}
-}
-
-func TestOwn_isAnotherServerWithItsOwnSettings(t *testing.T) {
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			c := e.Client(t)
-			own := e.Own(t, "--maxmemory", "64mb")
-			mine := own.Client(t)
-			if err := mine.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if n := c.DBSize(t.Context()).Val(); n != 0 {
-				t.Errorf("the shared server has %d keys of the own one", n)
-			}
-			if got := mine.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"]; got != "67108864" {
-				t.Errorf("maxmemory is %s", got)
-			}
-			own.Stop()
-			gone := own.Connect(t, func(o *redis.Options) { o.MaxRetries, o.DialerRetries = -1, 1 })
-			if err := gone.Ping(t.Context()).Err(); err == nil {
-				t.Error("the server answers after Stop")
-			}
-			if err := c.Ping(t.Context()).Err(); err != nil {
-				t.Errorf("the shared server is gone with the own one: %v", err)
-			}
-		})
-	}
-}
-
-func TestURL_isWhatGoRedisParses(t *testing.T) {
-	for _, e := range engines.All(t) {
-		o, err := redis.ParseURL(e.URL)
-		if err != nil {
-			t.Errorf("%s: %v", e.Name, err)
-			continue
-		}
-		if o.Addr != e.Addr {
-			t.Errorf("%s: URL %s, Addr %s", e.Name, e.URL, e.Addr)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // printed returns what report prints for output lines of go test -json: "package test action output".
-func printed(t *testing.T, required []string, verbose bool, events ...event) (text string, ok bool) {
+func printed(t *testing.T, required []string, events ...event) (text string, ok bool) {
 	t.Helper()
 	var in strings.Builder
 	for _, e := range events {
@@ -20,7 +20,7 @@ func printed(t *testing.T, required []string, verbose bool, events ...event) (te
 		in.Write(append(line, '\n'))
 	}
 	var out strings.Builder
-	r := newRun(&out, verbose)
+	r := newRun(&out, false)
 	if err := r.read(strings.NewReader(in.String())); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func out(pkg, test, text string) event { return event{"output", pkg, test, text}
 
 func TestReport_printsFailuresAndSaysWhatDidNotRun(t *testing.T) {
 	text, ok := printed(
-		t, []string{"embedded"}, false,
+		t, []string{"embedded"},
 		out("a", "TestGood", "=== RUN   TestGood\n"), out("a", "TestGood", "    a_test.go:1: quiet\n"), event{"pass", "a", "TestGood", ""},
 		out("a", "TestBad", "=== RUN   TestBad\n"), out("a", "TestBad", "    a_test.go:2: wrong\n"), out("a", "TestBad", "--- FAIL: TestBad (0.00s)\n"), event{"fail", "a", "TestBad", ""},
 		out("a", "TestNode", "    x.go:1: SKIPPED: node is not on PATH\n"), event{"skip", "a", "TestNode", ""},
@@ -73,15 +73,8 @@ Packages that have not changed, with the results of an earlier run (cached): 1
 }
 
 func TestReport_missingRequiredEngineFails(t *testing.T) {
-	text, ok := printed(t, []string{"redis-7.0"}, false, out("a", "", "ok  \ta\t0.10s\n"))
+	text, ok := printed(t, []string{"redis-7.0"}, out("a", "", "ok  \ta\t0.10s\n"))
 	if ok || !strings.Contains(text, "redis-7.0                  REQUIRED, and no test used it\n") {
 		t.Errorf("ok %t:\n%s", ok, text)
-	}
-}
-
-func TestReport_verbosePrintsEverythingOnce(t *testing.T) {
-	text, _ := printed(t, nil, true, out("a", "TestGood", "    a_test.go:1: quiet\n"), event{"pass", "a", "TestGood", ""}, out("a", "", "ok  \ta\t0.10s\n"))
-	if want := "    a_test.go:1: quiet\nok  \ta\t0.10s\n\n"; !strings.HasPrefix(text, want) {
-		t.Errorf("want first\n%sgot\n%s", want, text)
 	}
 }
