@@ -1,40 +1,16 @@
 package luatest_test
 
 import (
-	"io/fs"
-	"os"
-	"regexp"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
-
-var signature = regexp.MustCompile(`(?m)^function clock\.\w+\(.*\)$`)
-
-func TestClock_hasTheFunctionsOfTheOneItReplaces(t *testing.T) {
-	shipped, err := fs.ReadFile(functions.FS, "lib/clock.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests, err := os.ReadFile("clock.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, got := signature.FindAllString(string(shipped), -1), signature.FindAllString(string(tests), -1)
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("functions of lib/clock.lua (-want) and of the tests' clock (+got):\n%s", diff)
-	}
-}
 
 // A key exists in the millisecond in which it expires, and not in the next one, whether the time passes by itself or
 // is the test's.

@@ -1,11 +1,6 @@
 package parity_test
 
-import (
-	"math/rand/v2"
-	"slices"
-	"strings"
-	"testing"
-)
+import "slices"
 
 // shrink returns the smallest case that it can find for which differs holds.
 func shrink(c trial, differs func(trial) bool) trial {
@@ -91,34 +86,4 @@ func (e *expr) with(i int, part *expr) *expr {
 	parts := slices.Clone(e.parts)
 	parts[i] = part
 	return &expr{e.form, parts}
-}
-
-func TestFuzz_aSeedMakesTheSameCases(t *testing.T) {
-	names := []string{"set", "zadd", "xadd", "lrange"}
-	for n := range uint64(50) {
-		a, b := newCase(rand.New(rand.NewPCG(7, n)), names), newCase(rand.New(rand.NewPCG(7, n)), names)
-		if a.String() != b.String() {
-			t.Fatalf("case %d:\n%s\n%s", n, a, b)
-		}
-	}
-}
-
-// The difference is planted: it takes a SET of a and a GET after it, or a %.
-func TestFuzz_aCaseIsMadeShort(t *testing.T) {
-	c := trial{"2", []fuzzStep{{args: []string{"ping"}}, {args: []string{"set", "a", "b", "NX"}}, {args: []string{"ping"}}, {args: []string{"get", "a", "x"}}, {args: []string{"ping"}}}}
-	got := shrink(c, func(c trial) bool {
-		text := c.String()
-		return strings.Contains(text, "> set a") && strings.Contains(text, "> get")
-	})
-	if want := "> set a\n> get\n"; got.String() != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	number := &expr{form: "2"}
-	sum := &expr{"(%s + %s)", []*expr{number, {"(%s %% %s)", []*expr{number, {"(-%s)", []*expr{number}}}}}}
-	got = shrink(trial{"2", []fuzzStep{{exprs: []*expr{{form: "'a'"}, sum}}}}, func(c trial) bool {
-		return len(c.steps) > 0 && strings.Contains(c.String(), "return (") && strings.Contains(c.String(), " % ")
-	})
-	if want := "return (2 % 1)"; !strings.Contains(got.String(), want) {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }
