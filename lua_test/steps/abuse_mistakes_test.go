@@ -2,10 +2,8 @@ package steps_test
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,29 +119,6 @@ func TestMistake13_noTimeFromTheCaller(t *testing.T) {
 	}
 }
 
-// Mistake 14: a read and a delete as two commands: two callers consume one challenge.
-func TestMistake14_oneChallengeManyCallers(t *testing.T) {
-	challenges.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
-		for round := range 5 {
-			token := fcall.NewToken()
-			if _, err := c.Issue(t.Context(), issueParams{Subject: "u1", Token: token, TTL: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-			var again atomic.Int64
-			once := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-				r, err := c.Consume(ctx, challenge.ConsumeParams{Subject: "u1", Token: token})
-				if r == replayed {
-					again.Add(1)
-				}
-				return r == consumed, err
-			})
-			if once != 1 || again.Load() != 49 {
-				t.Errorf("round %d: %d consumed, %d replayed, want 1 and 49", round, once, again.Load())
-			}
-		}
-	})
-}
-
 // Mistake 15: a random number for uniqueness. Tokens come from the system's source, and no Lua makes any.
 func TestMistake15_noRandomNumbersInLua(t *testing.T) {
 	for _, lib := range everyLibrary {
@@ -151,43 +126,4 @@ func TestMistake15_noRandomNumbersInLua(t *testing.T) {
 			t.Errorf("%s uses math.random", lib.Name)
 		}
 	}
-}
-
-func TestScenario_concurrentAttemptsStartOneBlock(t *testing.T) {
-	abusers.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *abuse.Client) {
-		p := attemptParams{
-			Subject: "u1", Escalation: []abuse.AttemptEscalation{{Block: time.Hour}, {Block: 2 * time.Hour}},
-			Tiers: []attemptTier{{Threshold: 10, Window: time.Hour, Block: time.Hour}, {Threshold: 10, Window: 2 * time.Hour, Block: time.Minute}},
-		}
-		var started, blocked atomic.Int64
-		allowed := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Attempt(ctx, p)
-			switch r.Reason {
-			case abuse.AttemptReasonTier:
-				started.Add(1)
-			case abuse.AttemptReasonBlocked:
-				blocked.Add(1)
-			}
-			return r.Allowed, err
-		})
-		if got := fmt.Sprint(allowed, started.Load(), blocked.Load()); got != "9 1 40" {
-			t.Errorf("allowed, started a block, blocked: %s, want 9 1 40", got)
-		}
-		r, err := c.Status(t.Context(), abuse.StatusParams{Subject: "u1", Tiers: []abuse.StatusTiers{{Threshold: 10, Window: time.Hour}}})
-		if err != nil || r.Strikes != 1 || r.Tiers[0].Count != 10 || r.RetryAfter > time.Hour {
-			t.Errorf("%+v %v, want one strike, 10 attempts, and an hour at most", r, err)
-		}
-	})
-}
-
-func TestScenario_aDoubleClickIssuesOneChallenge(t *testing.T) {
-	challenges.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
-		fresh := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Issue(ctx, issueParams{Subject: "u1", Token: fcall.NewToken(), TTL: time.Hour, ReuseWithin: time.Minute})
-			return !r.Reused, err
-		})
-		if fresh != 1 {
-			t.Errorf("%d challenges were issued, want 1", fresh)
-		}
-	})
 }

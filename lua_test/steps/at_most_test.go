@@ -74,32 +74,3 @@ func TestRefund_ofABatchExpires(t *testing.T) {
 		step{Call: uncharge, Want: ratelimit.FixedWindowRefundResult{Remaining: 6, ResetAfter: 4 * time.Second}},
 	)
 }
-
-// Fifty callers that each want up to three of ten get ten in all.
-func TestAtMost_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
-	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
-		for name, take := range map[string]func(context.Context) (int64, error){
-			"gcra_at_most": func(ctx context.Context) (int64, error) {
-				r, err := c.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 10, Period: 100 * time.Hour, Most: 3})
-				return r.Taken, err
-			},
-			"fixed_window_at_most": func(ctx context.Context) (int64, error) {
-				r, err := c.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Subject: "u1", Limit: 10, Window: time.Hour, Most: 3})
-				return r.Taken, err
-			},
-		} {
-			taken := make([]int64, 50)
-			atOnce(t, len(taken), func(ctx context.Context, i int) (allowed bool, err error) {
-				taken[i], err = take(ctx)
-				return taken[i] > 0, err
-			})
-			sum := int64(0)
-			for _, n := range taken {
-				sum += n
-			}
-			if sum != 10 {
-				t.Errorf("%s: %d taken, want 10: %v", name, sum, taken)
-			}
-		}
-	})
-}

@@ -38,28 +38,3 @@ func TestReserveAtMost_reservesWhatIsLeft(t *testing.T) {
 		costStep{Name: "least above most", Call: most("d", 6, 5), WantErr: fcall.ErrArgument},
 	)
 }
-
-// Fifty callers that each want up to 300 of 1000 get 1000 in all.
-func TestReserveAtMost_exactlyTheBudgetOfAnyNumberAtOnce(t *testing.T) {
-	budgets.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *budget.Client) {
-		taken := make(chan fcall.Micros, 50)
-		for i := range cap(taken) {
-			go func() {
-				r, err := c.ReserveAtMost(t.Context(), budget.ReserveAtMostParams{
-					Subject: "u1", Receipt: string(rune('A' + i)), Most: 300, Limits: []budget.ReserveAtMostLimits{{Budget: 1000, Window: time.Hour}},
-				})
-				if err != nil {
-					t.Error(err)
-				}
-				taken <- r.Charged
-			}()
-		}
-		var sum fcall.Micros
-		for range cap(taken) {
-			sum += <-taken
-		}
-		if sum != 1000 {
-			t.Errorf("%d micros were reserved of 1000", sum)
-		}
-	})
-}

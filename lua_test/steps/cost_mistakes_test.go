@@ -1,7 +1,6 @@
 package steps_test
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"testing"
@@ -33,23 +32,6 @@ func TestMistake06_estimateActualAndRetryAreOneCharge(t *testing.T) {
 		costStep{Name: "a retry with another actual", Call: settles("a", 290), Want: settled("repeated", 280)},
 		costStep{Name: "one charge of 280", Call: reserves(reserve("b", 720, within(1000))), Writes: true, Want: granted(720, 1000, 1000, window10)},
 	)
-}
-
-// Mistake 9: retry_after from a second call after the decision, when it is another state. Each refusal of many at once
-// carries its own: what is spent, and the wait for it, are one state's.
-func TestMistake09_retryAfterIsTheDecisions(t *testing.T) {
-	budgets.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *budget.Client) {
-		admitted := atOnce(t, 100, func(ctx context.Context, i int) (bool, error) {
-			r, err := c.Reserve(ctx, reserve(fmt.Sprintf("r%d", i), 100, within(1000)))
-			if !r.Allowed && err == nil && (r.Limits[0].Spent != 1000 || r.RetryAfter <= window10-time.Minute || r.RetryAfter > window10) {
-				t.Errorf("refused with %+v", r)
-			}
-			return r.Allowed, err
-		})
-		if admitted != 10 {
-			t.Errorf("%d of 100 reservations of a tenth of the budget were admitted at once, want 10", admitted)
-		}
-	})
 }
 
 // Mistake 11: the minute is charged before the hour refuses.

@@ -157,22 +157,6 @@ func TestCost_expiryOfTheLibraryThatShips(t *testing.T) {
 	})
 }
 
-// However many settle at once, one of them does.
-func TestScenario_oneReceiptIsSettledOnce(t *testing.T) {
-	budgets.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *budget.Client) {
-		if _, err := c.Reserve(t.Context(), reserve("r", 10, within(1000))); err != nil {
-			t.Fatal(err)
-		}
-		once := atOnce(t, 50, func(ctx context.Context, i int) (bool, error) {
-			r, err := c.Settle(ctx, budget.SettleParams{Subject: "u1", Receipt: "r", Actual: fcall.Micros(i)})
-			return r.Outcome == budget.SettleOutcomeSettled, err
-		})
-		if once != 1 {
-			t.Errorf("one receipt was settled %d times", once)
-		}
-	})
-}
-
 // State written by hand in the library's form is read as the library's own.
 func TestCost_stateIsReadAsItIsWritten(t *testing.T) {
 	us := luatest.Start.UnixMicro()

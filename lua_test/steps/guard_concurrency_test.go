@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
@@ -79,36 +78,6 @@ func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 		}
 		if kept.Load() == 0 {
 			t.Error("no caller was admitted")
-		}
-	})
-}
-
-// Of many callers with one challenge exactly one is admitted, and only its charges are made.
-func TestGuard_oneChallengeAdmitsOne(t *testing.T) {
-	const callers = 50
-	suites.Guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c guarded) {
-		if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: "t1", TTL: time.Hour}); err != nil {
-			t.Fatal(err)
-		}
-		p := admitParams{Subject: "u1", Limits: []admitLimit{perLog("hour", 100, time.Hour)}, Challenge: "t1"}
-		var admitted atomic.Int64
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(func() {
-				r, err := c.Guard.Admit(t.Context(), p.Packed())
-				switch {
-				case err != nil:
-					t.Error(err)
-				case r.Allowed:
-					admitted.Add(1)
-				case r.Reason != guard.AdmitReasonChallenge || r.Challenge != guard.AdmitChallengeReplayed:
-					t.Errorf("refused by %s, the challenge is %s", r.Reason, r.Challenge)
-				}
-			})
-		}
-		wg.Wait()
-		if n := s.Redis.LLen(t.Context(), guardKey("sliding_log:hour")).Val(); admitted.Load() != 1 || n != 2 { // the log's need, and one
-			t.Errorf("%d were admitted and %d counted, want one", admitted.Load(), n-1)
 		}
 	})
 }

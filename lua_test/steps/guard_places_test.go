@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,49 +235,4 @@ func TestPlaces_unreadableStateIsReportedAndKept(t *testing.T) {
 		)
 	}
 	suites.Guards.Run(t, steps...)
-}
-
-// Fifty callers take and release a place of five, and another limit counts all of them; never do six have one.
-func TestPlaces_neverMoreThanTheLimitAtOnce(t *testing.T) {
-	const callers, each, limit = 50, 10, 5
-	places, other := perPlaces(limit), perLog("hour", 1_000_000, time.Hour)
-	places.Window = time.Hour
-	suites.Guards.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c guarded) {
-		var now, most, passed atomic.Int64
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(func() {
-				for range each {
-					holder := fcall.NewToken()
-					r, err := c.Guard.Admit(t.Context(), admitParams{Subject: "u1", Limits: []admitLimit{places, other}, Holder: holder}.Packed())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if !r.Allowed {
-						continue
-					}
-					passed.Add(1)
-					n := now.Add(1)
-					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-					}
-					now.Add(-1)
-					back, err := c.Guard.Release(t.Context(), guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(places), Holder: holder})
-					if err != nil || back.Released != 1 {
-						t.Errorf("release: %+v, %v", back, err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		if most.Load() > limit || passed.Load() == 0 {
-			t.Errorf("%d had a place at once, %d in all, want at most %d at once", most.Load(), passed.Load(), limit)
-		}
-		look := other
-		look.Cost = cost(0)
-		r, err := c.Guard.Admit(t.Context(), admitParams{Subject: "u1", Limits: []admitLimit{look}}.Packed())
-		if err != nil || 1_000_000-r.Limits[0].Remaining != passed.Load() {
-			t.Errorf("the other limit counted %+v, want %d: %v", r.Limits, passed.Load(), err)
-		}
-	})
 }

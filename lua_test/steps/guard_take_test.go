@@ -2,14 +2,11 @@ package steps_test
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
@@ -61,26 +58,4 @@ func TestTake_rejectsLimits(t *testing.T) {
 		guardStep{Name: "a log", Call: takeOf(3, log), WantErr: fcall.ErrArgument},
 		guardStep{Name: "a cost", Call: takeOf(3, two), WantErr: fcall.ErrArgument},
 	)
-}
-
-// Fifty callers that each want up to three of ten get ten in all.
-func TestTake_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
-	ten := guard.MustPackLimit(admitLimit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: 10, Window: time.Hour})
-	suites.Guards.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c guarded) {
-		var taken atomic.Int64
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				r, err := c.Guard.Take(t.Context(), guard.TakeParams{Subject: "u1", Limits: ten, Most: 3})
-				if err != nil {
-					t.Error(err)
-				}
-				taken.Add(r.Taken)
-			})
-		}
-		wg.Wait()
-		if n := taken.Load(); n != 10 {
-			t.Errorf("%d of 10 were taken", n)
-		}
-	})
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,33 +209,6 @@ func brokenLease(what, command string, texts ...string) []leaseStep {
 		{Call: release("a", 0), WantErr: fcall.ErrState},
 		{Call: evict("a"), WantErr: fcall.ErrState},
 	}
-}
-
-// Fifty callers in the same moment: ten places, ten fences, and no holder twice.
-func TestAcquire_fiftyAtOnce(t *testing.T) {
-	semaphores.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *concurrency.Client) {
-		var allowed atomic.Int64
-		var fences sync.Map
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				r, err := c.Acquire(t.Context(), acquireParams{Subject: "u1", Holder: fcall.NewToken(), Limit: 10, Lease: time.Minute})
-				if err != nil {
-					t.Error(err)
-				}
-				if r.Allowed {
-					allowed.Add(1)
-					if _, twice := fences.LoadOrStore(r.Fence, true); twice {
-						t.Errorf("fence %d was given twice", r.Fence)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		if allowed.Load() != 10 {
-			t.Errorf("%d acquired, want 10", allowed.Load())
-		}
-	})
 }
 
 func TestConcurrencyPeek_listsHolders(t *testing.T) {

@@ -91,20 +91,6 @@ var limiterKinds = []struct {
 	}},
 }
 
-func TestScenario_manyAtOnce(t *testing.T) {
-	for _, n := range []int{50, 100} {
-		for _, k := range limiterKinds {
-			t.Run(fmt.Sprintf("%d against 10 %s", n, k.name), func(t *testing.T) {
-				limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
-					if got := atOnce(t, n, k.call(c, 10)); got != 10 {
-						t.Errorf("%d of %d were admitted, want 10", got, n)
-					}
-				})
-			})
-		}
-	}
-}
-
 // Ten within a window, and one more at its end: the one more passes when the first of the ten has left, not when a new
 // minute begins.
 func TestScenario_boundaryTenThenOne(t *testing.T) {
@@ -130,22 +116,6 @@ func TestScenario_boundaryTenThenOne(t *testing.T) {
 		s.Advance(t, 58*time.Second)
 		if ok, _ := take(); !ok {
 			t.Error("the eleventh is refused when the first ten have left")
-		}
-	})
-}
-
-func TestScenario_doubleClickCostsOne(t *testing.T) {
-	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
-		p := logParams{Subject: "u1", Limit: 3, Window: time.Hour, Receipt: "fp:challenge-1:user"}
-		counted := atOnce(t, 2, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.SlidingLog(ctx, p)
-			if !r.Allowed || r.Count != 1 {
-				err = fmt.Errorf("%+v, want allowed, and a count of 1: %w", r, err)
-			}
-			return !r.Duplicate, err
-		})
-		if counted != 1 {
-			t.Errorf("two clicks are counted %d times", counted)
 		}
 	})
 }
