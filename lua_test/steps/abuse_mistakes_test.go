@@ -12,7 +12,6 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,56 +36,6 @@ func sameKeys(t *testing.T, s *luatest.Server, before map[string]luatest.Key) {
 }
 
 var everyLibrary = []*fcall.Library{ratelimit.Library, budget.Library, abuse.Library, challenge.Library, concurrency.Library, override.Library, guard.Library}
-
-// Mistake 2: a member that is the clock, so attempts of one tick overwrite each other.
-func TestMistake02_attemptsOfOneTick(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 4, Window: time.Second, Block: time.Minute})
-	abusers.Run(
-		t,
-		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 2))},
-		abuseStep{Call: try, Writes: true, Want: may(0, row(2, 1))},
-		abuseStep{Call: try, Writes: true, Want: may(0, row(3, 0))},
-		abuseStep{Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(4, 0))},
-	)
-}
-
-// Mistake 3: refused attempts are recorded, so a client that keeps trying is never admitted again.
-func TestMistake03_attemptsWhileBlocked(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: 10 * time.Second})
-	steps := []abuseStep{
-		{Call: try, Writes: true, Want: may(0, row(1, 0))},
-		{Call: try, Writes: true, Want: starts(1, 10*time.Second, 1, row(2, 0))},
-	}
-	for i := range 9 {
-		steps = append(steps, abuseStep{Advance: time.Second, Call: try, Want: held(1, time.Duration(9-i)*time.Second, 1, row(2, 0))})
-	}
-	abusers.Run(t, append(steps, abuseStep{Advance: time.Second, Call: try, Writes: true, Want: may(1, row(1, 0))})...)
-}
-
-// Mistake 7: a block that is only seen through the counts: when the window empties, the blocked are let in.
-func TestMistake07_blockOutlivesTheWindow(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 1, Window: time.Second, Block: time.Hour})
-	abusers.Run(
-		t,
-		abuseStep{Call: try, Writes: true, Want: starts(1, time.Hour, 1, row(1, 0))},
-		abuseStep{Name: "the window is empty", Advance: 2 * time.Second, Call: try, TTLs: ttls{abuseKey("block"): time.Hour - 2*time.Second, abuseKey("attempts"): 30*day - 2*time.Second}, Want: held(1, time.Hour-2*time.Second, 1, row(0, 0))},
-		abuseStep{Advance: time.Hour - 2*time.Second - time.Millisecond, Call: try, Want: held(1, time.Millisecond, 1, row(0, 0))},
-		abuseStep{Name: "its end lets in, not a moment sooner", Advance: time.Millisecond, Call: status(attemptTier{Threshold: 1, Window: time.Second}), Want: abuse.StatusResult{Strikes: 1, Tiers: suites.AttemptCounts(0)}},
-	)
-}
-
-// Mistake 8: attempts that live as long as the block and not as the longest window; keys that never expire.
-func TestMistake08_attemptsLiveAsLongAsTheLongestWindow(t *testing.T) {
-	short := []attemptTier{{Threshold: 9, Window: time.Minute, Block: time.Second}, {Threshold: 9, Window: 2 * time.Hour, Block: time.Second}, {Threshold: 9, Window: time.Hour, Block: time.Second}}
-	long := []attemptTier{{Threshold: 9, Window: time.Minute, Block: 100 * day}}
-	abusers.Run(
-		t,
-		abuseStep{Call: attempts(short...), Writes: true, TTLs: ttls{abuseKey("attempts"): 2 * time.Hour}, Want: may(0, row(1, 7), row(1, 7), row(1, 7))},
-		abuseStep{Name: "a call with a shorter one does not shorten it", Advance: time.Minute, Call: attempts(long...), Writes: true, TTLs: ttls{abuseKey("attempts"): 2 * time.Hour}, Want: may(0, row(1, 7))},
-		abuseStep{Name: "which is reset when they are gone", Advance: 3 * time.Hour, Call: attempts(long...), Writes: true, TTLs: ttls{abuseKey("attempts"): time.Minute}, Want: may(0, row(1, 7))},
-		abuseStep{Name: "a window below a millisecond", Advance: day, Call: attempts(attemptTier{Threshold: 9, Window: time.Microsecond, Block: day}), Writes: true, TTLs: ttls{abuseKey("attempts"): time.Millisecond}, Want: may(0, row(1, 7))},
-	)
-}
 
 // Mistake 9: retry_after asked for after the decision. Here the refusal and the block's expiry are one call.
 func TestMistake09_retryAfterIsTheBlocksExpiry(t *testing.T) {

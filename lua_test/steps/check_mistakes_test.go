@@ -12,21 +12,6 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
-// Mistake 3: what is refused is recorded. A refused check leaves each of its limits as it was, whichever of them refuses.
-func TestMistake03_refusedChecksFillNoWindow(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		limits := suites.CheckLimits(1)
-		for i := range 41 {
-			r, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: limits}.Packed())
-			// A sliding_counter of 1 has to forget the window before.
-			if want := i%20 == 0; err != nil || r.Allowed != want {
-				t.Errorf("check in second %d: %+v %v, want allowed %v", i, r, err, want)
-			}
-			s.Advance(t, time.Second)
-		}
-	})
-}
-
 // Mistake 5: identities split at colons. Two IPv6 addresses that end alike, and what is behind their last colon, are three
 // subjects to every library.
 func TestMistake05_identitiesSplitAtColonsInEveryLibrary(t *testing.T) {
@@ -55,26 +40,6 @@ func TestMistake05_identitiesSplitAtColonsInEveryLibrary(t *testing.T) {
 			if err != nil || r == consumed {
 				t.Errorf("%s consumes the challenge of %s: %+v %v", subject, ends[0], r, err)
 			}
-		}
-	})
-}
-
-// Mistake 10: a duplicate that renews its own entry. One receipt, sent each second, is counted once each window.
-func TestMistake10_duplicateOfACheckRenewsItself(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		counted := 0
-		for range 60 {
-			r, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: []checkLimit{logLimit("a", 100, 10*time.Second)}, Receipt: "r1"}.Packed())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !r.Duplicate {
-				counted++
-			}
-			s.Advance(t, time.Second)
-		}
-		if counted != 6 {
-			t.Errorf("one receipt, sent each second for a minute, is counted %d times, want once each 10 s", counted)
 		}
 	})
 }

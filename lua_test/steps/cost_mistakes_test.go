@@ -11,54 +11,6 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// Mistake 4: the bucket has the session in it, so each new session brings a new budget. The session is the receipt's.
-func TestMistake04_newSessionNewBudget(t *testing.T) {
-	budgets.Run(
-		t,
-		costStep{Call: reserves(reserve("session1:1", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
-		costStep{Call: reserves(reserve("session2:1", 600, within(1000))), Want: over(600, 1000, window10, window10)},
-		costStep{Call: reserves(reserve("session3:1", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
-	)
-}
-
-// Mistake 6: a charge whose member has its amount: estimate and actual are two charges, and a retry with another estimate is
-// a third.
-func TestMistake06_estimateActualAndRetryAreOneCharge(t *testing.T) {
-	budgets.Run(
-		t,
-		costStep{Call: reserves(reserve("a", 300, within(1000))), Writes: true, Want: granted(300, 300, 1000, window10)},
-		costStep{Name: "a retry with another estimate", Call: reserves(reserve("a", 310, within(1000))), Want: knownReceipt(300, 300, 1000, window10)},
-		costStep{Call: settles("a", 280), Writes: true, Want: settled("settled", 280)},
-		costStep{Name: "a retry with another actual", Call: settles("a", 290), Want: settled("repeated", 280)},
-		costStep{Name: "one charge of 280", Call: reserves(reserve("b", 720, within(1000))), Writes: true, Want: granted(720, 1000, 1000, window10)},
-	)
-}
-
-// Mistake 11: the minute is charged before the hour refuses.
-func TestMistake11_noBudgetIsChargedWhenOneRefuses(t *testing.T) {
-	limits := func(hour fcall.Micros) []budget.ReserveLimits {
-		return []budget.ReserveLimits{{Budget: 1000, Window: time.Minute}, {Budget: hour, Window: time.Hour}}
-	}
-	rows := func(minute, hour budget.ReserveLimitsResult) []budget.ReserveLimitsResult {
-		return []budget.ReserveLimitsResult{minute, hour}
-	}
-	budgets.Run(
-		t,
-		costStep{Call: reserves(reserve("a", 400, limits(500))), Writes: true, Want: budget.ReserveResult{
-			Allowed: true, Reason: "none", Charged: 400, ResetAfter: time.Hour,
-			Limits: rows(budget.ReserveLimitsResult{Allowed: true, Spent: 400, Remaining: 600}, budget.ReserveLimitsResult{Allowed: true, Spent: 400, Remaining: 100}),
-		}},
-		costStep{Name: "the hour refuses", Call: reserves(reserve("b", 200, limits(500))), Want: budget.ReserveResult{
-			Reason: "budget", RetryAfter: time.Hour, ResetAfter: time.Hour,
-			Limits: rows(budget.ReserveLimitsResult{Allowed: true, Spent: 400, Remaining: 600}, budget.ReserveLimitsResult{Spent: 400, Remaining: 100, RetryAfter: time.Hour}),
-		}},
-		costStep{Name: "the minute has room as before", Call: reserves(reserve("c", 600, limits(1000))), Writes: true, Want: budget.ReserveResult{
-			Allowed: true, Reason: "none", Charged: 600, ResetAfter: time.Hour,
-			Limits: rows(budget.ReserveLimitsResult{Allowed: true, Spent: 1000}, budget.ReserveLimitsResult{Allowed: true, Spent: 1000}),
-		}},
-	)
-}
-
 // Mistake 12: money as floating point. Ten times a tenth is one, and the 16th digit is kept.
 func TestMistake12_moneyIsWholeMicros(t *testing.T) {
 	var steps []costStep
@@ -104,19 +56,5 @@ func TestMistake13_clockJumpsUnderABudget(t *testing.T) {
 		costStep{Name: "emptied a year ahead", Advance: 365 * day, Call: reserves(reserve("d", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
 		costStep{Name: "no window is that long: the key is reset", Advance: -365 * day, Call: reserves(reserve("e", 900, within(1000))), Writes: true, TTLs: costKeys(20 * time.Minute), Want: granted(900, 900, 1000, window10)},
 		costStep{Name: "and it holds", Call: reserves(reserve("f", 101, within(1000))), Want: over(900, 1000, window10, window10)},
-	)
-}
-
-// Mistake 15: a random number that distinguishes charges. Charges of one microsecond and of one amount are all counted,
-// told apart by their receipts.
-func TestMistake15_chargesOfOneMicrosecond(t *testing.T) {
-	budgets.Run(
-		t,
-		costStep{Call: reserves(reserve("a", 300, within(1000))), Writes: true, Want: granted(300, 300, 1000, window10)},
-		costStep{Call: reserves(reserve("b", 300, within(1000))), Writes: true, Want: granted(300, 600, 1000, window10)},
-		costStep{Call: reserves(reserve("c", 300, within(1000))), Writes: true, Want: granted(300, 900, 1000, window10)},
-		costStep{Call: cancels("b"), Writes: true, Want: budget.CancelResult{Outcome: "cancelled", Refunded: 300}},
-		costStep{Call: reserves(reserve("d", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
-		costStep{Name: "all leave at once", Advance: window10, Call: reserves(reserve("e", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
 	)
 }

@@ -135,16 +135,6 @@ func TestCost_keysThatNeverExpireGetAnExpiryFromTheNextCharge(t *testing.T) {
 	)
 }
 
-func TestCost_subjectsNeverShare(t *testing.T) {
-	var steps []costStep
-	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "\xff"} {
-		p := reserve("r", 1000, within(1000))
-		p.Subject = subject
-		steps = append(steps, costStep{Name: string(subject), Call: reserves(p), Writes: true, Want: granted(1000, 1000, 1000, window10)})
-	}
-	budgets.Run(t, steps...)
-}
-
 func TestCost_expiryOfTheLibraryThatShips(t *testing.T) {
 	budgets.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
 		s.CheckTTLs(t, costKeys(20*time.Minute), func() {

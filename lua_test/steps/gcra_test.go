@@ -184,17 +184,6 @@ func TestGCRA_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 	limiters.Run(t, steps...)
 }
 
-func TestGCRA_subjectsNeverShare(t *testing.T) {
-	var steps []step
-	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "\xff"} {
-		steps = append(steps, step{
-			Name: string(subject), Call: gcra(gcraParams{Subject: subject, Limit: 1, Period: time.Minute}), Writes: true,
-			Want: gcraResult{Allowed: true, ResetAfter: time.Minute},
-		})
-	}
-	limiters.Run(t, steps...)
-}
-
 func TestGCRAReset_fillsTheBucket(t *testing.T) {
 	take := gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Minute})
 	reset := luatest.Call((*ratelimit.Client).GCRAReset, ratelimit.GCRAResetParams{Subject: "u1"})

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -64,19 +63,6 @@ func TestMistake04_newSessionNewLimit(t *testing.T) {
 		} else {
 			steps = append(steps, step{Name: "a third session", Call: slidingLog(session), Want: logResult{Count: 2, RetryAfter: time.Minute, ResetAfter: time.Minute}})
 		}
-	}
-	limiters.Run(t, steps...)
-}
-
-// Identities split at colons: two IPv6 addresses that end alike share a bucket.
-func TestMistake05_identitiesSplitAtColons(t *testing.T) {
-	one := logResult{Allowed: true, Count: 1, ResetAfter: time.Minute}
-	var steps []step
-	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334"} {
-		steps = append(steps,
-			step{Call: slidingLog(logParams{Subject: subject, Limit: 1, Window: time.Minute}), Writes: true, Want: one},
-			step{Call: gcra(gcraParams{Subject: subject, Limit: 1, Period: time.Minute}), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
-		)
 	}
 	limiters.Run(t, steps...)
 }
@@ -146,26 +132,4 @@ func TestMistake13_clockJumps(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A random number as the uniqueness of a member: every fresh server draws the same ones, so after a restart members meet.
-// A log of 1,000 admissions at one time has 1,000 entries, whatever any generator draws, on each of two fresh servers.
-func TestMistake15_randomMembers(t *testing.T) {
-	for range 2 {
-		limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-			pipe := s.Redis.Pipeline()
-			var calls []ratelimit.PendingSlidingLog
-			for range 1000 {
-				calls = append(calls, c.QueueSlidingLog(t.Context(), pipe, logParams{Subject: "u1", Limit: 1000, Window: time.Minute}))
-			}
-			if _, err := pipe.Exec(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			for i, call := range calls {
-				if r, err := call.Result(); err != nil || r.Count != int64(i)+1 {
-					t.Fatalf("admission %d: %+v %v", i+1, r, err)
-				}
-			}
-		})
-	}
 }

@@ -39,18 +39,6 @@ func TestSlidingLog_admitsTheLimitThenOneAsEachLeaves(t *testing.T) {
 	)
 }
 
-func TestSlidingLog_countsEachOfOneMicrosecond(t *testing.T) {
-	take := slidingLog(logParams{Subject: "u1", Limit: 3, Window: time.Second})
-	limiters.Run(
-		t,
-		step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: time.Second}},
-		step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 1, ResetAfter: time.Second}},
-		step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: time.Second}},
-		step{Call: take, Want: logResult{Count: 3, RetryAfter: time.Second, ResetAfter: time.Second}},
-		step{Name: "all leave at once", Advance: time.Second, Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: time.Second}},
-	)
-}
-
 func TestSlidingLog_smallestAndLargestArguments(t *testing.T) {
 	smallest := slidingLog(logParams{Subject: "small", Limit: 1, Window: time.Microsecond})
 	largest := slidingLog(logParams{Subject: "large", Limit: 1_000_000, Window: 3650 * day})
