@@ -31,17 +31,6 @@ func TestGCRAAtMost_takesWhatIsThere(t *testing.T) {
 	)
 }
 
-// Seven a minute are no whole milliseconds: the key's value has the fraction.
-func TestGCRAAtMost_keepsFractions(t *testing.T) {
-	type result = ratelimit.GCRAAtMostResult
-	most := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 7, Period: time.Minute, Most: 50})
-	steps := []step{{Call: most, Writes: true, Want: result{Allowed: true, Taken: 7, ResetAfter: time.Minute, Expires: wholeMS(time.Minute)}}}
-	for i := range 3 {
-		steps = append(steps, step{Name: "a minute later", Advance: time.Minute, Call: most, Writes: true, Want: result{Allowed: true, Taken: 7, ResetAfter: time.Minute, Expires: wholeMS(time.Duration(i+2) * time.Minute)}})
-	}
-	limiters.Run(t, steps...)
-}
-
 func TestFixedWindowAtMost_chargesWhatIsLeft(t *testing.T) {
 	type result = ratelimit.FixedWindowAtMostResult
 	most := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {

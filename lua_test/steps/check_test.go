@@ -72,17 +72,6 @@ func TestCheck_noLimitIsChargedForWhatAnotherRefuses(t *testing.T) {
 	)
 }
 
-func TestCheck_bothRefuse(t *testing.T) {
-	take := check(logLimit("minute", 1, time.Minute), logLimit("hour", 1, time.Hour))
-	limiters.Run(
-		t,
-		step{Call: take, Writes: true, Want: checkResult{Allowed: true, Limits: []checkRow{{Allowed: true, ResetAfter: time.Minute}, {Allowed: true, ResetAfter: time.Hour}}}},
-		step{Name: "the longest wait", Call: take, Want: checkResult{Refused: 2, RetryAfter: time.Hour, Limits: []checkRow{
-			{RetryAfter: time.Minute, ResetAfter: time.Minute}, {RetryAfter: time.Hour, ResetAfter: time.Hour},
-		}}},
-	)
-}
-
 func TestCheck_limitsOfEveryKind(t *testing.T) {
 	take := check(suites.CheckLimits(2)...)
 	limiters.Run(

@@ -38,21 +38,6 @@ func TestGCRA_admitsTheBurstThenOneAnInterval(t *testing.T) {
 	)
 }
 
-func TestGCRA_countsMicrosecondsWhereTheIntervalHasThem(t *testing.T) {
-	const interval = 1001 * time.Microsecond
-	take := gcra(gcraParams{Subject: "u1", Limit: 3, Period: 3 * interval})
-	limiters.Run(
-		t,
-		step{Call: take, Writes: true, TTLs: bucket(2 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: interval}},
-		step{Call: take, Writes: true, TTLs: bucket(3 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 2 * interval}},
-		step{Name: "exactly the limit", Call: take, Writes: true, TTLs: bucket(4 * time.Millisecond), Want: gcraResult{Allowed: true, ResetAfter: 3 * interval}},
-		step{Name: "one more", Call: take, Want: gcraResult{RetryAfter: interval, ResetAfter: 3 * interval}},
-		step{Name: "one tick sooner", Advance: interval - time.Microsecond, Call: take, Want: gcraResult{RetryAfter: time.Microsecond, ResetAfter: 2*interval + time.Microsecond}},
-		step{Name: "at retry_after", Advance: time.Microsecond, Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 3 * interval}},
-		step{Name: "long idle", Advance: 1000 * day, Call: take, Writes: true, Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: interval}},
-	)
-}
-
 func TestGCRA_keepsFractionsOfAMicrosecond(t *testing.T) {
 	// A token takes 8,571,428 4/7 microseconds.
 	take := gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Minute, Burst: 2})
@@ -102,30 +87,6 @@ func TestGCRA_clockBackwardsRefusesForAsMuchLonger(t *testing.T) {
 		step{Advance: -2 * time.Millisecond, Call: odd, Want: gcraResult{Remaining: 0, RetryAfter: 5996 * time.Microsecond, ResetAfter: 8993 * time.Microsecond}},
 		step{Advance: 5996 * time.Microsecond, Call: odd, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 9990 * time.Microsecond}},
 	)
-}
-
-// A replica whose clock is slightly behind is promoted: an empty bucket must not be full there.
-func TestGCRA_clockBackwardsFillsNoEmptyBucket(t *testing.T) {
-	for name, period := range map[string]time.Duration{"milliseconds": 10 * time.Second, "microseconds": 10*time.Second + 10*time.Microsecond} {
-		t.Run(name, func(t *testing.T) {
-			take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-				return gcra(gcraParams{Subject: "u1", Limit: 10, Period: period, Cost: cost(n)})
-			}
-			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 10, Period: period, Cost: 1})
-			const back = time.Millisecond
-			limiters.Run(
-				t,
-				step{Call: take(10), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: period}},
-				step{Advance: -back, Call: take(1), Want: gcraResult{RetryAfter: period/10 + back, ResetAfter: period + back}},
-				step{Name: "nothing is there, not even to look", Call: take(0), Want: gcraResult{RetryAfter: back, ResetAfter: period + back}},
-				step{Name: "one tick sooner", Advance: period/10 + back - time.Millisecond, Call: take(1), Want: gcraResult{RetryAfter: time.Millisecond, ResetAfter: period - period/10 + time.Millisecond}},
-				step{Advance: time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: period}},
-				step{Name: "given back into a bucket that is empty still", Advance: -3 * period / 10, Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: period + period/5}},
-				step{Name: "twice as long as it takes to fill is the most", Advance: -period + period/5, Call: take(1), Want: gcraResult{RetryAfter: period + period/10, ResetAfter: 2 * period}},
-				step{Name: "longer, and the capacity is stored in whole milliseconds, is from a wrong clock", Advance: -2 * time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, Remaining: 9, ResetAfter: period / 10}},
-			)
-		})
-	}
 }
 
 func TestGCRA_clockFarAheadIsForgotten(t *testing.T) {
@@ -197,5 +158,28 @@ func TestGCRAReset_fillsTheBucket(t *testing.T) {
 		step{Call: reset, Want: ratelimit.GCRAResetResult{}},
 		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
 		step{Name: "a key of another type goes too", Given: wrongType(key("u1", "gcra")), Call: reset, Writes: true, Want: ratelimit.GCRAResetResult{Existed: true}},
+	)
+}
+
+func TestGCRAPeek_returnsWhatACallWould(t *testing.T) {
+	type result = ratelimit.GCRAPeekResult
+	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
+	}
+	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
+	}
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: peek(1), Want: result{Allowed: true, Remaining: 10}},
+		step{Name: "exactly the limit", Call: peek(10), Want: result{Allowed: true, Remaining: 10}},
+		step{Name: "cost 0", Call: peek(0), Want: result{Allowed: true, Remaining: 10}},
+		step{Call: take(7), Writes: true, Want: gcraResult{Allowed: true, Remaining: 3, ResetAfter: 7 * time.Second}},
+		step{Call: peek(3), Want: result{Allowed: true, Remaining: 3, ResetAfter: 7 * time.Second}},
+		step{Name: "one more", Call: peek(4), Want: result{Remaining: 3, RetryAfter: time.Second, ResetAfter: 7 * time.Second}},
+		step{Name: "one tick sooner", Advance: time.Second - time.Millisecond, Call: peek(4), Want: result{Remaining: 3, RetryAfter: time.Millisecond, ResetAfter: 6*time.Second + time.Millisecond}},
+		step{Name: "at retry_after", Advance: time.Millisecond, Call: peek(4), Want: result{Allowed: true, Remaining: 4, ResetAfter: 6 * time.Second}},
+		step{Name: "clock backwards", Advance: -time.Second, Call: peek(4), Want: result{Remaining: 3, RetryAfter: time.Second, ResetAfter: 7 * time.Second}},
+		step{Name: "clock far back", Advance: -day, Call: peek(10), Want: result{Allowed: true, Remaining: 10}},
 	)
 }

@@ -135,21 +135,6 @@ func TestQuota_callersWithOtherPeriodsAreHeldToTheirOwnLimit(t *testing.T) {
 	)
 }
 
-// A month that moves to another zone keeps nearly all of its use, and a lowered limit refuses at once.
-func TestQuota_changedSettings(t *testing.T) {
-	berlin, utc := quotaOf(calendar.Month, "Europe/Berlin", 100, 20*day), quotaOf(calendar.Month, "UTC", 100, 20*day)
-	berlin.Cost, utc.Cost = cost(90), cost(10)
-	lower := berlin
-	lower.Limit, lower.Cost = 50, nil
-	later := untilEnd(berlin) - 20*day
-	limiters.Run(
-		t,
-		step{Advance: 20 * day, Call: quota(berlin), Writes: true, Want: quotaResult{Allowed: true, Remaining: 10, ResetAfter: later}},
-		step{Name: "lowered", Call: quota(lower), Want: quotaResult{RetryAfter: later, ResetAfter: later}},
-		step{Name: "another zone", Call: quota(utc), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: later + time.Hour}},
-	)
-}
-
 // A clock that is set back to before a period begins the one before again, with the use of the later one.
 func TestQuota_clockSetBack(t *testing.T) {
 	p := quotaOf(calendar.Hour, "UTC", 3, 0)

@@ -83,40 +83,6 @@ func TestGCRARefund_neverFillsAboveFull(t *testing.T) {
 	}
 }
 
-func TestGCRARefund_leavesWhatAnotherLimitTook(t *testing.T) {
-	for name, period := range map[string]time.Duration{"expiry": 10 * time.Second, "value": 10*time.Second + 10*time.Microsecond} {
-		t.Run(name, func(t *testing.T) {
-			token := period / 10
-			take := func(burst, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-				return gcra(gcraParams{Subject: "u1", Limit: 10, Period: period, Burst: burst, Cost: cost(n)})
-			}
-			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 10, Period: period, Burst: 5, Cost: 2})
-			limiters.Run(
-				t,
-				step{Call: take(10, 10), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 10 * token}},
-				step{Name: "8 are taken of 5", Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: 8 * token}},
-				step{Name: "and nothing was forgotten", Call: take(5, 1), Want: gcraResult{RetryAfter: 4 * token, ResetAfter: 8 * token}},
-				step{Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: 6 * token}},
-				step{Name: "4 are taken of 5", Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, Remaining: 1, ResetAfter: 4 * token}},
-				step{Call: take(5, 1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 5 * token}},
-				step{Name: "the other has its burst still", Call: take(10, 5), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 10 * token}},
-			)
-		})
-	}
-}
-
-func TestGCRARefund_keepsFractionsOfAMicrosecond(t *testing.T) {
-	// A token takes 8,571,428 4/7 microseconds.
-	take := gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Minute, Cost: cost(5)})
-	refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 7, Period: time.Minute, Cost: 3})
-	limiters.Run(
-		t,
-		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 42_857_143 * time.Microsecond}},
-		step{Call: refund, Writes: true, TTLs: bucket(17_143 * time.Millisecond), Want: ratelimit.GCRARefundResult{Refunded: true, Remaining: 5, ResetAfter: 17_142_858 * time.Microsecond}},
-		step{Name: "all five are there", Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
-	)
-}
-
 func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 	type result = ratelimit.SlidingLogRefundResult
 	refund := func(name string) func(context.Context, *ratelimit.Client) (any, error) {
@@ -140,17 +106,6 @@ func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 	)
 }
 
-func TestSlidingLogRefund_ofTwoInOneMicrosecondOneStays(t *testing.T) {
-	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
-	limiters.Run(
-		t,
-		step{Call: slidingLog(receipt(2, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Call: slidingLog(receipt(2, "")), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: 10 * time.Second}},
-		step{Call: refund, Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
-		step{Call: slidingLog(receipt(1, "r1")), Want: logResult{Count: 1, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
-	)
-}
-
 // The time of a refreshed receipt is that of the refresh: another request may have been admitted then, and it stays.
 func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
 	refresh := receipt(3, "r1")
@@ -165,16 +120,5 @@ func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
 		step{Name: "known to the last microsecond", Advance: 10*time.Second - time.Microsecond, Call: slidingLog(receipt(3, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: time.Microsecond}},
 		step{Name: "counted again", Advance: time.Microsecond, Call: slidingLog(receipt(3, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
 		step{Name: "and refunded", Call: refund, Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
-	)
-}
-
-func TestSlidingLogRefund_admissionHasLeftTheWindow(t *testing.T) {
-	p := logParams{Subject: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
-	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
-	limiters.Run(
-		t,
-		step{Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Advance: 5 * time.Second, Call: refund, Writes: true, TTLs: ttls{key("u1", "receipts"): 5 * time.Second}, Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
-		step{Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
 	)
 }

@@ -42,19 +42,6 @@ func TestSlidingCounter_theWindowBeforeWeighsWhatStillLiesInTheLast(t *testing.T
 	)
 }
 
-func TestSlidingCounter_steadyTrafficLosesOneAWindow(t *testing.T) {
-	var steps []step
-	for i := range int64(10) {
-		steps = append(steps, step{Advance: time.Second, Call: count(1), Writes: true, Want: counterResult{Allowed: true, Remaining: 9 - i, ResetAfter: time.Duration(20-i) * time.Second}})
-	}
-	// The first of them has left, but as they are spread over the window nothing has.
-	steps = append(steps, step{Name: "where the window turns", Advance: time.Second, Call: count(1), Want: counterResult{RetryAfter: time.Second, ResetAfter: 10 * time.Second}})
-	for i := range int64(9) {
-		steps = append(steps, step{Advance: time.Second, Call: count(1), Writes: true, Want: counterResult{Allowed: true, ResetAfter: time.Duration(19-i) * time.Second}})
-	}
-	limiters.Run(t, steps...)
-}
-
 func TestSlidingCounter_cost(t *testing.T) {
 	limiters.Run(
 		t,
@@ -146,41 +133,6 @@ func TestSlidingCounter_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 		steps = append(steps, step{Call: slidingCounter(p), WantErr: fcall.ErrArgument})
 	}
 	limiters.Run(t, steps...)
-}
-
-// Whatever was taken before: at retry_after the same cost passes, one tick sooner it does not.
-func TestSlidingCounter_retryAfterIsExact(t *testing.T) {
-	for _, p := range []counterParams{
-		{Limit: 10, Window: 10 * time.Second},
-		{Limit: 7, Window: 9973 * time.Millisecond},
-		{Limit: 1_000_000, Window: 90 * day},
-		{Limit: 999_983, Window: 7_775_999_983 * time.Millisecond},
-		{Limit: 999_983, Window: time.Millisecond},
-	} {
-		p.Subject = "u1"
-		limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-			p := p
-			for i := range int64(40) {
-				p.Cost = cost(1 + i*79_193%p.Limit)
-				r, err := c.SlidingCounter(t.Context(), p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if r.Allowed {
-					continue
-				}
-				s.Advance(t, r.RetryAfter-time.Millisecond)
-				if sooner, err := c.SlidingCounter(t.Context(), p); err != nil || sooner.Allowed || sooner.RetryAfter != time.Millisecond {
-					t.Fatalf("%+v, cost %d: one tick before retry_after %s: %+v %v", p, *p.Cost, r.RetryAfter, sooner, err)
-				}
-				s.Advance(t, time.Millisecond)
-				if then, err := c.SlidingCounter(t.Context(), p); err != nil || !then.Allowed {
-					t.Fatalf("%+v, cost %d: at retry_after %s: %+v %v", p, *p.Cost, r.RetryAfter, then, err)
-				}
-				s.Advance(t, (time.Duration(i%3) * p.Window / 7).Truncate(time.Millisecond))
-			}
-		})
-	}
 }
 
 func TestSlidingCounterPeek_returnsWhatACallWould(t *testing.T) {

@@ -67,23 +67,6 @@ func TestSlidingLog_dedupLongerThanTheWindow(t *testing.T) {
 	)
 }
 
-func TestSlidingLog_dedupShorterThanTheWindow(t *testing.T) {
-	p := receipt(3, "r1")
-	p.Dedup = time.Second
-	other := p
-	other.Receipt = "r2"
-	limiters.Run(
-		t,
-		step{Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
-		step{Advance: time.Second - time.Microsecond, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: 9*time.Second + time.Microsecond}},
-		step{Advance: time.Microsecond, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, time.Second), Want: logResult{Allowed: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Advance: time.Millisecond, Call: slidingLog(other), Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: 10 * time.Second}},
-		step{Name: "the shortest", Call: slidingLog(logParams{Subject: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Call: slidingLog(logParams{Subject: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Advance: time.Microsecond, Call: slidingLog(logParams{Subject: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: time.Second}},
-	)
-}
-
 func TestSlidingLog_forgetsReceiptsThatAreTooOld(t *testing.T) {
 	holds := func(want ...string) func(testing.TB, *luatest.Server) {
 		return func(t testing.TB, s *luatest.Server) {
