@@ -99,25 +99,32 @@ func TestSlidingLog_anotherLimitOrWindow(t *testing.T) {
 	)
 }
 
+// Each place that a window can begin at is found, from the oldest entry for the longest window, from the newest for a shorter one.
 func TestSlidingLog_searchFindsTheFirstOfManyInTheWindow(t *testing.T) {
-	const limit = 40
-	take := slidingLog(logParams{Subject: "u1", Limit: limit, Window: time.Second})
-	for gone := range limit + 1 {
-		var steps []step
-		for i := range int64(limit) {
-			steps = append(steps, step{Advance: time.Millisecond, Call: take, Writes: true, Want: logResult{Allowed: true, Count: i + 1, Remaining: limit - i - 1, ResetAfter: time.Second}})
+	const many = 40
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		counts := func(window time.Duration, want int64) {
+			t.Helper()
+			r, err := c.SlidingLogPeek(t.Context(), ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 100, Window: window})
+			if err != nil || r.Count != want {
+				t.Errorf("%s: %+v %v, want %d", window, r, err, want)
+			}
 		}
-		left := int64(limit - gone)
-		until := time.Second - time.Duration(limit-gone)*time.Millisecond // when gone entries have left
-		if gone == 0 {
-			steps = append(steps, step{Advance: until - time.Microsecond, Call: take, Want: logResult{Count: limit, RetryAfter: time.Millisecond + time.Microsecond, ResetAfter: limit*time.Millisecond + time.Microsecond}})
-		} else {
-			steps = append(steps, step{Advance: until, Call: take, Writes: true, Want: logResult{Allowed: true, Count: left + 1, Remaining: int64(gone) - 1, ResetAfter: time.Second}})
+		for range many {
+			s.Advance(t, time.Millisecond)
+			if _, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 100, Window: time.Second}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if gone%10 == 0 || gone == 1 || gone == 39 {
-			limiters.Run(t, steps...)
+		for n := range int64(many) {
+			counts(time.Duration(n)*time.Millisecond+time.Microsecond, n+1)
 		}
-	}
+		s.Advance(t, time.Second-many*time.Millisecond)
+		for n := range int64(many + 1) {
+			counts(time.Second, many-n)
+			s.Advance(t, time.Millisecond)
+		}
+	})
 }
 
 func TestSlidingLog_subjectsNeverShare(t *testing.T) {
