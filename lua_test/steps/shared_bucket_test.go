@@ -298,27 +298,41 @@ func TestFixedWindowRefund_ofSeveralLengths(t *testing.T) {
 // push those of the hour out of the log.
 func TestSharedBucket_aRefundDoesNotFreeWhatWasDropped(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		take := func(limit int64, window time.Duration, receipt string) bool {
-			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: limit, Window: window, Receipt: receipt})
+		take := func(subject fcall.Subject, limit int64, window time.Duration, receipt string) bool {
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: subject, Limit: limit, Window: window, Receipt: receipt})
 			return passed(t, r.Allowed, err)
 		}
-		for range 5 {
-			if !take(5, time.Hour, "") {
+		refund := func(subject fcall.Subject, receipts ...string) {
+			for _, receipt := range receipts {
+				if _, err := c.SlidingLogRefund(t.Context(), ratelimit.SlidingLogRefundParams{Subject: subject, Receipt: receipt}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range 5 {
+			s.Advance(t, time.Second)
+			if name := fmt.Sprint("h", i); !take("u1", 5, time.Hour, name) || !take("u2", 5, time.Hour, name) {
 				t.Fatal("5 in an hour are refused")
 			}
 		}
 		for i := range 20 {
-			receipt := fmt.Sprint("r", i)
+			one, two := fmt.Sprint("a", i), fmt.Sprint("b", i)
 			s.Advance(t, time.Second)
-			if !take(2, time.Second, receipt) {
+			if !take("u1", 2, time.Second, one) || !take("u1", 2, time.Second, two) {
 				t.Fatal("2 in a second are refused")
 			}
-			if _, err := c.SlidingLogRefund(t.Context(), ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: receipt}); err != nil {
-				t.Fatal(err)
+			refund("u1", one, two)
+			if take("u1", 5, time.Hour, "") {
+				t.Fatalf("after %d refunds the sixth in an hour is admitted", 2*i+2)
 			}
-			if take(5, time.Hour, "") {
-				t.Fatalf("after %d refunds the sixth in an hour is admitted", i+1)
-			}
+		}
+		// The oldest that is left stands for the one that was dropped.
+		if !take("u2", 2, time.Second, "a") || !take("u2", 2, time.Second, "b") {
+			t.Fatal("2 in a second are refused")
+		}
+		refund("u2", "h1", "h2")
+		if take("u2", 5, time.Hour, "") {
+			t.Error("of 7 in an hour 2 are refunded, and the sixth is admitted")
 		}
 	})
 }
