@@ -64,18 +64,6 @@ func TestAttempt_thresholdIsRefusedAndBlocks(t *testing.T) {
 	)
 }
 
-func TestAttempt_leavesTheWindowHalfOpen(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 3, Window: 10 * time.Second, Block: time.Minute})
-	abusers.Run(
-		t,
-		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 1))},
-		abuseStep{Call: try, Writes: true, Want: may(0, row(2, 0))},
-		abuseStep{Name: "both have just left", Advance: 10 * time.Second, Call: try, Writes: true, Want: may(0, row(1, 1))},
-		abuseStep{Advance: 10*time.Second - time.Microsecond, Call: try, Writes: true, Want: may(0, row(2, 0))},
-		abuseStep{Name: "still inside by a microsecond", Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(3, 0))},
-	)
-}
-
 // A block that is shorter than the window: what was answered is not held against the subject again.
 func TestAttempt_tierCountsAgainAfterItsBlock(t *testing.T) {
 	try := attempts(attemptTier{Threshold: 2, Window: time.Hour, Block: time.Second})
@@ -108,18 +96,6 @@ func TestAttempt_otherTiersCountOn(t *testing.T) {
 	)
 }
 
-func TestAttempt_severalTiersAtOnce(t *testing.T) {
-	tier := func(block time.Duration) attemptTier {
-		return attemptTier{Threshold: 1, Window: time.Minute, Block: block}
-	}
-	none := row(1, 0)
-	abusers.Run(
-		t,
-		abuseStep{Name: "the longest block", Call: attempts(tier(time.Second), tier(3*time.Second), tier(2*time.Second)), Writes: true, Want: starts(2, 3*time.Second, 1, none, none, none)},
-		abuseStep{Name: "of equal ones the first", Advance: 3 * time.Second, Call: attempts(tier(time.Second), tier(2*time.Second), tier(2*time.Second)), Writes: true, Want: starts(2, 2*time.Second, 2, none, none, none)},
-	)
-}
-
 func TestAttempt_escalates(t *testing.T) {
 	p := attemptParams{
 		Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, StrikeMemory: 10 * time.Minute,
@@ -141,15 +117,6 @@ func TestAttempt_escalates(t *testing.T) {
 		abuseStep{Name: "the first strike, of 10 minutes ago, is forgotten", Advance: 4*time.Minute - time.Microsecond, Call: luatest.Call((*abuse.Client).Status, abuse.StatusParams{Subject: "u1", StrikeMemory: 10 * time.Minute}), Want: abuse.StatusResult{Strikes: 4, Tiers: suites.AttemptCounts()}},
 		abuseStep{Advance: time.Microsecond, Call: luatest.Call((*abuse.Client).Status, abuse.StatusParams{Subject: "u1", StrikeMemory: 10 * time.Minute}), Want: abuse.StatusResult{Strikes: 3, Tiers: suites.AttemptCounts()}},
 		after(20*time.Minute, blockFor(time.Minute, 1)),
-	)
-}
-
-func TestAttempt_escalationAlsoShortens(t *testing.T) {
-	p := attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, Escalation: []abuse.AttemptEscalation{{Block: time.Millisecond}}}
-	abusers.Run(
-		t,
-		abuseStep{Call: attempt(p), Writes: true, Want: starts(1, time.Millisecond, 1, row(1, 0))},
-		abuseStep{Advance: time.Millisecond, Call: attempt(p), Writes: true, Want: starts(1, time.Millisecond, 2, row(1, 0))},
 	)
 }
 
@@ -184,20 +151,6 @@ func TestAttempt_smallestAndLargestArguments(t *testing.T) {
 		abuseStep{Name: "threshold 0", Call: attempts(attemptTier{Window: time.Second, Block: time.Second}), WantErr: fcall.ErrArgument},
 		abuseStep{Name: "no window", Call: attempts(attemptTier{Threshold: 1, Block: time.Second}), WantErr: fcall.ErrArgument},
 		abuseStep{Name: "a block below the tick", Call: attempts(attemptTier{Threshold: 1, Window: time.Second, Block: 999 * time.Microsecond}), WantErr: fcall.ErrArgument},
-	)
-}
-
-func TestAttempt_otherTiersInTheNextCall(t *testing.T) {
-	try := func(threshold int64, window time.Duration) func(context.Context, *abuse.Client) (any, error) {
-		return attempts(attemptTier{Threshold: threshold, Window: window, Block: time.Minute})
-	}
-	abusers.Run(
-		t,
-		abuseStep{Call: try(10, time.Hour), Writes: true, Want: may(0, row(1, 8))},
-		abuseStep{Advance: time.Second, Call: try(10, time.Hour), Writes: true, Want: may(0, row(2, 7))},
-		abuseStep{Name: "a lower threshold is met at once", Advance: time.Second, Call: try(2, time.Hour), Writes: true, Want: starts(1, time.Minute, 1, row(3, 0))},
-		abuseStep{Name: "a shorter window gives up nothing", Advance: time.Minute, Call: try(10, time.Second), Writes: true, Want: may(1, row(1, 8))},
-		abuseStep{Name: "and another tier's block clears nothing", Call: try(10, time.Hour), Writes: true, Want: may(1, row(5, 4))},
 	)
 }
 

@@ -76,18 +76,6 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 	)
 }
 
-func TestReserve_aHoldLongerThanTheWindowAddsNothing(t *testing.T) {
-	held := reserve("a", 1000, within(1000))
-	held.Hold = time.Hour
-	budgets.Run(
-		t,
-		costStep{Call: reserves(held), Writes: true, Want: granted(1000, 1000, 1000, window10)},
-		costStep{Call: reserves(reserve("b", 1, within(1000))), Want: over(1000, 1000, window10, window10)},
-		costStep{Advance: window10, Call: reserves(reserve("b", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
-		costStep{Name: "what it cost in the end is recorded", Call: settles("a", 300), Writes: true, Want: budget.SettleResult{Outcome: "late", Charged: 300, Exceeded: true, Limits: []budget.SettleLimitsResult{}}},
-	)
-}
-
 func TestReserve_severalBudgetsAllOrNone(t *testing.T) {
 	limits := []budget.ReserveLimits{{Budget: 100, Window: time.Minute}, {Budget: 250, Window: time.Hour}, {Budget: 90, Window: time.Second}}
 	rows := func(r ...budget.ReserveLimitsResult) []budget.ReserveLimitsResult { return r }
