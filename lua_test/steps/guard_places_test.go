@@ -68,30 +68,28 @@ func TestAdmit_placesAreHeldUntilTheyAreReleased(t *testing.T) {
 // A call that another limit refuses takes no place, and a call without a place charges no other limit.
 func TestAdmit_placesAndOtherLimitsAllOrNothing(t *testing.T) {
 	places := perPlaces(1)
-	for _, other := range suites.GuardLimits(2) {
-		t.Run(string(other.Kind), func(t *testing.T) {
-			both := []admitLimit{other, places}
-			at := func(call func(context.Context, guarded) (any, error)) func(context.Context, guarded) (any, error) {
-				return func(ctx context.Context, g guarded) (any, error) { // only whether it allows, and what is left
-					got, err := call(ctx, g)
-					r, _ := got.(admitResult)
-					if err != nil || len(r.Limits) != 2 {
-						return nil, fmt.Errorf("%+v: %w", r, err)
-					}
-					return [3]any{r.Allowed, r.Limits[0].Remaining, r.Limits[1].Remaining}, nil
-				}
+	all := append(suites.GuardLimits(2), places)
+	with := func(holder string) func(context.Context, guarded) (any, error) {
+		call := placed(holder, all...)
+		return func(ctx context.Context, g guarded) (any, error) { // only whether it allows, and what each limit has left
+			got, err := call(ctx, g)
+			r, _ := got.(admitResult)
+			left := []int64{}
+			for _, row := range r.Limits {
+				left = append(left, row.Remaining)
 			}
-			suites.Guards.Run(
-				t,
-				guardStep{Name: "both", Call: at(placed("a", both...)), Writes: true, Want: [3]any{true, int64(1), int64(0)}},
-				guardStep{Name: "no place", Call: at(placed("b", both...)), Want: [3]any{false, int64(1), int64(0)}},
-				guardStep{Call: releasePlaces("a", places), Writes: true, Want: released},
-				guardStep{Name: "both again", Call: at(placed("b", both...)), Writes: true, Want: [3]any{true, int64(0), int64(0)}},
-				guardStep{Call: releasePlaces("b", places), Writes: true, Want: released},
-				guardStep{Name: "the other refuses", Call: at(placed("c", both...)), Want: [3]any{false, int64(0), int64(1)}},
-			)
-		})
+			return fmt.Sprint(r.Allowed, left), err
+		}
 	}
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "all", Call: with("a"), Writes: true, Want: "true [1 1 1 1 0]"},
+		guardStep{Name: "no place", Call: with("b"), Want: "false [1 1 1 1 0]"},
+		guardStep{Call: releasePlaces("a", places), Writes: true, Want: released},
+		guardStep{Name: "all again", Call: with("b"), Writes: true, Want: "true [0 0 0 0 0]"},
+		guardStep{Call: releasePlaces("b", places), Writes: true, Want: released},
+		guardStep{Name: "the others refuse", Call: with("c"), Want: "false [0 0 0 0 1]"},
+	)
 }
 
 func TestAdmit_placesOfARequestWithAttempts(t *testing.T) {
