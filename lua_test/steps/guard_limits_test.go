@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
@@ -37,18 +36,5 @@ func TestAdmit_allLimitsOrNone(t *testing.T) {
 			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute},
 			admitRow{Allowed: true, ResetAfter: time.Hour},
 		)},
-	)
-}
-
-func TestAdmit_limitsOfEveryKindAndBack(t *testing.T) {
-	limits := suites.GuardLimits(2)
-	full := suites.TakenAtStart()
-	back := refund(suites.RefundParams{Limits: limits, Left: suites.TakenOf(full), At: luatest.Start})
-	suites.Guards.Run(
-		t,
-		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
-		guardStep{Name: "full again, but for what callers need of a log", Call: back, Writes: true, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}, Want: given},
-		guardStep{Name: "nothing to give back", Call: back, Want: given},
-		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
 	)
 }

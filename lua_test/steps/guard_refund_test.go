@@ -50,19 +50,6 @@ func TestRefund_everythingOnce(t *testing.T) {
 	)
 }
 
-// A charge of a window that is over is not refunded to the window that began since.
-func TestRefund_leavesWhatHasBegunSince(t *testing.T) {
-	limits := suites.GuardLimits(2)
-	take := admit(admitParams{Limits: limits})
-	late := refund(suites.RefundParams{Limits: limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Age: 20 * time.Second})
-	suites.Guards.Run(
-		t,
-		guardStep{Call: take, Writes: true, Want: passes(suites.TakenAtStart()...)},
-		guardStep{Advance: 20 * time.Second, Call: take, Writes: true, Want: passesAt(20*time.Second, suites.TakenAtStart()...)},
-		guardStep{Call: late, Want: given},
-	)
-}
-
 // A call that ran for longer than its quota's periods is refunded too: what it reserved, and not what others charged since.
 func TestRefund_afterTheQuotasPeriods(t *testing.T) {
 	quota := func(after time.Duration) []admitLimit {
@@ -128,40 +115,5 @@ func TestRefund_counterOfTheWindowBefore(t *testing.T) {
 		guardStep{Call: peek, Want: row(3, 15*time.Second)},
 		guardStep{Name: "nothing is left of that window", Call: back(20*time.Second, 15*time.Second), Want: given},
 		guardStep{Name: "this window's", Call: back(15*time.Second, 0), Writes: true, Want: given, TTLs: ttls{}},
-	)
-}
-
-// Tokens are refunded while they are missing; those that the bucket has gained since are not.
-func TestRefund_bucket(t *testing.T) {
-	limits := []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 7, Window: 10 * time.Second, Burst: 9, Cost: cost(7)}}
-	take := admit(admitParams{Limits: limits})
-	back := func(age time.Duration) guardStep {
-		return guardStep{Advance: age, Call: refund(suites.RefundParams{Limits: limits, Left: []time.Duration{10 * time.Second}, Age: age}), Writes: age < 10*time.Second, Want: given}
-	}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
-		back(0),
-		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
-		back(10*time.Second),
-		guardStep{Call: take, Writes: true, Want: passesAt(10*time.Second, admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
-		back(10*time.Second-time.Microsecond),
-	)
-}
-
-// A settled charge is kept, whatever else is refunded.
-func TestRefund_settledStays(t *testing.T) {
-	p := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70}
-	sums := func(spent fcall.Micros) []admitBudget {
-		return []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}
-	}
-	again := p
-	again.Receipt, again.Estimate = "s", 0
-	suites.Guards.Run(
-		t,
-		guardStep{Call: admit(p), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("r", 0), Budgets: sums(70)})},
-		guardStep{Call: by(suites.CostOf, (*budgetClient).Settle, settleParams{Subject: "u1", Receipt: admittedAt("r", 0), Actual: 50}), Writes: true, Want: settleResult{Outcome: "settled", Charged: 50, Limits: []settleRow{}}},
-		guardStep{Call: refund(suites.RefundParams{Receipt: "r", Reservation: admittedAt("r", 0)}), Writes: true, Want: given},
-		guardStep{Call: admit(again), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("s", 0), Budgets: sums(50)})},
 	)
 }

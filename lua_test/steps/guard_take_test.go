@@ -39,18 +39,6 @@ func TestTake_sharesTheLimitOfAdmit(t *testing.T) {
 	)
 }
 
-func TestTake_gcra(t *testing.T) {
-	bucket := admitLimit{Name: "all", Kind: guard.LimitKindGCRA, Limit: 10, Window: 10 * time.Second, Burst: 5}
-	sevenths := admitLimit{Name: "sevenths", Kind: guard.LimitKindGCRA, Limit: 7, Window: time.Minute}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: takeOf(50, bucket), Writes: true, TTLs: ttls{guardKey("gcra:all"): 5 * time.Second}, Want: takeResult{Allowed: true, Taken: 5, ResetAfter: 5 * time.Second, Expires: wholeMS(5 * time.Second)}},
-		guardStep{Name: "nothing", Call: takeOf(50, bucket), Want: takeResult{RetryAfter: time.Second, ResetAfter: 5 * time.Second}},
-		guardStep{Name: "what was gained", Advance: 2 * time.Second, Call: takeOf(50, bucket), Writes: true, Want: takeResult{Allowed: true, Taken: 2, ResetAfter: 5 * time.Second, Expires: wholeMS(7 * time.Second)}},
-		guardStep{Name: "fractions", Call: takeOf(50, sevenths), Writes: true, Want: takeResult{Allowed: true, Taken: 7, ResetAfter: time.Minute, Expires: wholeMS(time.Minute + 2*time.Second)}},
-	)
-}
-
 func TestTake_rejectsLimits(t *testing.T) {
 	log, two := perLog("all", 5, time.Second), admitLimit{Name: "all", Kind: guard.LimitKindGCRA, Limit: 5, Window: time.Second, Cost: cost(2)}
 	suites.Guards.Run(
