@@ -157,7 +157,7 @@ func TestIssue_dropsNoChallengeOfACallerThatAllowsMore(t *testing.T) {
 func TestIssue_stateIsBounded(t *testing.T) {
 	challenges.Each(t, func(t *testing.T, s *luatest.Server, c *challenge.Client) {
 		token := func(i int) string { return fmt.Sprintf("token-%d", i) }
-		const all = 300
+		const all = 140
 		for i := range all {
 			if _, err := issue(issueParams{Token: token(i), TTL: time.Hour})(t.Context(), c); err != nil {
 				t.Fatal(err)
@@ -178,7 +178,7 @@ func TestIssue_stateIsBounded(t *testing.T) {
 				t.Errorf("%s: %v %v, want %v", token(i), got, err, want)
 			}
 		}
-		for i := range 100 {
+		for i := range 70 {
 			r, err := c.Issue(t.Context(), issueParams{Subject: "u1", Token: fmt.Sprintf("open-%d", i), TTL: time.Hour, Payload: fmt.Sprint(i)})
 			if want := int64(min(i+1, 64)); err != nil || r.Outstanding != want {
 				t.Fatalf("%d open: %+v %v, want %d outstanding", i+1, r, err, want)
