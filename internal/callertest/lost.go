@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,26 +204,38 @@ func (s suite) deadlinesOfOthers(t *testing.T) {
 			rdb, p := s.through(t, to)
 			c := clientOf(t, rdb, fcall.Options{})
 			p.Mode.Store(counting.SlowReply)
-			ctx, cancel := context.WithTimeout(t.Context(), soon)
-			defer cancel()
-			var calls sync.WaitGroup
-			for i := range 32 {
-				calls.Go(func() {
-					switch {
-					case i%2 == 0:
-						if _, err := call(ctx, c, "hit", t.Name()); !errors.Is(err, context.DeadlineExceeded) {
-							t.Errorf("error is %v", err)
-						}
-					default:
-						if _, err := call(context.Background(), c, "hit", t.Name()); err != nil {
-							t.Error(err)
-						}
-					}
-				})
+			answered := int32(1)
+			for try := 0; try < 5 && answered > 0; try++ { // again, if a busy machine was slower than the replies
+				answered = aside(t, c)
 			}
-			calls.Wait()
+			if answered > 0 {
+				t.Errorf("%d calls have an answer that came after their deadline", answered)
+			}
 		})
 	}
+}
+
+// aside makes calls with a near deadline beside others without one, which get their answers. It returns how many of the former got one.
+func aside(t *testing.T, c *fcall.Client) (answered int32) {
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	var calls sync.WaitGroup
+	for i := range 32 {
+		calls.Go(func() {
+			if i%2 == 0 {
+				switch _, err := call(ctx, c, "hit", t.Name()); {
+				case err == nil:
+					atomic.AddInt32(&answered, 1)
+				case !errors.Is(err, context.DeadlineExceeded):
+					t.Errorf("error is %v", err)
+				}
+			} else if _, err := call(context.Background(), c, "hit", t.Name()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	return answered
 }
 
 // No call runs twice, and each call with an answer was counted.
