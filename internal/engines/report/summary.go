@@ -63,7 +63,10 @@ func readPackages(file string) (map[string]string, error) {
 
 // summarize prints what ran and what did not. It returns false if no test used a required engine.
 func (r *run) summarize(required []string, packages map[string]string) bool {
-	fmt.Fprintln(r.out, "\nServers that the tests ran on:")
+	fmt.Fprintln(r.out)
+	if len(r.engines)+len(required) > 0 {
+		fmt.Fprintln(r.out, "Servers that the tests ran on:")
+	}
 	var left []string
 	for _, e := range r.engines {
 		if e.tests > 0 {
