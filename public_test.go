@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // Packages that a module may import have an example, which pkg.go.dev shows. Programs, and what only this repository uses, need none.
 func TestPublicPackages_haveAnExample(t *testing.T) {
+	onpath.Used() // what it reads is not part of this program
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{if and .GoFiles (ne .Name "main")}}{{.Dir}} {{.ImportPath}}{{end}}`, "./...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

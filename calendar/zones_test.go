@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 var (
@@ -19,6 +20,7 @@ var (
 
 // zones returns the names of Go's zone database.
 func zones(t *testing.T) []string {
+	onpath.Used() // what it reads is not part of this program
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 type workflow struct {
@@ -44,6 +45,7 @@ func TestWorkflow_deploysItsPlan(t *testing.T) {
 					if step.Run == "" || strings.Contains(step.Run, " install ") {
 						continue
 					}
+					onpath.Used() // what it reads is not part of this program
 					cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", step.Run)
 					cmd.Dir = dir
 					cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "REDIS_URL="+e.URL, "GITHUB_OUTPUT="+output)

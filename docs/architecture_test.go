@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 var update = flag.Bool("update", false, "draw the pictures again")
@@ -59,6 +61,7 @@ func rooms() []*room {
 // read fills in what each room imports, without what another import brings anyway.
 func read(t *testing.T, all []*room) {
 	t.Helper()
+	onpath.Used() // what it reads is not part of this program
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -155,6 +155,7 @@ func withCommand(t *testing.T) []string {
 // shell runs a script and returns its output. It fails the test if the script fails.
 func shell(t *testing.T, dir string, env []string, script string) string {
 	t.Helper()
+	onpath.Used() // what it reads is not part of this program
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)

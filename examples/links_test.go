@@ -7,11 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // pages are the Markdown files of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
+	onpath.Used() // what it reads is not part of this program
 	out, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "--cached", "--others", "--exclude-standard", "*.md").Output()
 	if err != nil {
 		t.Fatal(err)

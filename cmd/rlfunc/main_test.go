@@ -147,6 +147,7 @@ var goVariables = []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOTOO
 
 // goEnv returns the value of each of goVariables, one a line.
 var goEnv = sync.OnceValues(func() (string, error) {
+	onpath.Used() // what it reads is not part of this program
 	values, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
 	return string(values), err
 })

@@ -46,6 +46,7 @@ func start(t *testing.T) *stack {
 	limits := engines.FreeAddr(t)
 	s.writePolicy(t, "limit: 10", "limit: 10")
 	program := filepath.Join(dir, "rlfunc")
+	onpath.Used() // what it reads is not part of this program
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/rlfunc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // A service is the program, with its Redis.
@@ -45,6 +46,7 @@ func start(t *testing.T) *service {
 
 	s.write(t, s.shipped(t))
 	program := filepath.Join(dir, "chat")
+	onpath.Used() // what it reads is not part of this program
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", program, "..").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
