@@ -22,7 +22,7 @@ type way struct {
 	open func(t *testing.T, addr string) fcall.Caller
 }
 
-const readTimeout = 300 * time.Millisecond
+const readTimeout = 1500 * time.Millisecond
 
 func standalone(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: readTimeout, DialerRetries: 1})
