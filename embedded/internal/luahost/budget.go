@@ -9,7 +9,7 @@ import (
 
 // loadSteps is how many instructions the top level of a library may take, which Redis bounds by 500 ms. The clock does not decide,
 // because on a busy machine a good library may take longer.
-const loadSteps = 5_000_000
+const loadSteps = 1_000_000
 
 const (
 	killedText  = "Script killed by user with SCRIPT KILL..."
