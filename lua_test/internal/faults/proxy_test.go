@@ -7,7 +7,6 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/rs/zerolog"
 )
 
 // A proxy stands between callers and a server, and is the network that breaks.
@@ -18,13 +17,19 @@ type proxy struct {
 
 func startProxy(t testing.TB, upstream string) *proxy {
 	t.Helper()
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	server := silent(toxiproxy.NewServer, toxiproxy.NewMetricsContainer(nil))
 	p := &proxy{toxiproxy.NewProxy(server, "network", "127.0.0.1:0", upstream), upstream}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
 	return p
+}
+
+// silent returns a server of toxiproxy with the zero logger L, which writes nothing.
+func silent[M, L any](newServer func(M, L) *toxiproxy.ApiServer, metrics M) *toxiproxy.ApiServer {
+	var none L
+	return newServer(metrics, none)
 }
 
 // A toxic is one thing that a network does to what goes through it.
