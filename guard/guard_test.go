@@ -33,10 +33,13 @@ func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
 	return rdb, clock
 }
 
+// patience is the timeout of policies in tests of something else: busy machines are slow.
+const patience = 10 * time.Second
+
 func newGuard(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {
 	t.Helper()
 	if p.Timeout == 0 {
-		p.Timeout = 10 * time.Second // busy machines are slow
+		p.Timeout = patience
 	}
 	g, err := guard.New(rdb, p, o)
 	if err != nil {
@@ -56,7 +59,7 @@ func decide(t *testing.T, g *guard.Guard, r guard.Request) *guard.Decision {
 }
 
 func chat(limits ...policy.Limit) *policy.Policy {
-	return &policy.Policy{Endpoints: []policy.Endpoint{{
+	return &policy.Policy{Timeout: patience, Endpoints: []policy.Endpoint{{
 		Name: "chat", Limits: limits, Unbounded: len(limits) == 0, Idempotency: &policy.Idempotency{Header: "Idempotency-Key", Repeats: new(int64(8))},
 	}}}
 }
