@@ -72,8 +72,8 @@ func answer(d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLi
 		}
 	}
 	setError(r, string(d.Reason))
-	if wait := d.RetryAfter - d.Age; wait > 0 {
-		addHeader(r, "retry-after", strconv.FormatInt(ratelimitheader.Seconds(wait), 10))
+	if d.RetryAfter > 0 {
+		addHeader(r, "retry-after", strconv.FormatInt(ratelimitheader.Seconds(d.RetryAfter), 10))
 	}
 	return r
 }
@@ -81,7 +81,7 @@ func answer(d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLi
 // fill sets the status of a descriptor from the limits of its endpoint and of the whole policy: the tightest one that clients may see. It
 // reports whether one of them refuses.
 func fill(s *ratelimitv3.RateLimitResponse_DescriptorStatus, d *guard.Decision, endpoint string) bool {
-	of := guard.Decision{Age: d.Age}
+	of := guard.Decision{Allowed: d.Allowed, Age: d.Age}
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		if l.Endpoint != "" && l.Endpoint != endpoint {

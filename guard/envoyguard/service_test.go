@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -198,9 +199,30 @@ func TestShouldRateLimit_chargesAllDescriptorsOrNone(t *testing.T) {
 	})
 	for range 5 { // total refuses, so search is not charged
 		f.expect(t, edge(search("203.0.113.7"), total), answer{
-			Code: "OVER_LIMIT", Statuses: []string{"OK search/hour HOUR 3 2 1h0m0s", "OVER_LIMIT"}, Error: "global",
-			Headers: map[string]string{"ratelimit": `"hour";r=2`, "ratelimit-policy": `"hour";q=3;w=3600`, "retry-after": "86400"},
+			Code: "OVER_LIMIT", Statuses: []string{"OK", "OVER_LIMIT"}, Error: "global", Headers: map[string]string{"retry-after": "86400"},
 		})
+	}
+}
+
+// A cached refusal reports the remaining wait, and its age is subtracted once.
+func TestShouldRateLimit_cachedRefusalsAge(t *testing.T) {
+	f := serveWith(t, limits, guard.Options{})
+	for range 4 {
+		f.ask(t, edge(search("203.0.113.7")))
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		got, err := f.client.ShouldRateLimit(t.Context(), edge(search("203.0.113.7")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := got.Statuses[0].DurationUntilReset.AsDuration()
+		want := strconv.Itoa(int((left + time.Second - 1) / time.Second))
+		if a := read(got); a.Headers["retry-after"] != want || time.Now().After(deadline) {
+			t.Fatalf("retry-after %s, want %s: %v", a.Headers["retry-after"], want, a.Statuses)
+		}
+		if left < time.Hour-time.Second { // the clock of Redis stands still
+			return
+		}
 	}
 }
 

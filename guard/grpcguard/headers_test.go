@@ -37,7 +37,7 @@ func TestHeaders_equalThoseOfHTTP(t *testing.T) {
 		"draft 11": {grpcguard.Options{}, [3]seen{
 			{"ratelimit": `"hour";r=1;t=3600, "rate";r=49;t=360`, "ratelimit-policy": policies},
 			{"ratelimit": `"hour";r=0;t=3600, "rate";r=48;t=720`, "ratelimit-policy": policies},
-			{"ratelimit": `"hour";r=0;t=3600, "rate";r=48`, "ratelimit-policy": policies, "retry-after": "3600"},
+			{"ratelimit": `"hour";r=0;t=3600`, "ratelimit-policy": `"hour";q=2;w=3600`, "retry-after": "3600"},
 		}},
 		"draft 6": {grpcguard.Options{Headers: grpcguard.Draft06}, [3]seen{
 			{"ratelimit-limit": "2", "ratelimit-remaining": "1", "ratelimit-reset": "3600"},

@@ -46,8 +46,7 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`
 		"global": {policy: `
 limits: [{name: hour, limit: 10, window: 1h}, {name: all, by: all, limit: 1, window: 3m}]
 endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
-			Status: 429, Error: "rate_limited", Message: "Too many requests. Try again in 3 minutes.", RetryAfter: "180", Seconds: 180, Context: 180,
-			RateLimit: `"hour";r=9`, RateLimitPolicy: `"hour";q=10;w=3600`, Type: quota,
+			Status: 429, Error: "rate_limited", Message: "Too many requests. Try again in 3 minutes.", RetryAfter: "180", Seconds: 180, Context: 180, Type: quota,
 		}},
 		"budget": {policy: strings.ReplaceAll(money, "%", "0.60"), before: 1, want: answer{
 			Status: 429, Error: "cost_exceeded", Message: "The budget is exhausted. Try again in 24 hours.", RetryAfter: "86400", Seconds: 86400, Context: 86400,

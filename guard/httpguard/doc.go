@@ -27,7 +27,7 @@
 //
 // Each has an RFC 9457 body, application/problem+json, with error, message, retry_after_seconds (whole seconds, rounded up) and
 // context.retryAfter (the same), and Retry-After if waiting helps. RateLimit and RateLimit-Policy follow
-// draft-ietf-httpapi-ratelimit-headers-11. They never list global or shadow limits.
+// draft-ietf-httpapi-ratelimit-headers-11. They never list global or shadow limits, and in a refusal only limits that refuse.
 //
 // A Middleware is safe for concurrent use.
 package httpguard

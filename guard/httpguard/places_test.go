@@ -83,6 +83,7 @@ func TestHandler_refusalByPlacesSaysNothingUntrue(t *testing.T) {
 	rdb, _ := inProcess(t)
 	end, began := make(chan struct{}), make(chan struct{})
 	s := serve(t, rdb, parse(t, `
+limits: [{name: hour, limit: 9, window: 1h}]
 endpoints:
   - {name: export, match: ["/export"], limits: [{name: exports, kind: concurrency, limit: 1}]}`), httpguard.Options{XHeaders: true}, func(http.ResponseWriter, *http.Request) {
 		close(began)
@@ -91,7 +92,8 @@ endpoints:
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		response, body := s.ask(t, "GET /export")
-		if response.Header.Get("RateLimit") != `"exports";r=0` || response.Header.Get("RateLimit-Policy") != `"exports";q=1;qu="concurrent-requests"` {
+		const limits, policies = `"hour";r=8;t=3600, "exports";r=0`, `"hour";q=9;w=3600, "exports";q=1;qu="concurrent-requests"`
+		if response.Header.Get("RateLimit") != limits || response.Header.Get("RateLimit-Policy") != policies {
 			t.Errorf("%v %s", response.Header, body)
 		}
 	})

@@ -19,8 +19,11 @@ const (
 	None
 )
 
-// visibleToClient reports whether responses list a limit.
-func visibleToClient(l *guard.LimitState) bool { return !l.Global && !l.Shadow }
+// visibleToClient reports whether responses list a limit. A refusal lists only limits that refuse: by the others, a client would wait for
+// the wrong time.
+func visibleToClient(d *guard.Decision, l *guard.LimitState) bool {
+	return !l.Global && !l.Shadow && (d.Allowed || !l.Allowed)
+}
 
 // quota returns the most requests that a limit admits at once.
 func quota(l *guard.LimitState) int64 {
@@ -43,14 +46,14 @@ func reset(l *guard.LimitState, age time.Duration) int64 {
 func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // Lists returns RateLimit and RateLimit-Policy of Draft11, or "" if the decision has no visible limit. They are structured fields (RFC
-// 9651); names need no escape in a string. A refusal omits t for limits that admit, because Retry-After must not be earlier than any t. A
-// limit of kind concurrency has neither w nor t: it has no window, and its places are free when other requests end.
+// 9651); names need no escape in a string. A limit of kind concurrency has neither w nor t: it has no window, and its places are free when
+// other requests end.
 func Lists(d *guard.Decision) (limits, policies string) {
 	var room [2][96]byte // two limits fit
 	p, r := room[0][:0], room[1][:0]
 	for i := range d.Limits {
 		l := &d.Limits[i]
-		if !visibleToClient(l) {
+		if !visibleToClient(d, l) {
 			continue
 		}
 		if len(r) > 0 {
@@ -64,9 +67,7 @@ func Lists(d *guard.Decision) (limits, policies string) {
 			continue
 		}
 		p = strconv.AppendInt(append(p, ";w="...), Seconds(l.Window), 10)
-		if d.Allowed || !l.Allowed {
-			r = strconv.AppendInt(append(r, ";t="...), reset(l, d.Age), 10)
-		}
+		r = strconv.AppendInt(append(r, ";t="...), reset(l, d.Age), 10)
 	}
 	both := string(append(r, p...)) // one allocation
 	return both[:len(r)], both[len(r):]
@@ -74,12 +75,16 @@ func Lists(d *guard.Decision) (limits, policies string) {
 
 func appendName(b []byte, name string) []byte { return append(append(append(b, '"'), name...), '"') }
 
-// TightestLimit returns the tightest visible limit that has a window, or nil. A limit that refuses comes first, then the longest wait, then
-// the fewest remaining.
+// TightestLimit returns the visible limit with the longest wait or, of a request that may pass, the fewest remaining. It is nil if none has a
+// window.
 func TightestLimit(d *guard.Decision) *guard.LimitState {
 	var least *guard.LimitState
 	for i := range d.Limits {
-		if l := &d.Limits[i]; visibleToClient(l) && l.Kind != policy.Concurrency && (least == nil || tighter(l, least)) {
+		l := &d.Limits[i]
+		if !visibleToClient(d, l) || l.Kind == policy.Concurrency {
+			continue
+		}
+		if least == nil || d.Allowed && l.Remaining < least.Remaining || !d.Allowed && l.RetryAfter > least.RetryAfter {
 			least = l
 		}
 	}
@@ -93,14 +98,4 @@ func Tightest(d *guard.Decision) (limit, remaining, resetAfter string, ok bool) 
 		return "", "", "", false
 	}
 	return strconv.FormatInt(quota(least), 10), strconv.FormatInt(least.Remaining, 10), strconv.FormatInt(reset(least, d.Age), 10), true
-}
-
-func tighter(a, b *guard.LimitState) bool {
-	switch {
-	case a.Allowed != b.Allowed:
-		return !a.Allowed
-	case !a.Allowed:
-		return a.RetryAfter > b.RetryAfter
-	}
-	return a.Remaining < b.Remaining
 }

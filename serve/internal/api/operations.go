@@ -38,7 +38,7 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 	lease, expiresAfter := d.Lease()
 	left := func(wait time.Duration) seconds { return seconds(max(wait-d.Age, 0)) }
 	out := &decision{
-		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: left(d.RetryAfter),
+		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: seconds(d.RetryAfter),
 		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback), Ticket: d.Ticket(),
 		Account: d.Account(), Reservation: d.Detach(), Lease: lease, LeaseExpiresAfter: seconds(expiresAfter), Limits: []limit{}, Budgets: []budget{},
 	}
