@@ -244,8 +244,10 @@ func Example_costAtMost() {
 func Example_abuse() {
 	run(abuse.Library, abuse.New, func(ctx context.Context, logins *abuse.Client) error {
 		// The 5th attempt in 10 minutes without a success blocks; each further block of the month is longer.
+		// The address is part of the subject: by the account alone, a stranger's guesses would lock the owner out.
+		login := fcall.Subject("ip=203.0.113.7+account=user42")
 		answer, err := logins.Attempt(ctx, abuse.AttemptParams{
-			Subject:    "user42",
+			Subject:    login,
 			Tiers:      []abuse.AttemptTiers{{Threshold: 5, Window: 10 * time.Minute, Block: time.Minute}},
 			Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: 15 * time.Minute}, {Block: 24 * time.Hour}},
 		})
@@ -255,7 +257,7 @@ func Example_abuse() {
 		fmt.Println(answer.Tiers[0].Remaining) // 3
 
 		// The password was right: what was tried before is not held against the user.
-		_, err = logins.Forgive(ctx, abuse.ForgiveParams{Subject: "user42"})
+		_, err = logins.Forgive(ctx, abuse.ForgiveParams{Subject: login})
 		return err
 	})
 	// Output:

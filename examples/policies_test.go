@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -126,6 +129,59 @@ func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 			}
 		}
 		_, _ = reader.Close(), g.Close()
+	}
+}
+
+// Strangers who guess the password of an account do not keep its owner from logging in, however many addresses they have.
+func TestPolicies_strangersDoNotLockTheOwnerOut(t *testing.T) {
+	rdb := embedded.New(embedded.Options{}).Client()
+	text := examplePolicies(t)["../docs/policy-examples.md, block 1"]
+	p, err := policy.Parse("limits.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timeout = time.Minute
+	g, err := guard.New(rdb, p, guard.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	account := func(r *http.Request) (string, error) { return r.FormValue("account"), nil }
+	m, err := httpguard.New(g, httpguard.Options{Code: policy.Code{Funcs: map[string]identity.Func{"account": account}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("password") != "right" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	tried := func(address, account, password string) int {
+		r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(url.Values{"account": {account}, "password": {password}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.RemoteAddr = address + ":1024"
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for i := range 10 {
+		stranger, answers := fmt.Sprintf("198.51.100.%d", i), map[int]int{}
+		for range 20 {
+			answers[tried(stranger, "ada", "wrong")]++
+		}
+		if diff := cmp.Diff(map[int]int{401: 5, 429: 15}, answers); diff != "" {
+			t.Errorf("20 guesses of %s (-want +got):\n%s", stranger, diff)
+		}
+		if code := tried("203.0.113.7", "ada", "right"); code != http.StatusOK {
+			t.Fatalf("after the guesses of %d strangers, the owner gets %d", i+1, code)
+		}
+	}
+	answers := map[int]int{}
+	for i := range 50 { // accounts
+		answers[tried("198.51.100.99", fmt.Sprint("user", i), "wrong")]++
+	}
+	if answers[401] != 20 {
+		t.Errorf("one address tried passwords of %d accounts: %v", answers[401], answers)
 	}
 }
 

@@ -21,7 +21,7 @@ func main() {
 	if _, err := loader.Ensure(ctx, rdb, ratelimit.Library); err != nil {
 		log.Fatal(err)
 	}
-	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "login"})
+	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "api"})
 	if err != nil {
 		log.Fatal(err)
 	}
