@@ -21,6 +21,8 @@ var ErrNoDigests = errors.New("the file has no digests")
 //
 //	echo "$(printf %s "$KEY" | sha256sum | cut -d ' ' -f 1) ada" >> keys.txt
 //
+// The name "-", which sha256sum prints behind the digest of its input, is an error: it would make one client of all such keys.
+//
 // Keys must have at least 128 random bits: a digest does not protect a value that can be guessed.
 //
 // A [Reader] with Digests as Verify reloads the file within 2 s after a change. An empty file revokes all keys; one that is
@@ -73,6 +75,9 @@ func (d *Digests) parse(content []byte) error {
 		key, name := [sha256.Size]byte(digest), ""
 		if len(fields) == 2 {
 			name = fields[1]
+		}
+		if name == "-" || name == "*-" || name == "*stdin" { // all keys that are appended so would be one client
+			return fmt.Errorf(`%s is no name, but what a hash command prints for its input: write echo "$(printf %%s "$KEY" | sha256sum | cut -d ' ' -f 1) NAME" >> %s`, name, d.path)
 		}
 		if !printable(name) || len(name) > maxDigestName {
 			return fmt.Errorf("the name must have at most %d printable bytes", maxDigestName)

@@ -46,7 +46,11 @@ func TestDigests_verifiesListedKeys(t *testing.T) {
 func TestNewDigests_rejects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	good := digest("a")
+	const noName = ` is no name, but what a hash command prints for its input: write echo "$(printf %s "$KEY" | sha256sum | cut -d ' ' -f 1) NAME" >> ` + "FILE"
 	for want, content := range map[string]string{
+		":1: -" + noName:      good + "  -\n",
+		":2: *-" + noName:     good + " ada\n" + digest("b") + " *-\n",
+		":1: *stdin" + noName: good + " *stdin\n",
 		":1: the digest must be 64 hexadecimal digits":       good[1:],
 		":2: the digest must be 64 hexadecimal digits":       "\nplain-text-key",
 		":3: duplicate digest":                               good + " a\n\n" + strings.ToUpper(good) + " b",
@@ -58,7 +62,7 @@ func TestNewDigests_rejects(t *testing.T) {
 		"read " + path + ": larger than 16777216 bytes":      strings.Repeat("\n", maxFile+1),
 	} {
 		if !strings.HasPrefix(want, "read ") {
-			want = path + want
+			want = path + strings.Replace(want, "FILE", path, 1)
 		}
 		write(t, path, content, 0)
 		if _, err := NewDigests(path); err == nil || err.Error() != "read digests: "+want {
