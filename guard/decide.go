@@ -84,7 +84,9 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 		return redisCall{}, nil
 	}
 	if !resolved.Counted(pl) && !pl.Unbounded {
-		return redisCall{}, request.Uncounted()
+		err := request.Uncounted()
+		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", err)
+		return redisCall{}, err
 	}
 	if g.cachedRefusal(d, pl, &resolved, r, start) {
 		return redisCall{}, nil

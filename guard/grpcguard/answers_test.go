@@ -100,6 +100,17 @@ limits: [{name: all, by: all, limit: 1, window: 3m}]
 	}
 }
 
+// The peer has no address, as on a Unix socket, and the status does not blame what the client sent.
+func TestResponse_toAPeerWithoutAnAddress(t *testing.T) {
+	f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, nil)
+	for _, method := range methods {
+		got := status.Convert(f.call(t.Context(), method))
+		if got.Code() != codes.InvalidArgument || got.Message() != "the client could not be identified" {
+			t.Errorf("%s: %v", method, got)
+		}
+	}
+}
+
 func TestMethods_matchBeforeTheirService(t *testing.T) {
 	f := serve(t, `
 endpoints:

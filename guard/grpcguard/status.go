@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/adapter"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -89,6 +90,8 @@ func failure(err error) error {
 		return with(codes.Unavailable, "the rate limiter is not available",
 			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
 			&errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
+	case adapter.Unidentified(err):
+		return invalid(unidentified)
 	case errors.Is(err, fcall.ErrArgument):
 		return invalid("the challenge or cost of the call is out of bounds")
 	}

@@ -1,7 +1,10 @@
 package httpguard_test
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -115,6 +118,30 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A peer on a Unix socket has no address, and the response does not blame what the client sent.
+func TestResponse_onAUnixSocket(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
+	socket, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: s.Config.Handler}
+	go server.Serve(socket)
+	defer server.Close()
+	var dialer net.Dialer
+	s.Client().Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", socket.Addr().String())
+	}}
+	want := answer{Status: 400, Error: "bad_request", Message: "The client could not be identified."}
+	if diff := cmp.Diff(want, s.get(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := s.get(t, "X-API-Key", "ada"); got.Status != http.StatusOK {
+		t.Errorf("a client with a key: %+v", got)
 	}
 }
 

@@ -95,7 +95,7 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint, others []string, again http.HandlerFunc) {
 	who, err := routes.reader.Read(r, routes.wildcard(r, e))
 	if err != nil {
-		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The client could not be identified.", Cause: err})
+		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: unidentified, Cause: err})
 		return
 	}
 	d, err := m.decide(r.Context(), m.request(r, routes.policy, e, others, &who))

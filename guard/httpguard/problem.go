@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/adapter"
 	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
 )
 
@@ -90,9 +91,14 @@ func ProblemOf(err error) *Problem {
 		p.Error, p.Message = "limiter_unreadable", "The rate limiter returned unreadable data."
 	case errors.Is(err, fcall.ErrArgument):
 		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", "The idempotency key, challenge or cost of the request is out of bounds."
+		if adapter.Unidentified(err) {
+			p.Message = unidentified
+		}
 	}
 	return p
 }
+
+const unidentified = "The client could not be identified."
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if r.Context().Value(onlyForbidden{}) != nil {

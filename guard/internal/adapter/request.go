@@ -2,8 +2,10 @@
 package adapter
 
 import (
+	"errors"
 	"net/http"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -55,4 +57,10 @@ func (c *Call) receipt(e *policy.Endpoint, found *identity.Found) string {
 		return ""
 	}
 	return c.Operation + " " + id
+}
+
+// Unidentified reports whether an error of a decision is about the subjects of the request: no limit counts any, as on a Unix socket.
+func Unidentified(err error) bool {
+	var argument *fcall.ArgumentError
+	return errors.As(err, &argument) && argument.Name == "Subjects"
 }

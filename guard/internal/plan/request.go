@@ -70,7 +70,11 @@ func checkSubjects(name string, subjects []string, most int) error {
 
 // Uncounted returns the error of a request that no limit counts.
 func (r *Request) Uncounted() error {
-	return argumentError("Subjects", "have an identity that a limit of "+r.Endpoint+" counts", fmt.Sprintf("%q", r.Subjects))
+	got := "none: a peer on a Unix socket has no address"
+	if len(r.Subjects) > 0 {
+		got = fmt.Sprintf("%q", r.Subjects)
+	}
+	return argumentError("Subjects", "have an identity that a limit of "+r.Endpoint+" counts", got)
 }
 
 func argumentError(name, must, got string) error {
