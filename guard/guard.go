@@ -96,6 +96,7 @@ type Guard struct {
 	work        sync.WaitGroup // background work that Close waits for
 	reload      sync.Mutex
 	checks      []func(*policy.Policy) error // guarded by reload
+	rejected    bool                         // the last policy; guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
@@ -202,12 +203,18 @@ func (g *Guard) Policy() *policy.Policy { return g.plans.Load().Policy }
 func (g *Guard) SetPolicy(p *policy.Policy) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()
+	had := g.Policy()
 	err := g.setPolicy(p)
-	g.reloaded(err)
+	g.reloaded(err, g.Policy() != had)
 	return err
 }
 
-func (g *Guard) reloaded(err error) {
+// reloaded reports a reload, unless it changed nothing: Watch begins with the file that the service has loaded.
+func (g *Guard) reloaded(err error, changed bool) {
+	if err == nil && !changed && !g.rejected {
+		return
+	}
+	g.rejected = err != nil
 	g.hooks.reloaded(err)
 	if err != nil {
 		g.warn(noticeRejected, "policy not replaced", "error", err)
@@ -269,7 +276,9 @@ func (g *Guard) Require(check func(*policy.Policy) error) {
 func (g *Guard) Watch(ctx context.Context, path string) error {
 	return policy.Watch(ctx, path, func(p *policy.Policy, err error) {
 		if err != nil {
-			g.reloaded(err)
+			g.reload.Lock()
+			defer g.reload.Unlock()
+			g.reloaded(err, false)
 			return
 		}
 		_ = g.SetPolicy(p) // Hooks.Reloaded reports the error

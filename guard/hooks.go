@@ -27,7 +27,7 @@ type Hooks struct {
 	// Processes returns the number of processes that share the policy, or 0 if it is unknown. Failure mode local uses it to compute this
 	// process's share.
 	Processes func() int
-	// Reloaded runs after each reload. If err is not nil, the old policy stays.
+	// Reloaded runs after each reload that replaces the policy, fails, or ends a failure. If err is not nil, the old policy stays.
 	Reloaded func(err error)
 }
 

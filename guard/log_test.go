@@ -2,7 +2,10 @@ package guard_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +63,65 @@ func TestGuard_logsFailuresWithoutHooks(t *testing.T) {
 		if l.count(part) == 0 {
 			t.Errorf("no %q in\n%s", part, &l.text)
 		}
+	}
+}
+
+// Watch reads the file that the service has just loaded. That replaces nothing.
+func TestGuard_reportsOnlyPoliciesThatItReplaces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "limits.yaml")
+	write := func(limit int) {
+		text := fmt.Sprintf("version: 1\ntimeout: 10s\nendpoints: [{name: chat, limits: [{name: minute, limit: %d, window: 1m}]}]\n", limit)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(5)
+	p, err := policy.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb, _ := inProcess(t)
+	reports := make(chan error, 9)
+	hooked := newGuard(t, rdb, p, guard.Options{Hooks: []guard.Hooks{{Reloaded: func(err error) { reports <- err }}}})
+	l, logging := listen(t), newGuard(t, rdb, p, guard.Options{})
+	for _, g := range []*guard.Guard{hooked, logging} {
+		if err := g.Watch(t.Context(), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := l.count("policy replaced"); n > 0 || len(reports) > 0 {
+		t.Errorf("at the start, a policy is replaced %d times in the log, and %d times for hooks", n, len(reports))
+	}
+	for _, step := range []struct {
+		limit int
+		fails bool
+	}{{6, false}, {0, true}, {6, false}} { // the last one ends the failure
+		write(step.limit)
+		select {
+		case err := <-reports:
+			if (err != nil) != step.fails {
+				t.Errorf("limit %d: %v", step.limit, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("limit %d is not reported", step.limit)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); l.count("policy replaced") == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("a new policy is not logged:\n%s", &l.text)
+		}
+	}
+}
+
+func TestGuard_logsRequestsThatNoLimitCounts(t *testing.T) {
+	l := listen(t)
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{})
+	if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat"}); err == nil {
+		t.Fatalf("%+v", d)
+	}
+	if l.count("a peer on a Unix socket has no address") != 1 {
+		t.Errorf("logged:\n%s", &l.text)
 	}
 }
 
