@@ -19,7 +19,7 @@ func (t *Telemetry) logDecided(ctx context.Context, e *guard.Event, s *series) {
 	case t.logger.Enabled(ctx, slog.LevelDebug):
 		t.logger.LogAttrs(ctx, slog.LevelDebug, "request allowed",
 			slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Subject())),
-			slog.Bool("duplicate", e.Decision.Duplicate), slog.Duration("duration", e.Duration))
+			slog.Bool("duplicate", e.Decision.Duplicate), slog.Float64("duration", e.Duration.Seconds()))
 	}
 }
 
@@ -34,7 +34,7 @@ func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
 	t.logger.LogAttrs(ctx, slog.LevelWarn, "request refused",
 		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Subject())),
 		slog.String("reason", string(s.key.reason)), slog.String("limit", s.key.limit), slog.String("refused", t.subject(e.Decision.Refused)),
-		slog.Duration("retry_after", e.Decision.RetryAfter), slog.Bool("cached", e.Decision.Cached),
+		slog.Float64("retry_after", e.Decision.RetryAfter.Seconds()), slog.Bool("cached", e.Decision.Cached),
 		slog.Int64("skipped", skipped))
 }
 

@@ -87,8 +87,8 @@ func refusal(subject string, reason guard.Reason) guard.Event {
 	return guard.Event{
 		Request: guard.Request{Endpoint: "chat", Subjects: []string{subject}},
 		Decision: &guard.Decision{
-			Endpoint: "chat", Subject: subject, Reason: reason, Refused: outer, RetryAfter: 3 * time.Second,
-			Limits: []guard.LimitState{{Name: "minute", RetryAfter: 3 * time.Second}},
+			Endpoint: "chat", Subject: subject, Reason: reason, Refused: outer, RetryAfter: 3500 * time.Millisecond,
+			Limits: []guard.LimitState{{Name: "minute", RetryAfter: 3500 * time.Millisecond}},
 		},
 	}
 }
@@ -104,7 +104,7 @@ func TestHooks_logOneRefusalPerSecond(t *testing.T) {
 	record := func(reason, limit string, skipped float64) map[string]any {
 		return map[string]any{
 			"level": "WARN", "msg": "request refused", "endpoint": "chat", "subject": exported.Subject(ada), "reason": reason,
-			"limit": limit, "refused": exported.Subject(outer), "retry_after": 3e9, "cached": false, "skipped": skipped,
+			"limit": limit, "refused": exported.Subject(outer), "retry_after": 3.5, "cached": false, "skipped": skipped,
 		}
 	}
 	many(1000, guard.ReasonLimit)
