@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,6 +63,9 @@ type explainedLimit struct {
 	Lease  float64 `json:"lease"`  // seconds, of a concurrency
 	Burst  int64   `json:"burst"`
 	Shadow bool    `json:"shadow"`
+	Every  string  `json:"every,omitempty"` // of a quota, as the zone
+	Zone   string  `json:"zone,omitempty"`
+	Starts string  `json:"starts,omitempty"` // "" for midnight of the first day
 }
 
 func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
@@ -82,7 +86,10 @@ func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 	maps.Copy(out.Multiplied, g.Multiplied)
 	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
 	for _, l := range g.Limits {
-		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Lease.Seconds(), l.Burst, l.Shadow})
+		every, zone, starts := periodOf(p, &l)
+		out.Limits = append(out.Limits, explainedLimit{
+			l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Lease.Seconds(), l.Burst, l.Shadow, every, zone, starts,
+		})
 	}
 	return out
 }
@@ -128,12 +135,12 @@ func (a *app) printFound(p *policy.Policy, e *httpguard.Explanation) {
 	case g.Allowed != "":
 		line("override", "allows the request, and no limit counts it")
 	default:
-		printCounts(line, g)
+		printCounts(line, p, g)
 	}
 }
 
 // printCounts prints the subject that each part of the policy counts.
-func printCounts(line func(part, format string, args ...any), g *guard.Explanation) {
+func printCounts(line func(part, format string, args ...any), p *policy.Policy, g *guard.Explanation) {
 	line("client", "%s", orNone(g.Subject))
 	if g.Plan != "" {
 		line("plan", "%s", g.Plan)
@@ -142,7 +149,7 @@ func printCounts(line func(part, format string, args ...any), g *guard.Explanati
 		line("override", "gives %s %d times each limit and budget", s, g.Multiplied[s])
 	}
 	for _, l := range g.Limits {
-		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(&l))
+		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(p, &l))
 	}
 	if len(g.Missing) > 0 {
 		line("skipped", "%s: the request lacks the identity", strings.Join(g.Missing, ", "))
@@ -172,10 +179,17 @@ func orNone(s string) string {
 }
 
 // capacity describes what a limit admits.
-func capacity(l *guard.LimitState) string {
+func capacity(p *policy.Policy, l *guard.LimitState) string {
 	text := fmt.Sprintf("%s of %d in %s", l.Kind, l.Limit, policy.FormatDuration(l.Window))
-	if l.Kind == policy.Concurrency {
+	switch l.Kind {
+	case policy.Concurrency:
 		text = fmt.Sprintf("%s of %d, lease %s", l.Kind, l.Limit, policy.FormatDuration(l.Lease))
+	case policy.Quota:
+		every, zone, starts := periodOf(p, l)
+		text = fmt.Sprintf("%s of %d every %s, %s", l.Kind, l.Limit, every, zone)
+		if starts != "" {
+			text += ", starts " + starts
+		}
 	}
 	if l.Burst > l.Limit {
 		text += fmt.Sprintf(", bursts of %d", l.Burst)
@@ -184,4 +198,17 @@ func capacity(l *guard.LimitState) string {
 		text += ", shadow"
 	}
 	return text
+}
+
+// periodOf returns the period of a quota, as the policy defines it; "" for another limit.
+func periodOf(p *policy.Policy, l *guard.LimitState) (every, zone, starts string) {
+	limits := p.Limits
+	if e, ok := p.Endpoint(l.Endpoint); ok {
+		limits = e.Limits
+	}
+	i := slices.IndexFunc(limits, func(of policy.Limit) bool { return of.Name == l.Name && of.Kind == policy.Quota })
+	if i < 0 {
+		return "", "", ""
+	}
+	return string(limits[i].Every), cmp.Or(limits[i].Zone, "UTC"), string(limits[i].Starts)
 }
