@@ -46,6 +46,29 @@ func withGCRA(ctx context.Context, rdb *redis.Client) error {
 	return nil
 }
 
+// The pages' tables name these two.
+func redisRateAtMost(ctx context.Context, rdb *redis.Client) error {
+	res, err := redis_rate.NewLimiter(rdb).AllowAtMost(ctx, "user43", redis_rate.PerMinute(60), 40)
+	if err != nil {
+		return err
+	}
+	fmt.Println(res.Allowed > 0, res.Allowed, res.Remaining)
+	return nil
+}
+
+func gcraAtMost(ctx context.Context, rdb *redis.Client) error {
+	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "rate"})
+	if err != nil {
+		return err
+	}
+	res, err := limits.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Subject: "user43", Limit: 60, Period: time.Minute, Burst: 60, Most: 40})
+	if err != nil {
+		return err
+	}
+	fmt.Println(res.Allowed, res.Taken, res.Remaining)
+	return nil
+}
+
 func withUlule(ctx context.Context, rdb *redis.Client) error {
 	store, err := redisstore.NewStore(rdb)
 	if err != nil {
@@ -105,8 +128,9 @@ func TestMigrations_answerTheSame(t *testing.T) {
 	srv := realServer(t)
 	type call = func(context.Context, *redis.Client) error
 	for name, sides := range map[string][2]call{
-		"redis_rate": {withRedisRate, withGCRA},
-		"ulule":      {withUlule, withFixedWindow},
+		"redis_rate":          {withRedisRate, withGCRA},
+		"redis_rate, at most": {redisRateAtMost, gcraAtMost},
+		"ulule":               {withUlule, withFixedWindow},
 	} {
 		before, after := printed(t, srv.client, 4, sides[0]), printed(t, srv.client, 4, sides[1])
 		if name == "redis_rate" {
