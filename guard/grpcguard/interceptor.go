@@ -32,7 +32,8 @@ type Options struct {
 	// Estimate returns the expected cost of a call or of a stream's message. message is the request of a unary call, and nil when a stream
 	// begins. Defaults to the policy's estimate.
 	Estimate func(ctx context.Context, fullMethod string, message any) fcall.Micros
-	// Weight multiplies the cost of a call or of a stream's message for its limits; message is as for Estimate. Defaults to 1.
+	// Weight multiplies the cost of a call or of a stream's message for its limits, except that a sliding log counts each once; message is
+	// as for Estimate. Defaults to 1.
 	Weight func(ctx context.Context, fullMethod string, message any) int64
 	// Messages returns the endpoint that each message received on a stream of fullMethod counts for. Limits, budgets (as estimated) and
 	// attempts of the endpoint apply, but no receipt or challenge; a message has its places of a concurrency only while it is decided. The client stays the same, even after its token expires. A refusal ends

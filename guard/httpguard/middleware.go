@@ -26,7 +26,7 @@ type Options struct {
 	XHeaders bool
 	// Estimate returns the expected cost of a request. Defaults to the policy's estimate.
 	Estimate func(*http.Request) fcall.Micros
-	// Weight multiplies the cost of a request for its limits. Defaults to 1.
+	// Weight multiplies the cost of a request for its limits, except that a sliding log counts each request once. Defaults to 1.
 	Weight func(*http.Request) int64
 	// Wait delays a refused request until it may pass, as long as its context lasts; see guard.Wait. Defaults to false.
 	Wait bool

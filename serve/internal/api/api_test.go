@@ -273,6 +273,13 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "receipt": "r"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "login", "other_endpoints": []string{"export"}, "subjects": []string{"ip=192.0.2.1"}, "receipt": "r"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"Endpoint": "login", "subjects": []string{"ip=192.0.2.1"}}, 400, "bad_request"},
+		// A field without effect is an error: without it, the program believes that something is counted or checked.
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.1"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1"}, "challenge": "c"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "code", "subjects": []string{"ip=192.0.2.1"}, "payload": "p"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "none", "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 404, "unknown_endpoint"},
+		{"/v1/decide", map[string]any{"endpoint": "chat", "other_endpoints": []string{"none"}, "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 404, "unknown_endpoint"},
 		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1"}, 400, "bad_request"},
 		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1", "reservation": "r"}, 400, "bad_request"},
 		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1", "reservation": "r", "actual": nil}, 400, "bad_request"},

@@ -33,14 +33,28 @@ func (a *API) request(r *decideRequest) (guard.Request, error) {
 		}
 	}
 	var limits []policy.Limit
-	for _, e := range p.Endpoints {
-		if e.Name != r.Endpoint && !slices.Contains(r.OtherEndpoints, e.Name) {
-			continue
+	cost, challenge := false, false
+	for _, name := range append([]string{r.Endpoint}, r.OtherEndpoints...) {
+		e, ok := p.Endpoint(name)
+		if !ok {
+			return q, guard.ErrEndpoint
 		}
 		if r.Receipt != "" && (e.Idempotency == nil || len(r.OtherEndpoints) > 0) {
 			return q, argumentError("receipt", "be omitted: "+e.Name+" has no idempotency in the policy, or there are other_endpoints", quote(r.Receipt))
 		}
 		limits = append(append(limits, p.Limits...), e.Limits...)
+		cost, challenge = cost || e.Cost != nil, challenge || e.Challenge != nil
+	}
+	// A field without effect would have the program believe that something is counted or checked.
+	switch {
+	case r.Weight > 1 && !slices.ContainsFunc(limits, func(l policy.Limit) bool { return l.Kind != policy.SlidingLog }):
+		return q, argumentError("weight", "be omitted: each limit of "+r.Endpoint+" is a sliding_log, which counts each request once", strconv.FormatInt(r.Weight, 10))
+	case r.Estimate > 0 && !cost:
+		return q, argumentError("estimate", "be omitted: "+r.Endpoint+" has no cost in the policy", r.Estimate.String())
+	case r.Challenge != "" && !challenge:
+		return q, argumentError("challenge", "be omitted: "+r.Endpoint+" has no challenge in the policy", quote(r.Challenge))
+	case r.Payload != "" && r.Challenge == "":
+		return q, argumentError("payload", "be omitted without a challenge", quote(r.Payload))
 	}
 	if !counted(p, limits, q.Subjects) {
 		return q, argumentError("subjects", "have an identity that a limit of "+r.Endpoint+" counts", quote(strings.Join(r.Subjects, " ")))

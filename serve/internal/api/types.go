@@ -16,10 +16,10 @@ type decideRequest struct {
 	Subjects       []string `json:"subjects,omitempty" doc:"Identities of the client, IDENTITY=VALUE: one for each identity that a limit counts and the client has. The program vouches for them. An address counts by its prefix; a value with + or % has %2B or %25."`
 	Also           []string `json:"also,omitempty" doc:"Subjects that the client claims without proof. Only a deny applies to them."`
 	Receipt        string   `json:"receipt,omitempty" doc:"Idempotency key, for an endpoint with idempotency in the policy: as many repeats as that allows, 1 by default, are not charged."`
-	Challenge      string   `json:"challenge,omitempty" doc:"One-time token of the client."`
-	Payload        string   `json:"payload,omitempty" doc:"Text that the challenge was issued for."`
-	Weight         int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once; 0 is 1."`
-	Estimate       money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets; the policy's estimate if omitted."`
+	Challenge      string   `json:"challenge,omitempty" doc:"One-time token of the client, for an endpoint with a challenge in the policy."`
+	Payload        string   `json:"payload,omitempty" doc:"Text that the challenge was issued for; only with a challenge."`
+	Weight         int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once: an error if all are. 0 is 1."`
+	Estimate       money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets of an endpoint with a cost in the policy; the policy's estimate if omitted."`
 	Refundable     bool     `json:"refundable,omitempty" doc:"Whether the answer has a ticket for /v1/refund."`
 }
 
