@@ -1,11 +1,15 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Every rlfunc command in the documentation has the flags that it is shown with.
@@ -35,5 +39,52 @@ func TestPages_flagsExist(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("only %d flags", checked)
+	}
+}
+
+// The pages show what rlfunc policy explain prints.
+func TestPages_explanationsAreTrue(t *testing.T) {
+	serve, err := os.ReadFile("../../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	descriptors := regexp.MustCompile("```yaml\n(endpoints:[^`]*descriptors:[^`]*)```").FindStringSubmatch(string(serve))
+	if descriptors == nil {
+		t.Fatal("serve.md has no policy with descriptors")
+	}
+	shown := regexp.MustCompile(`(?m)^    \$ rlfunc (policy explain .*)\n((?:    .*\n)+)`)
+	for page, policy := range map[string]string{"serve.md": "version: 1\n" + descriptors[1], "policy-examples.md": `
+version: 1
+identities:
+  key: {header: X-API-Key, verify: {sha256_file: keys.txt}}
+  client: {first: [key, ip]}
+endpoints:
+  - {name: chat, match: ["POST /v1/chat"], limits: [{name: minute, limit: 10, window: 1m}]}
+  - {name: rest, match: ["/v1/"], limits: [{name: day, by: ip, limit: 1000, window: 1d}]}
+`} {
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := shown.FindStringSubmatch(string(text))
+		if m == nil {
+			t.Errorf("%s shows no explanation", page)
+			continue
+		}
+		dir := t.TempDir()
+		policy = strings.Replace(policy, "keys.txt", filepath.Join(dir, "keys.txt"), 1)
+		for name, content := range map[string]string{"limits.yaml": policy, "keys.txt": fmt.Sprintf("%x ada\n", sha256.Sum256(nil))} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args := word.FindAllString(strings.Replace(m[1], "limits.yaml", filepath.Join(dir, "limits.yaml"), 1), -1)
+		for i := range args {
+			args[i] = strings.Trim(args[i], "'")
+		}
+		_, output := rlfunc(args...)
+		if diff := cmp.Diff(regexp.MustCompile("(?m)^    ").ReplaceAllString(m[2], ""), output); diff != "" {
+			t.Errorf("%s (-shown +printed):\n%s", page, diff)
+		}
 	}
 }
