@@ -251,7 +251,7 @@ func TestServe_answersBesideEnvoysService(t *testing.T) {
 		{
 			"one of two over the limit", asked(user("m"), search),
 			"OVER_LIMIT: OK 3/HOUR 2 left reset OVER_LIMIT 2/HOUR 0 left reset",
-			"OVER_LIMIT: OK 3/HOUR 3 left OVER_LIMIT +retry-after error=global",
+			"OVER_LIMIT: OK OVER_LIMIT +retry-after error=global",
 		},
 		{
 			"after that", asked(user("m")),
