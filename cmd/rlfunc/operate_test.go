@@ -98,6 +98,7 @@ func TestInspect_showsWhyASubjectIsRefused(t *testing.T) {
 			ran(t, exitcode.Findings, "inspect 203.0.113.7"+at, "203.0.113.7 is ip=203.0.113.7 for the guard", "REFUSED at chat for", "limit minute",
 				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "settled        0.0315", "open             0.02", "unused   01234567...", "for /v1/chat",
 				"admitted by chat/minute, last 1 min")
+			ran(t, exitcode.OK, "inspect tenant=acme"+at, "0 of 90000 every year, UTC")
 			ran(t, exitcode.Findings, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
 			ran(t, exitcode.OK, "inspect key=unknown"+at, "nothing recorded")
 			ran(t, exitcode.OK, "inspect --global"+at, "limits at chat", "10 of 1000 in 1 min")

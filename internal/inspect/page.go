@@ -151,6 +151,9 @@ func (l *Limit) span() string {
 	if l.Kind == policy.Concurrency {
 		return "at the same time"
 	}
+	if l.Every != "" {
+		return "every " + l.Every + ", " + l.Zone
+	}
 	return "in " + Words(time.Duration(l.Window))
 }
 

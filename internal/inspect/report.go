@@ -61,6 +61,8 @@ type Limit struct {
 	Window     Seconds     `json:"window"`          // 0 for a concurrency
 	Lease      Seconds     `json:"lease,omitempty"` // of a concurrency
 	Burst      int64       `json:"burst,omitempty"`
+	Every      string      `json:"every,omitempty"` // of a quota, as the zone
+	Zone       string      `json:"zone,omitempty"`
 	Cost       int64       `json:"cost"`
 	Shadow     bool        `json:"shadow"`
 	Used       int64       `json:"used"`

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -60,9 +61,13 @@ func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
 				if l.Kind == policy.Concurrency {
 					window = 0
 				}
+				zone := ""
+				if l.Kind == policy.Quota {
+					zone = cmp.Or(l.Zone, "UTC")
+				}
 				rows = append(rows, Limit{
 					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(window), Lease: Seconds(l.Lease), Burst: l.Burst,
-					Cost: l.Cost, Shadow: l.Shadow, period: period,
+					Every: string(l.Every), Zone: zone, Cost: l.Cost, Shadow: l.Shadow, period: period,
 				})
 			}
 		}
