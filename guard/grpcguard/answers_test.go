@@ -2,6 +2,7 @@ package grpcguard_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,16 @@ func TestResponse_toAPeerWithoutAnAddress(t *testing.T) {
 	for _, method := range methods {
 		got := status.Convert(f.call(t.Context(), method))
 		if got.Code() != codes.InvalidArgument || got.Message() != "the client could not be identified" {
+			t.Errorf("%s: %v", method, got)
+		}
+	}
+}
+
+func TestResponse_namesWhatIsOutOfBounds(t *testing.T) {
+	f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, challenge: {required: true}}]`, grpcguard.Options{}, nil)
+	for _, method := range methods {
+		got := status.Convert(f.call(t.Context(), method, "x-api-key", "ada", "x-challenge", strings.Repeat("a", 129)))
+		if got.Code() != codes.InvalidArgument || got.Message() != "the challenge of the call is out of bounds" {
 			t.Errorf("%s: %v", method, got)
 		}
 	}

@@ -90,10 +90,12 @@ func failure(err error) error {
 		return with(codes.Unavailable, "the rate limiter is not available",
 			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
 			&errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
-	case adapter.Unidentified(err):
-		return invalid(unidentified)
 	case errors.Is(err, fcall.ErrArgument):
-		return invalid("the challenge or cost of the call is out of bounds")
+		part := adapter.WrongPart(err)
+		if part == adapter.Client {
+			return invalid(unidentified)
+		}
+		return invalid("the " + part + " of the call is out of bounds")
 	}
 	return with(codes.Internal, "the rate limiter failed", &errdetails.ErrorInfo{Reason: "LIMITER_FAILED", Domain: domain})
 }

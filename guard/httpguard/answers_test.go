@@ -78,10 +78,10 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 			Status: 403, Error: "challenge_invalid", Message: "The challenge is not valid. Request a new one.",
 		}},
 		"a challenge that is too long": {policy: challenge, headers: []string{"X-Challenge", strings.Repeat("a", 129)}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The idempotency key, challenge or cost of the request is out of bounds.",
+			Status: 400, Error: "bad_request", Message: "The challenge of the request is out of bounds.",
 		}},
 		"a weight that is too large": {policy: minute, options: httpguard.Options{Weight: func(*http.Request) int64 { return 1 << 62 }}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The idempotency key, challenge or cost of the request is out of bounds.",
+			Status: 400, Error: "bad_request", Message: "The cost of the request is out of bounds.",
 		}},
 		"two keys": {policy: minute, headers: []string{"X-API-Key", "ada", "X-API-Key", "bob"}, want: answer{
 			Status: 400, Error: "bad_request", Message: "The client could not be identified.",

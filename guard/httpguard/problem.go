@@ -90,9 +90,9 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
 		p.Error, p.Message = "limiter_unreadable", "The rate limiter returned unreadable data."
 	case errors.Is(err, fcall.ErrArgument):
-		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", "The idempotency key, challenge or cost of the request is out of bounds."
-		if adapter.Unidentified(err) {
-			p.Message = unidentified
+		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", unidentified
+		if part := adapter.WrongPart(err); part != adapter.Client {
+			p.Message = "The " + part + " of the request is out of bounds."
 		}
 	}
 	return p

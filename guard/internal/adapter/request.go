@@ -59,8 +59,21 @@ func (c *Call) receipt(e *policy.Endpoint, found *identity.Found) string {
 	return c.Operation + " " + id
 }
 
-// Unidentified reports whether an error of a decision is about the subjects of the request: no limit counts any, as on a Unix socket.
-func Unidentified(err error) bool {
+// Client is what WrongPart returns for a request of which no limit counts a subject, as on a Unix socket.
+const Client = "client"
+
+// WrongPart returns which part of a request an fcall.ErrArgument is about, in the words of its client.
+func WrongPart(err error) string {
 	var argument *fcall.ArgumentError
-	return errors.As(err, &argument) && argument.Name == "Subjects"
+	if errors.As(err, &argument) {
+		switch argument.Name {
+		case "Subjects":
+			return Client
+		case "challenge":
+			return "challenge"
+		case "payload":
+			return "path"
+		}
+	}
+	return "cost"
 }
