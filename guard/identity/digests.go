@@ -77,7 +77,9 @@ func (d *Digests) parse(content []byte) error {
 			name = fields[1]
 		}
 		if name == "-" || name == "*-" || name == "*stdin" { // all keys that are appended so would be one client
-			return fmt.Errorf(`%s is no name, but what a hash command prints for its input: write echo "$(printf %%s "$KEY" | sha256sum | cut -d ' ' -f 1) NAME" >> %s`, name, d.path)
+			const format = `%s is no name, but what a hash command prints for its input: ` +
+				`write echo "$(printf %%s "$KEY" | sha256sum | cut -d ' ' -f 1) NAME" >> %s`
+			return fmt.Errorf(format, name, d.path)
 		}
 		if !printable(name) || len(name) > maxDigestName {
 			return fmt.Errorf("the name must have at most %d printable bytes", maxDigestName)
