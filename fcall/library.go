@@ -72,6 +72,16 @@ func (f *Function) serverLibrary() string {
 	return f.Library.ServerName
 }
 
+// differs says what to do about a library on the server that is not the one that the client was generated from.
+func (f *Function) differs() string {
+	from := ""
+	if f.Library != nil && f.Library.Version != "" {
+		from = ", which was generated from " + f.Library.Version
+	}
+	return f.serverLibrary() + " on the server is newer than this client" + from +
+		": update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`"
+}
+
 func (f *Function) declares(code string) bool {
 	for _, c := range f.Codes {
 		if c == code {

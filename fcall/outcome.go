@@ -176,6 +176,10 @@ func argumentError(fn *Function, rest string) error {
 	if !ok {
 		name, must = "an argument", "be what the server says: "+rest
 	}
+	// The client sends as many keys and arguments as the header says that it was generated from.
+	if name == fn.Name && strings.HasPrefix(must, "be called with ") {
+		must += "; " + fn.differs()
+	}
 	return &ArgumentError{Function: fn.String(), Name: oneLine(name), Must: oneLine(must)}
 }
 

@@ -91,6 +91,7 @@ func TestCall_classifiesReplies(t *testing.T) {
 		{"RLARG limit must be a whole number from 1 to 10", 1, "ErrArgument", "fcalltest.hit: limit must be a whole number from 1 to 10"},
 		{"RLARG limit must be 1" + script, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
 		{"RLARG limit must be 1" + nameless, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
+		{"RLARG hit must be called with 1 key and 2 to 3 arguments", 1, "ErrArgument", "fcalltest.hit: hit must be called with 1 key and 2 to 3 arguments; fcalltest_v1 on the server is newer than this client, which was generated from 1.0.0: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`"},
 		{"RLARG odd", 1, "ErrArgument", "fcalltest.hit: an argument must be what the server says: odd"},
 		{"RLSTATE " + key + ": holds a list", 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},
 		{"RLSTATE " + key + ": holds a list" + nameless, 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},

@@ -110,6 +110,9 @@ func (p *Plan) pick(wanted func(Action) bool) []Change {
 	return picked
 }
 
+// Loads returns the libraries that the plan loads, with their code, in the order of Libraries.
+func (p *Plan) Loads() []*fcall.Library { return p.libs }
+
 // Summary counts the steps of each action.
 func (p *Plan) Summary() Summary {
 	s := Summary{}

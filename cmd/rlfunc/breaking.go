@@ -16,6 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 	"github.com/rlfunc/rlfunc/internal/spelling"
+	"github.com/rlfunc/rlfunc/loader"
 )
 
 // A comparison is the flags of breaking.
@@ -181,31 +182,49 @@ func (a *app) loaded(ctx context.Context, now *breaking.Snapshot, url string) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &breaking.Snapshot{Name: target.Name, Root: now.Root, Live: true}
-	seen := map[string]bool{}
 	for _, node := range nodes {
 		if node.Problem != nil && !node.Readable {
 			return nil, node.Problem
 		}
+	}
+	copies := map[string]bool{}
+	out, err := held(target.Name, nodes, func(l loader.LoadedLibrary) bool {
+		if !slices.ContainsFunc(now.Libraries, func(o breaking.Library) bool { return o.Spec.Name == l.Name }) {
+			return false
+		}
+		major, _, _ := strings.Cut(l.Version, ".")
+		plain := l.Name + "_v" + major
+		if l.ServerName != plain && !copies[l.ServerName] {
+			copies[l.ServerName] = true
+			a.note("%s is a copy of %s under another name and is not compared", l.ServerName, plain)
+		}
+		return l.ServerName == plain
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.Libraries) == 0 {
+		a.note("%s holds none of these libraries: nothing to compare", target.Name)
+	}
+	return out, nil
+}
+
+// held returns the wanted libraries of the nodes, each once, as their source: the bundle of a node contains it.
+func held(name string, nodes []loader.NodeState, wanted func(loader.LoadedLibrary) bool) (*breaking.Snapshot, error) {
+	out := &breaking.Snapshot{Name: name, Live: true}
+	seen := map[string]bool{}
+	for _, node := range nodes {
 		for _, loaded := range node.Libraries {
-			ours := slices.ContainsFunc(now.Libraries, func(l breaking.Library) bool { return l.Spec.Name == loaded.Name })
-			if !ours || seen[loaded.Digest] || !loaded.Retired.IsZero() {
+			if seen[loaded.Digest] || !loaded.Retired.IsZero() || !wanted(loaded) {
 				continue
 			}
 			seen[loaded.Digest] = true
 			lib, err := breaking.OfBundle(loaded.Code)
-			switch {
-			case err != nil:
-				return nil, fmt.Errorf("read %s on %s: %w", loaded.ServerName, node.Addr, err)
-			case lib.Spec.Server != loaded.ServerName:
-				a.note("%s is a copy of %s under another name and is not compared", loaded.ServerName, lib.Spec.Server)
-			default:
-				out.Libraries = append(out.Libraries, lib)
+			if err != nil {
+				return nil, fmt.Errorf("compare %s on %s with the source: %w", loaded.ServerName, node.Addr, err)
 			}
+			out.Libraries = append(out.Libraries, lib)
 		}
-	}
-	if len(out.Libraries) == 0 {
-		a.note("%s holds none of these libraries: nothing to compare", target.Name)
 	}
 	return out, nil
 }

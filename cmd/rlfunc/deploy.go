@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
 type deployFlags struct {
-	file  string
-	yes   bool
-	apply loader.ApplyOptions
+	file          string
+	yes           bool
+	allowBreaking bool
+	apply         loader.ApplyOptions
 }
 
 func (a *app) deployCommand() *cobra.Command {
@@ -27,6 +29,11 @@ func (a *app) deployCommand() *cobra.Command {
 primaries at once. Then it waits for the replicas and reads them too. It never loads a lower version, and never replaces a
 library that rlfunc did not make. With --replace-drifted it asks for confirmation before it replaces a library; without a
 terminal it needs --yes.
+
+Before it loads anything, it compares the source with that of the libraries that it would replace. If the change would break
+running clients or the state that they stored, it lists the findings, and which versions run where services announce themselves,
+and exits 3. A new major version runs beside the old one and breaks no caller. --allow-breaking deploys in spite of the findings.
+It also refuses sources that differ from what gen/ was generated from.
 
 If one node fails, the others still finish, and the table shows what each node holds. To finish, run the deploy again.
 SIGINT stops the deploy between two loads, with exit code 130; a second one ends it at once.
@@ -47,13 +54,14 @@ records the earlier and the new source on the server, for rollbacks; ` + "`rlfun
 	cmd.Flags().StringVar(&f.file, "plan", "", "`FILE` with a saved plan; rejected if the server has changed since")
 	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
 	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, replaceDriftedUsage)
+	cmd.Flags().BoolVar(&f.allowBreaking, "allow-breaking", false, "deploy changes that break running clients or stored state")
 	cmd.Flags().BoolVar(&f.apply.Stateless, "stateless", false, "take no lock and record nothing, for a user who may run FUNCTION only")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
 	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
 
 func (a *app) deploy(ctx context.Context, names []string, f deployFlags) error {
-	libs, _, err := a.deployable(ctx, names)
+	libs, tree, err := a.deployable(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -76,6 +84,19 @@ func (a *app) deploy(ctx context.Context, names []string, f deployFlags) error {
 	}
 	a.warnPlan(plan)
 	a.note("plan for %s: %s", target.Name, plan.Summary())
+	change, err := a.contractChange(ctx, target, plan, breaking.Of(tree), f.apply.ReplaceDrifted)
+	switch {
+	case err != nil && f.allowBreaking:
+		a.warnf("not compared: %v", err)
+	case err != nil:
+		return err
+	case change.breaks() && !f.allowBreaking:
+		return a.refuseBreaking(change)
+	case change.breaks():
+		if err := a.printChange(a.err, change); err != nil {
+			return err
+		}
+	}
 	if drifted := plan.Summary()[loader.Drift]; drifted > 0 && f.apply.ReplaceDrifted {
 		question := fmt.Sprintf("Replace %s of the same version with other bytes?", count(drifted, "drifted library"))
 		if err := a.confirm(ctx, f.yes, question); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen"
 	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
@@ -37,8 +40,8 @@ func (a *app) tree() (*source.Tree, error) {
 	return p.Read()
 }
 
-// deployable returns the named libraries, or all, for a deploy: vetted, and none of them a released version with other bytes. A server
-// without that version would accept them, and then hold a version that was never released.
+// deployable returns the named libraries, or all, for a deploy: vetted, the same as in gen/, and none of them a released version with other
+// bytes. A server without that version would accept them, and then hold a version that was never released.
 func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library, *source.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
@@ -50,6 +53,9 @@ func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library,
 	}
 	if !p.BuiltIn {
 		if err := checkReleased(p, tree, names); err != nil {
+			return nil, nil, err
+		}
+		if err := checkGenerated(p, tree, names); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -70,6 +76,30 @@ func checkReleased(p *project.Project, tree *source.Tree, names []string) error 
 		}
 	}
 	return found.Err()
+}
+
+// checkGenerated compares the named libraries, or all, with their bundles in gen/, which services embed. Nobody embeds one that is not there.
+func checkGenerated(p *project.Project, tree *source.Tree, names []string) error {
+	files := map[string][]byte{}
+	for name, code := range codegen.Bundles(tree) {
+		if len(names) == 0 || slices.Contains(names, name) {
+			files[path.Join(filepath.ToSlash(p.Config.Gen), name, name+".lua")] = code
+		}
+	}
+	differences, err := p.Compare(files)
+	if err != nil {
+		return fmt.Errorf("compare %s: %w", p.Config.Gen, err)
+	}
+	var stale []string
+	for _, d := range differences {
+		if d.Kind == "stale" {
+			stale = append(stale, d.Path)
+		}
+	}
+	if len(stale) > 0 {
+		return fmt.Errorf("%s is not what %s generates now, and services embed it: run `rlfunc generate` first", strings.Join(stale, ", "), p.Config.Functions)
+	}
+	return nil
 }
 
 // libraries returns the named libraries of the tree, or all, in the channel that --channel names.

@@ -139,6 +139,7 @@ func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 
 	// A canary beside it, with keys of its own.
 	edit(t, declared, "1.1.0", "1.2.0")
+	does(exitcode.OK, "", "generate")
 	onCluster(exitcode.OK, "quota_v1_canary", "deploy", "--channel", "canary")
 	canary := begin(t, client, "1", "canary", "canary")
 
@@ -149,7 +150,10 @@ func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 	}
 	edit(t, take, "@arg    limit       count[1..1000000] ", "@arg    limit       count[1..1000]    ")
 	does(exitcode.Findings, "limit", "breaking", "--against", before)
+	does(exitcode.OK, "", "generate")
+	onCluster(exitcode.Breaking, "argument-bounds", "deploy")
 	edit(t, declared, "1.2.0", "2.0.0")
+	does(exitcode.OK, "", "generate")
 	does(exitcode.OK, "", "breaking", "--against", before)
 	onCluster(exitcode.OK, "quota_v2", "deploy")
 	v2 := begin(t, client, "2", "two", "")

@@ -10,11 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -25,7 +23,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Show what a deploy would do, and change nothing",
 		Long: `Compares the libraries with what every node holds, and shows what a deploy would do with each:
   load       the node lacks the library
-  upgrade    the node has a lower version; contract changes are listed, as ` + "`rlfunc breaking`" + ` finds them
+  upgrade    the node has a lower version
   same       the node has the same bytes
   newer      the node has a higher version, which a deploy keeps
   drifted    the node has the same version with other bytes
@@ -33,8 +31,12 @@ func (a *app) planCommand() *cobra.Command {
   too_old    the node, or a replica of it, is older than the library's @requires
   follow     the node is a replica and gets the library from its primary
 
-Exit code 0 if there is nothing to do, 2 if there is, 1 if a node cannot be deployed to. With --out the plan is saved;
-` + "`rlfunc deploy --plan`" + ` rejects it if the nodes or their libraries have changed since.`,
+It compares the source with that of the libraries that it would replace, as ` + "`rlfunc breaking`" + ` does. "Breaking changes" lists what a
+deploy refuses: it would break running clients, or the state that they stored. "Contract changes" lists what needs work when
+clients are generated again.
+
+Exit code 0 if there is nothing to do, 2 if there is, 3 if it would break something, 1 if a node cannot be deployed to. With --out
+the plan is saved; ` + "`rlfunc deploy --plan`" + ` rejects it if the nodes or their libraries have changed since.`,
 		Example:           "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
 		ValidArgsFunction: a.libraryNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +61,7 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if err != nil {
 		return err
 	}
-	contract, err := contractChanges(ctx, target, plan, tree)
+	change, err := a.contractChange(ctx, target, plan, breaking.Of(tree), false)
 	if err != nil {
 		return err
 	}
@@ -69,8 +71,11 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 		}
 		a.note("saved the plan in %s", file)
 	}
-	if err := a.printPlan(plan, contract, target.Name); err != nil {
+	if err := a.printPlan(plan, change, target.Name); err != nil {
 		return err
+	}
+	if change.breaks() {
+		return exitcode.Breaking
 	}
 	if err := nodeProblems(plan.Nodes, func(n loader.NodePlan) *loader.Error { return n.Problem }); err != nil {
 		return err
@@ -79,41 +84,6 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 		return exitcode.Findings
 	}
 	return nil
-}
-
-// contractChanges lists what changes between the versions on the nodes that the plan upgrades and those of the tree.
-func contractChanges(ctx context.Context, target *connection.Target, plan *loader.Plan, tree *source.Tree) ([]breaking.Finding, error) {
-	upgraded := map[string]bool{} // server names
-	for _, change := range plan.Changes() {
-		if change.Action == loader.Upgrade {
-			upgraded[change.Library] = true
-		}
-	}
-	if len(upgraded) == 0 {
-		return nil, nil
-	}
-	nodes, err := target.Check(ctx)
-	if err != nil {
-		return nil, err
-	}
-	after := breaking.Of(tree)
-	seen := map[string]bool{}
-	var found []breaking.Finding
-	for _, node := range nodes {
-		for _, loaded := range node.Libraries {
-			if !upgraded[loaded.ServerName] || seen[loaded.Digest] {
-				continue
-			}
-			seen[loaded.Digest] = true
-			was, err := breaking.OfBundle(loaded.Code)
-			if err != nil {
-				return nil, fmt.Errorf("read %s on %s: %w", loaded.ServerName, node.Addr, err)
-			}
-			before := &breaking.Snapshot{Name: target.Name, Root: after.Root, Live: true, Libraries: []breaking.Library{was}}
-			found = append(found, breaking.Compare(before, onlyLibraries(after, before), breaking.API)...)
-		}
-	}
-	return found, nil
 }
 
 // savePlan writes the file in full or not at all.
@@ -134,22 +104,19 @@ func savePlan(file string, plan *loader.Plan) error {
 	return os.Rename(temp.Name(), file)
 }
 
-func (a *app) printPlan(plan *loader.Plan, contract []breaking.Finding, name string) error {
+func (a *app) printPlan(plan *loader.Plan, change *contractChange, name string) error {
 	if a.json {
 		return a.printJSON(struct {
 			*loader.Plan
-			Contract []breaking.Finding `json:"contract"` // changes that break callers or stored state
-		}{plan, output.List(contract)})
+			*contractChange
+		}{plan, change})
 	}
 	if err := a.planTable(a.out, plan); err != nil {
 		return err
 	}
 	a.warnPlan(plan)
-	if len(contract) > 0 {
-		fmt.Fprintln(a.out, "\nContract changes:")
-	}
-	for _, f := range contract {
-		fmt.Fprintf(a.out, "  %s\n", f)
+	if err := a.printChange(a.out, change); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(a.out, "\nPlan for %s: %s.\n", name, plan.Summary())
 	return err

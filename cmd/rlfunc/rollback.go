@@ -13,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	"github.com/rlfunc/rlfunc/loader"
 )
@@ -30,6 +31,8 @@ func (a *app) rollbackCommand() *cobra.Command {
 		Short: "Restore the previous release of a library",
 		Long: `Restores, on every node, the release that the current one replaced, from the source that deploys record on the server. It
 prints the plan and asks for confirmation. Without a terminal it needs --yes; without --yes it changes nothing and exits 1.
+
+It lists what the restored release breaks for clients of the current one, and goes on: roll these clients back first.
 
 It follows the order of deploys, not of versions, and never goes up by itself: a second rollback does not restore the bad
 release. --to gives a recorded release, lower or higher, also a retired one; ` + "`rlfunc status`" + ` lists them. If nothing is
@@ -81,11 +84,20 @@ func (a *app) rollback(ctx context.Context, name string, f rollbackFlags) error 
 		}
 		return nil
 	}
+	change := &contractChange{Contract: []breaking.Finding{}}
+	restored, err := breaking.OfBundle(plan.Loads()[0].Code)
+	if err == nil {
+		after := &breaking.Snapshot{Libraries: []breaking.Library{restored}}
+		change, err = a.contractChange(ctx, target, plan, after, f.apply.ReplaceDrifted)
+	}
+	if err != nil {
+		a.warnf("not compared: %v", err) // a rollback is the way out, also of a library that cannot be read
+	}
 	if !f.yes && a.json {
-		if err := a.printJSON(plan); err != nil {
+		if err := a.printPlan(plan, change, target.Name); err != nil {
 			return err
 		}
-	} else if err := a.showRollback(ctx, target, plan, name); err != nil {
+	} else if err := a.showRollback(ctx, target, plan, change, name); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, f.yes, fmt.Sprintf("Roll %s back to %s?", name, plan.Libraries[0].Version)); err != nil {
@@ -94,8 +106,8 @@ func (a *app) rollback(ctx context.Context, name string, f rollbackFlags) error 
 	return a.printResult(target.Apply(ctx, plan, f.apply))
 }
 
-// showRollback prints the plan of a rollback, and the records of the current release and the restored one.
-func (a *app) showRollback(ctx context.Context, target *connection.Target, plan *loader.Plan, name string) error {
+// showRollback prints the plan of a rollback with what it breaks, and the records of the current release and the restored one.
+func (a *app) showRollback(ctx context.Context, target *connection.Target, plan *loader.Plan, change *contractChange, name string) error {
 	releases, err := target.Releases(ctx)
 	if err != nil {
 		return err
@@ -111,6 +123,9 @@ func (a *app) showRollback(ctx context.Context, target *connection.Target, plan 
 		return err
 	}
 	a.warnPlan(plan)
+	if err := a.printChange(a.err, change); err != nil {
+		return err
+	}
 	for _, r := range releases {
 		if r.Library != name || r.Digest != to.Digest && !from[r.Digest] {
 			continue

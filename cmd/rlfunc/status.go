@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func (a *app) status(ctx context.Context) error {
 			return err
 		}
 	} else {
-		if err := errors.Join(a.printStatus(nodes), a.printReleases(releases), a.printClients(clients)); err != nil {
+		if err := errors.Join(a.printStatus(nodes), a.printReleases(releases), a.printClients(a.out, clients)); err != nil {
 			return err
 		}
 		for _, l := range locks {
@@ -120,11 +121,11 @@ func (a *app) printReleases(releases []loader.Release) error {
 		replaced, _, _ := strings.Cut(r.Replaced, "@")
 		rows = append(rows, []string{r.Library, r.Version, r.Digest[:12], deployed, r.By, replaced, note})
 	}
-	return a.nextTable([]string{"release of", "version", "digest", "deployed", "by", "replaced", ""}, rows)
+	return nextTable(a.out, []string{"release of", "version", "digest", "deployed", "by", "replaced", ""}, rows)
 }
 
 // printClients counts the clients of each version.
-func (a *app) printClients(clients []loader.Client) error {
+func (a *app) printClients(w io.Writer, clients []loader.Client) error {
 	type use struct{ library, version string }
 	count, seen := map[use]int{}, map[use]time.Time{}
 	var order []use
@@ -142,15 +143,15 @@ func (a *app) printClients(clients []loader.Client) error {
 	for _, u := range order {
 		rows = append(rows, []string{u.library, u.version, strconv.Itoa(count[u]), output.Time(seen[u])})
 	}
-	return a.nextTable([]string{"clients of", "version", "processes", "last seen"}, rows)
+	return nextTable(w, []string{"clients of", "version", "processes", "last seen"}, rows)
 }
 
 // nextTable prints a table below another one.
-func (a *app) nextTable(head []string, rows [][]string) error {
+func nextTable(w io.Writer, head []string, rows [][]string) error {
 	if len(rows) > 0 {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(w)
 	}
-	return a.table(head, rows)
+	return output.Table(w, head, rows, nil)
 }
 
 // shortNames lists a library's functions without the library's name.

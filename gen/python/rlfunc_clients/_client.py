@@ -106,6 +106,9 @@ def _reply_text(error: Exception) -> str | None:
     return text if _CODE.match(text) else "ERR " + text
 
 
+_DIFFERS = "on the server is newer than this client: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`"
+
+
 class _Lost(Exception):
     """The connection failed. sent reports whether the call may have reached the server."""
 
@@ -128,6 +131,8 @@ def _classify(fn: Function, error: Exception) -> tuple[CallError, bool]:
         return OutcomeUnknownError(name, str(error)), False
     code, _, rest = text.partition(" ")
     if code == "RLARG":
+        if rest.startswith(f"{fn.name} must be called with "):
+            rest += f"; {fn.library} {_DIFFERS}"
         return ArgumentError(name, [rest]), False
     if code == "RLSTATE":
         key, _, problem = rest.partition(": ")

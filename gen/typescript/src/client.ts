@@ -62,6 +62,8 @@ export interface Library {
 
 const RETRIED = new Set(["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN", "BUSY"]);
 const REFUSED = new Set(["OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED"]);
+const DIFFERS =
+  "on the server is newer than this client: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`";
 const LOAD_INTERVAL_MS = 1000;
 const MAX_TIMEOUT = days(24); // setTimeout fires at once after 2^31 ms or more
 
@@ -77,7 +79,7 @@ function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
   const space = text.indexOf(" ");
   const code = space < 0 ? text : text.slice(0, space);
   const rest = space < 0 ? "" : text.slice(space + 1);
-  if (code === "RLARG") return [new ArgumentError(name, [rest], cause), false];
+  if (code === "RLARG") return [new ArgumentError(name, [rest.startsWith(`${fn.name} must be called with `) ? `${rest}; ${fn.library} ${DIFFERS}` : rest], cause), false];
   if (code === "RLSTATE") {
     const colon = rest.indexOf(": ");
     return [new StateError(name, colon < 0 ? rest : rest.slice(0, colon), colon < 0 ? "unreadable" : rest.slice(colon + 2), cause), false];

@@ -14,6 +14,7 @@ const (
 	OK          Code = 0
 	Error       Code = 1
 	Findings    Code = 2
+	Breaking    Code = 3
 	Interrupted Code = 130
 	Terminated  Code = 143
 )
@@ -26,6 +27,7 @@ var Table = []struct {
 	{OK, "The command did its job and found nothing to report."},
 	{Error, "The command failed, its arguments are wrong, it ran out of time (--timeout), or the operator declined."},
 	{Findings, "The command did its job and reports something: differences, findings, changes to make, or a refusal."},
+	{Breaking, "plan and deploy: the deploy would break running clients or stored state. deploy has loaded nothing."},
 	{Interrupted, "SIGINT (Ctrl-C) interrupted the command. serve exits with 0: it drains, also at --timeout."},
 	{Terminated, "SIGTERM ended the command. serve exits with 0."},
 }

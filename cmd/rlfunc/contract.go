@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// A contractChange is what a plan changes for clients and for stored state.
+type contractChange struct {
+	Contract []breaking.Finding `json:"contract"`          // what breaks callers or stored state, and notes
+	Clients  []loader.Client    `json:"clients,omitempty"` // of the libraries that break: processes that announced themselves within a day
+
+	who error // why Clients could not be read
+}
+
+// breaks reports whether a deploy must not make the change: clients that run now, or what they have stored, would break.
+func (c *contractChange) breaks() bool { return slices.ContainsFunc(c.Contract, breaksRunning) }
+
+func breaksRunning(f breaking.Finding) bool {
+	return !f.Note && (f.Category == breaking.Call || f.Category == breaking.Reply || f.Category == breaking.State)
+}
+
+// contractChange compares after, the source of what the plan loads, with what it replaces on the nodes, and where it adds a major version with
+// the others, which keep their state in the same keys. drifted says that the plan replaces drifted libraries, too. Beside an error the change is
+// empty.
+func (a *app) contractChange(ctx context.Context, target *connection.Target, plan *loader.Plan, after *breaking.Snapshot, drifted bool) (*contractChange, error) {
+	replaced := map[string]loader.Change{} // by digest
+	added := map[string]bool{}             // server names
+	for _, n := range plan.Nodes {
+		for _, s := range n.Steps {
+			switch {
+			case s.Action == loader.Load:
+				added[s.Library] = true
+			case s.Action.Changes() || s.Action == loader.Drift && drifted:
+				replaced[s.FromDigest] = loader.Change{Node: n.Node, Step: s}
+			}
+		}
+	}
+	c := &contractChange{Contract: []breaking.Finding{}}
+	if len(replaced)+len(added) == 0 {
+		return c, nil
+	}
+	nodes, err := target.Check(ctx)
+	if err != nil {
+		return c, err
+	}
+	missing := maps.Clone(replaced)
+	before, err := held(target.Name, nodes, func(l loader.LoadedLibrary) bool {
+		if _, ok := replaced[l.Digest]; ok {
+			delete(missing, l.Digest)
+			return true
+		}
+		beside := slices.ContainsFunc(plan.Libraries, func(p loader.PlannedLibrary) bool {
+			return p.Name == l.Name && p.ServerName != l.ServerName && added[p.ServerName]
+		})
+		return beside && len(a.ofChannel([]string{l.ServerName})) > 0
+	})
+	if err != nil {
+		return c, fmt.Errorf("%w; to replace it without knowing what that breaks, give deploy --allow-breaking", err)
+	}
+	for _, s := range missing {
+		return c, &loader.Error{
+			Op: "compare", Library: s.Library, Node: s.Node.Addr, Reason: loader.ErrChanged,
+			Text: "no node holds what the plan found any more, or it no longer answers; nothing was loaded; plan again",
+		}
+	}
+	c.Contract = output.List(slices.DeleteFunc(breaking.Compare(before, onlyLibraries(after, before), breaking.API), func(f breaking.Finding) bool {
+		return f.Category == breaking.Version && plan.Op == loader.OpRollback
+	}))
+	if c.breaks() {
+		c.Clients, c.who = target.Clients(ctx)
+		c.Clients = slices.DeleteFunc(c.Clients, func(client loader.Client) bool {
+			return len(a.ofChannel([]string{client.Library})) == 0 || !slices.ContainsFunc(c.Contract, func(f breaking.Finding) bool {
+				return breaksRunning(f) && strings.HasPrefix(client.Library, f.Library+"_v")
+			})
+		})
+	}
+	return c, nil
+}
+
+// printChange prints the findings, first those that a deploy refuses, with the clients that they break.
+func (a *app) printChange(w io.Writer, c *contractChange) error {
+	for _, part := range []struct {
+		title  string
+		breaks bool
+	}{{"Breaking changes", true}, {"Contract changes", false}} {
+		title := "\n" + part.title + ":\n"
+		for _, f := range c.Contract {
+			if breaksRunning(f) == part.breaks {
+				if _, err := fmt.Fprintf(w, "%s  %s\n", title, f); err != nil {
+					return err
+				}
+				title = ""
+			}
+		}
+	}
+	switch {
+	case !c.breaks():
+		return nil
+	case c.who != nil:
+		a.note("which versions run now is not known: %v", c.who)
+	case len(c.Clients) == 0:
+		a.note("which versions run now is not known: no service has announced itself within a day (loader.Announce)")
+	}
+	return a.printClients(w, c.Clients)
+}
+
+// refuseBreaking lists what a deploy would break, and refuses it.
+func (a *app) refuseBreaking(c *contractChange) error {
+	show := func() error { return a.printChange(a.out, c) }
+	if a.json {
+		show = func() error { return a.printJSON(c) }
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.err, "rlfunc: this deploy would break running clients or their state; nothing was loaded; raise the major version, "+
+		"so that both run side by side, or give --allow-breaking if nothing runs that it breaks")
+	return exitcode.Breaking
+}

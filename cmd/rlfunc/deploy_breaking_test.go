@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+const (
+	demoLibrary = "--- A library.\n--- @library demo 1.0.0\n"
+	demoTake    = `--- Looks.
+--- @flags  no-writes
+--- @key    bucket  string[calls]     the subject's counter
+--- @state  calls 1 how many calls there were
+--- @arg    limit   count[1..9]       most calls
+--- @arg    least   count[0..9]       least calls
+--- @result allowed bool              whether there were as many
+local function take(bucket, limit, least)
+  local calls = redis.call('STRLEN', bucket)
+  return calls <= limit and calls >= least
+end
+`
+)
+
+// A demoProject is a project in a folder.
+type demoProject struct{ dir string }
+
+func newDemo(t *testing.T) demoProject {
+	t.Helper()
+	d := demoProject{t.TempDir()}
+	for name, text := range map[string]string{"rlfunc.yaml": "", "functions/demo/library.lua": demoLibrary, "functions/demo/take.lua": demoTake} {
+		file := filepath.Join(d.dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// version sets the library's version, and replaces texts of take.lua, each old one followed by the new one.
+func (d demoProject) version(t *testing.T, version string, edits ...string) {
+	t.Helper()
+	text := strings.NewReplacer(edits...).Replace(demoTake)
+	for name, text := range map[string]string{"library.lua": strings.Replace(demoLibrary, "1.0.0", version, 1), "take.lua": text} {
+		if err := os.WriteFile(filepath.Join(d.dir, "functions/demo", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// does runs a command and compares its exit code. It returns standard output and standard error.
+func (d demoProject) does(t *testing.T, want exitcode.Code, args ...string) (string, string) {
+	t.Helper()
+	var out, errOut strings.Builder
+	if code := run(append([]string{"-C", d.dir}, args...), strings.NewReader(""), &out, &errOut); code != want {
+		t.Errorf("rlfunc %v: exit %d, want %d:\n%s%s", args, code, want, out.String(), errOut.String())
+	}
+	return out.String(), errOut.String()
+}
+
+// holds returns the libraries of a server, with their code.
+func holds(t *testing.T, rdb *redis.Client) map[string]string {
+	t.Helper()
+	libs, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]string{}
+	for _, l := range libs {
+		held[l.Name] = l.Code
+	}
+	return held
+}
+
+func contains(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: does not say %q:\n%s", what, part, text)
+		}
+	}
+}
+
+const (
+	lastArg = "--- @arg    least   count[0..9]       least calls\n"
+	grace   = "--- @arg    grace   count[0..9]       more\n"
+)
+
+// A deploy refuses what plan lists as breaking, until it is told to go on.
+func TestDeploy_refusesWhatBreaksRunningClientsAndState(t *testing.T) {
+	for _, e := range engines.Ends(t) {
+		for _, tt := range []struct {
+			name    string
+			version string
+			edits   []string
+			finding string // none: the deploy is fine
+		}{
+			{"a required argument in the middle", "1.1.0", []string{lastArg, grace + lastArg, "limit, least)", "limit, grace, least)", "<= limit", "<= limit + grace"}, "(argument-added)"},
+			{"narrower bounds", "1.1.0", []string{"count[1..9]", "count[1..5]"}, "(argument-bounds)"},
+			{"one more result", "1.1.0", []string{"local function", "--- @result calls   count             calls so far\nlocal function", ">= least", ">= least, calls"}, "(result-added)"},
+			{"another shape of the state", "1.1.0", []string{"calls 1 how", "calls 2 how"}, "(state-shape)"},
+			{"another key", "1.1.0", []string{"string[calls]", "string[count]"}, "(key-name)"},
+			{"a new major on the state of the old one", "2.0.0", []string{"calls 1 how", "calls 2 how"}, "(state-shape)"},
+			{"a result of another name", "1.1.0", []string{"@result allowed bool   ", "@result admitted bool  "}, ""},
+			{"an optional argument at the end", "1.1.0", []string{lastArg, lastArg + strings.Replace(grace, "]      ", "]?     ", 1), "least)", "least, grace)", "<= limit", "<= limit + (grace or 0)"}, ""},
+			{"a new major with another argument", "2.0.0", []string{lastArg, grace + lastArg, "limit, least)", "limit, grace, least)", "<= limit", "<= limit + grace"}, ""},
+			{"a new version", "1.0.1", []string{"calls <= limit", "limit >= calls"}, ""},
+		} {
+			t.Run(e.Name+"/"+tt.name, func(t *testing.T) {
+				rdb := e.Client(t)
+				d := newDemo(t)
+				at := []string{"--redis", e.URL}
+				d.does(t, exitcode.OK, append(at, "deploy")...)
+				before := holds(t, rdb)
+				d.version(t, tt.version, tt.edits...)
+				saved := filepath.Join(d.dir, "plan.json")
+				if tt.finding == "" {
+					plan, _ := d.does(t, exitcode.Findings, append(at, "plan")...)
+					if strings.Contains(plan, "Breaking changes") {
+						t.Errorf("plan:\n%s", plan)
+					}
+					d.does(t, exitcode.OK, append(at, "deploy")...)
+					return
+				}
+				plan, _ := d.does(t, exitcode.Breaking, append(at, "plan", "--out", saved)...)
+				contains(t, "plan", plan, "\nBreaking changes:\n  functions/demo/", tt.finding)
+				for _, args := range [][]string{{"deploy"}, {"deploy", "demo"}, {"deploy", "--plan", saved}, {"deploy", "--partial"}, {"deploy", "--stateless"}} {
+					out, said := d.does(t, exitcode.Breaking, append(at, args...)...)
+					contains(t, "deploy", out, "Breaking changes:", tt.finding)
+					contains(t, "deploy", said, "nothing was loaded", "--allow-breaking", "no service has announced itself")
+				}
+				if diff := cmp.Diff(before, holds(t, rdb)); diff != "" {
+					t.Errorf("a refused deploy changed the server (-was +is):\n%s", diff)
+				}
+				out, _ := d.does(t, exitcode.Breaking, append(at, "deploy", "--json")...)
+				var refused struct{ Contract []struct{ Rule string } }
+				err := json.Unmarshal([]byte(out), &refused)
+				if err != nil || !slices.ContainsFunc(refused.Contract, func(f struct{ Rule string }) bool { return "("+f.Rule+")" == tt.finding }) {
+					t.Errorf("deploy --json: %v in %s", err, out)
+				}
+				_, said := d.does(t, exitcode.OK, append(at, "deploy", "--allow-breaking")...)
+				contains(t, "deploy --allow-breaking", said, tt.finding)
+				d.does(t, exitcode.OK, append(at, "verify")...)
+				d.does(t, exitcode.OK, append(at, "plan")...)
+			})
+		}
+	}
+}
+
+// What a deploy replaces on request is compared as well, and what cannot be read back is not replaced unseen.
+func TestDeploy_comparesDriftedLibraries(t *testing.T) {
+	for _, e := range engines.Ends(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			d := newDemo(t)
+			at := []string{"--redis", e.URL}
+			d.does(t, exitcode.OK, append(at, "deploy")...)
+			d.version(t, "1.0.0", "count[1..9]", "count[1..5]")
+			d.does(t, exitcode.Error, append(at, "deploy")...)
+			out, _ := d.does(t, exitcode.Breaking, append(at, "deploy", "--replace-drifted", "--yes")...)
+			contains(t, "deploy", out, "(argument-bounds)")
+			d.does(t, exitcode.OK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
+
+			unreadable := strings.Replace(holds(t, rdb)["demo_v1"], " -- rlfunc: lines=", " -- lines=", 1)
+			if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
+				t.Fatal(err)
+			}
+			d.version(t, "1.1.0")
+			for _, command := range []string{"plan", "deploy"} {
+				_, said := d.does(t, exitcode.Error, append(at, command)...)
+				contains(t, command, said, "compare demo_v1 on "+e.Addr, "does not say which files it was made from", "--allow-breaking")
+			}
+			d.does(t, exitcode.OK, append(at, "deploy", "--allow-breaking")...)
+		})
+	}
+}
+
+// Where services announce themselves, the refusal says which versions run.
+func TestDeploy_saysWhichVersionsRunNow(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			d := newDemo(t)
+			at := []string{"--redis", e.URL}
+			d.does(t, exitcode.OK, append(at, "deploy")...)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			for _, instance := range []string{"pod-1", "pod-2"} {
+				go loader.Announce(ctx, rdb, &fcall.Library{Name: "demo", Version: "1.0.0", ServerName: "demo_v1"}, loader.AnnounceOptions{Instance: instance})
+			}
+			go loader.Announce(ctx, rdb, &fcall.Library{Name: "other", Version: "7.0.0", ServerName: "other_v7"}, loader.AnnounceOptions{})
+			for wait := time.Now().Add(30 * time.Second); rdb.ZCard(ctx, "rlfunc:{deploy}:clients").Val() < 3; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(wait) {
+					t.Fatal("nobody has announced itself")
+				}
+			}
+			d.version(t, "1.1.0", "count[1..9]", "count[1..5]")
+			for _, command := range []string{"plan", "deploy"} {
+				out, _ := d.does(t, exitcode.Breaking, append(at, command)...)
+				contains(t, command, out, "CLIENTS OF  VERSION  PROCESSES  LAST SEEN\ndemo_v1     1.0.0    2          20")
+				if strings.Contains(out, "other_v7") {
+					t.Errorf("%s names clients of another library:\n%s", command, out)
+				}
+			}
+		})
+	}
+}
+
+// A rollback says what it breaks, and goes on.
+func TestRollback_printsWhatItBreaks(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			d := newDemo(t)
+			at := []string{"--redis", e.URL}
+			d.does(t, exitcode.OK, append(at, "deploy")...)
+			d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
+			d.does(t, exitcode.OK, append(at, "deploy")...)
+			out, said := d.does(t, exitcode.Error, append(at, "rollback", "demo", "--json")...)
+			contains(t, "rollback --json", out, `"rule": "argument-bounds"`)
+			_, said = d.does(t, exitcode.OK, append(at, "rollback", "demo", "--yes")...)
+			contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:5:13: argument limit of take has at most 9 and had at most 99 (argument-bounds)")
+			if strings.Contains(said, "version-lowered") {
+				t.Errorf("rollback:\n%s", said)
+			}
+			// Also where it cannot be read back.
+			d.does(t, exitcode.OK, append(at, "deploy")...)
+			unreadable := strings.Replace(strings.Replace(holds(t, rdb)["demo_v1"], " -- rlfunc: lines=", " -- lines=", 1), "version=1.1.0", "version=1.2.0", 1)
+			if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
+				t.Fatal(err)
+			}
+			_, said = d.does(t, exitcode.OK, append(at, "rollback", "demo", "--to", "1.0.0", "--yes")...)
+			contains(t, "rollback", said, "not compared: compare demo_v1 on")
+		})
+	}
+}
+
+// Services embed what is in gen/: a deploy of other sources would make them say that the server has drifted.
+func TestDeploy_refusesAStaleGen(t *testing.T) {
+	for _, e := range engines.Ends(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			d := newDemo(t)
+			at := []string{"--redis", e.URL}
+			d.does(t, exitcode.OK, "generate")
+			d.version(t, "1.0.0", "calls <= limit", "limit >= calls")
+			for _, command := range []string{"plan", "deploy"} {
+				_, said := d.does(t, exitcode.Error, append(at, command)...)
+				contains(t, command, said, "gen/demo/demo.lua", "run `rlfunc generate`")
+			}
+			if held := holds(t, rdb); len(held) > 0 {
+				t.Errorf("the server holds %v", held)
+			}
+			d.does(t, exitcode.OK, "generate")
+			d.does(t, exitcode.OK, append(at, "deploy")...)
+		})
+	}
+}
