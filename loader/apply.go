@@ -29,7 +29,9 @@ type ApplyOptions struct {
 	Stateless bool
 }
 
-// Apply executes a plan: it loads missing libraries, replaces lower versions, and reads every library back.
+// Apply executes a plan: it loads missing libraries, replaces lower versions, and reads every library back. It is for deploys: a
+// service that starts calls [Ensure]. It does not compare contracts, so a higher version may break running clients; `rlfunc deploy`
+// compares first.
 //
 // It first checks the plan again. If a node no longer holds what the plan found, Apply returns ErrChanged, unless the node
 // already holds the planned bytes. Nothing has been loaded then, and the Result is nil, as after every error about the whole

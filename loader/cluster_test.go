@@ -56,6 +56,29 @@ func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
 	equal(t, "outcomes again", outcomesOf(c, "same", ""), byNode(r))
 }
 
+// A primary that lost its libraries gets what the others hold. The older library of an old service would refuse the calls of newer ones there,
+// and nothing but a deploy would replace it.
+func TestCluster_oldServiceBringsNoOlderLibrary(t *testing.T) {
+	t.Parallel()
+	c := engines.OnPath(t).StartCluster(t, 3, 0)
+	old, young := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy", "sell")
+	if _, err := loader.Ensure(t.Context(), c.Client(t), young); err != nil {
+		t.Fatal(err)
+	}
+	emptied := c.Primaries[1].Addr
+	if err := impatient(t, emptied).FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := loader.Ensure(t.Context(), c.Client(t), old)
+	equal(t, "error", nil, err)
+	want := outcomesOf(c, "newer", "")
+	want[emptied] = []string{"loaded"}
+	equal(t, "outcomes", want, byNode(r))
+	for _, addr := range c.Addrs() {
+		equal(t, "code on "+addr, young.Code, held(t, impatient(t, addr), "shop_v1"))
+	}
+}
+
 func TestCluster_rejectsStandaloneServer(t *testing.T) {
 	t.Parallel()
 	m := engines.OnPath(t).Start(t)

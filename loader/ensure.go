@@ -8,7 +8,8 @@ import (
 )
 
 // Ensure is for a service when it starts: it loads the library on primaries that lack it, and never replaces one, so an old pod
-// cannot undo a deploy. Many replicas of a service may call it at once.
+// cannot undo a deploy. If another primary has a higher version, Ensure loads that: services of that version call this primary, too.
+// Many replicas of a service may call it at once.
 //
 // A higher version of the same major version needs no action. A lower version (ErrOlder), other bytes of the same version
 // (ErrDrifted), a name of another library (ErrConflict) and a retired library (ErrRetired) are errors: the first one needs a
@@ -28,25 +29,33 @@ func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Resu
 	defer s.close()
 	tooOld := s.tooOld(ctx, "ensure", lib)
 	primaries := slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() })
+	states := make([]NodeState, len(primaries))
+	onEach(primaries, func(i int, n *node) {
+		states[i].Libraries, states[i].Problem = n.look(ctx, "ensure")
+	})
+	highest := lib
+	if l := present(states, lib.ServerName); l != nil && compare(lib, []LoadedLibrary{*l}).State == Newer {
+		highest = &fcall.Library{Name: l.Name, Version: l.Version, ServerName: l.ServerName, Code: l.Code}
+	}
 	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(primaries))}
 	onEach(primaries, func(i int, n *node) {
-		r.Nodes[i] = NodeResult{Node: n.Node, Steps: []StepResult{n.ensure(ctx, lib, tooOld[n.Addr])}}
+		r.Nodes[i] = NodeResult{Node: n.Node, Steps: []StepResult{n.ensure(ctx, lib, highest, states[i], tooOld[n.Addr])}}
 	})
 	return r, r.Err()
 }
 
-func (n *node) ensure(ctx context.Context, lib *fcall.Library, tooOld *Error) StepResult {
-	loaded, problem := n.look(ctx, "ensure")
-	if problem != nil {
-		return StepResult{Library: lib.ServerName, Outcome: Failed, Problem: problem.at("ensure", lib.ServerName)}
+// ensure loads highest, which is lib or a higher version of it, if the node has no such library.
+func (n *node) ensure(ctx context.Context, lib, highest *fcall.Library, state NodeState, tooOld *Error) StepResult {
+	if state.Problem != nil {
+		return StepResult{Library: lib.ServerName, Outcome: Failed, Problem: state.Problem.at("ensure", lib.ServerName)}
 	}
-	found := compare(lib, loaded)
+	found := compare(lib, state.Libraries)
 	if tooOld != nil && found.State != Newer {
 		return StepResult{Library: lib.ServerName, Outcome: Failed, From: found.Found, Found: found.Found, Problem: tooOld}
 	}
 	r := settled(n, lib, found)
 	if found.State == Missing {
-		r = n.load(ctx, nil, lib, found)
+		r = n.load(ctx, nil, highest, found)
 		if r.Problem != nil && r.Problem.Reason == ErrChanged {
 			// Another replica of the service, of another version, was faster.
 			if loaded, err := listAll(ctx, n.Conn); err == nil {
