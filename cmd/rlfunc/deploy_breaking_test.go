@@ -272,3 +272,34 @@ func TestDeploy_refusesAStaleGen(t *testing.T) {
 		})
 	}
 }
+
+// A plan fails where the deploy would: a server that refuses loads, and needs none, is a warning of both.
+func TestPlan_failsOnlyWhereTheDeployDoes(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		for setting, value := range map[string]string{"min-replicas-to-write": "1", "maxmemory": "1"} {
+			t.Run(e.Name+"/"+setting, func(t *testing.T) {
+				own := e.Own(t)
+				rdb := own.Client(t)
+				d := newDemo(t)
+				for _, step := range []struct {
+					deployed     bool
+					plan, deploy exitcode.Code
+				}{{false, exitcode.Error, exitcode.Error}, {true, exitcode.OK, exitcode.OK}} {
+					if step.deployed {
+						if err := rdb.ConfigSet(t.Context(), setting, "0").Err(); err != nil {
+							t.Fatal(err)
+						}
+						d.does(t, exitcode.OK, "deploy", "--redis", own.URL)
+					}
+					if err := rdb.ConfigSet(t.Context(), setting, value).Err(); err != nil {
+						t.Fatal(err)
+					}
+					_, planned := d.does(t, step.plan, "plan", "--redis", own.URL)
+					_, deployed := d.does(t, step.deploy, "deploy", "--redis", own.URL)
+					contains(t, "plan", planned, setting)
+					contains(t, "deploy", deployed, setting)
+				}
+			})
+		}
+	}
+}

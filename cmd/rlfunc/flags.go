@@ -11,7 +11,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
@@ -73,7 +72,7 @@ func (a *app) withLock(cmd *cobra.Command, o *loader.LockOptions) *cobra.Command
 	duration.Flag(cmd, &o.Wait, "lock-wait", "how long to wait for the lock of another deploy")
 	cmd.Flags().StringVar(&o.By, "by", "", byUsage)
 	o.OnWait = func(locked *loader.Error) {
-		a.note("waiting up to %s: %s has held the lock%s since %s", o.Wait, locked.Lock.By, onNode(locked.Node), output.Time(locked.Lock.Since))
+		a.note("waiting up to %s for the lock%s: %s", o.Wait, onNode(locked.Node), locked.Text)
 	}
 	return cmd
 }

@@ -188,19 +188,33 @@ func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 	}
 }
 
-// A function is missing with its whole library, or because the server has an earlier version.
+// A function is missing with its whole library, because the server has an earlier version, or because the library was retired.
 func TestCall_reportsAMissingLibraryOrFunction(t *testing.T) {
 	older := strings.NewReplacer("version=1.0.0", "version=0.9.0", "function_name = 'ratelimit_v1_gcra'", "function_name = 'ratelimit_v1_other'").
 		Replace(ratelimit.Library.Code)
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
-			for _, want := range []string{"ratelimit_v1 is not loaded on this server", "the server holds ratelimit_v1 0.9.0, which lacks the function"} {
-				code, said := rlfunc("call", "ratelimit.gcra", "--redis", e.URL, "subject=u1", "limit=1", "period=1m")
-				if code != exitcode.Error || !strings.Contains(said, want) {
-					t.Errorf("exit %d: %s, want %s", code, said, want)
+			for _, step := range []struct {
+				want string
+				next func() error
+			}{
+				{"ratelimit_v1 is not loaded on this server", func() error { return rdb.FunctionLoadReplace(t.Context(), older).Err() }},
+				{"the server holds ratelimit_v1 0.9.0, which lacks the function", func() error {
+					if code, said := rlfunc("retire", "ratelimit_v1", "--yes", "--redis", e.URL); code != exitcode.OK {
+						return errors.New(said)
+					}
+					return nil
+				}},
+				{"ratelimit.gcra: ratelimit_v1 was retired at 20", func() error { return nil }},
+			} {
+				for _, calls := range []string{"1", "2"} {
+					code, said := rlfunc("call", "ratelimit.gcra", "--redis", e.URL, "-n", calls, "subject=u1", "limit=1", "period=1m")
+					if code != exitcode.Error || !strings.Contains(said, step.want) {
+						t.Errorf("%s calls: exit %d: %s, want %s", calls, code, said, step.want)
+					}
 				}
-				if err := rdb.FunctionLoadReplace(t.Context(), older).Err(); err != nil {
+				if err := step.next(); err != nil {
 					t.Fatal(err)
 				}
 			}

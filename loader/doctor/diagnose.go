@@ -45,7 +45,7 @@ func Diagnose(ctx context.Context, t *loader.Target, libs ...*fcall.Library) (*D
 	unreachable := map[string]bool{}
 	for _, n := range plan.Nodes {
 		d.node(n)
-		unreachable[n.Addr] = n.Problem != nil && n.Problem.Reason == loader.ErrUnreachable
+		unreachable[n.Addr] = n.Server == (loader.Server{}) // it said nothing to the plan; of a replica that is only a warning
 	}
 	var mu sync.Mutex
 	err = t.Each(ctx, func(ctx context.Context, n loader.Node, c fcall.Caller) {

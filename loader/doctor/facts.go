@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -30,12 +31,16 @@ type facts struct {
 // settings are the parameters that checks need.
 var settings = []string{"busy-reply-threshold", "maxclients", "protected-mode", "stop-writes-on-bgsave-error"}
 
-// gather reads the facts of a node. A user without permission for one of them still gets the others.
+// gather reads the facts of a node. A user without permission for one of them still gets the others. It asks no more of a node
+// that has not answered.
 func gather(ctx context.Context, node fcall.Caller) facts {
 	f := facts{info: map[string]string{}, config: map[string]string{}}
+	silent := false
 	do := func(args ...any) any {
 		cmd := redis.NewCmd(ctx, args...)
-		if node.Process(ctx, cmd) != nil {
+		if silent || node.Process(ctx, cmd) != nil {
+			var reply redis.Error
+			silent = silent || !errors.As(cmd.Err(), &reply)
 			return nil
 		}
 		return cmd.Val()

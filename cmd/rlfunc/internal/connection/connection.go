@@ -2,6 +2,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -51,22 +52,29 @@ func (c *Conn) Close() {
 	}
 }
 
-// Explain adds to the error of a function that the server lacks whether the whole library is missing or which version the server has.
+// Explain adds to the error of a function that the server lacks whether the whole library is missing, when it was retired, or which version
+// the server has.
 func (c *Conn) Explain(ctx context.Context, err error) error {
 	var missing *fcall.NotLoadedError
 	if !errors.As(err, &missing) || missing.Found != "" {
 		return err
 	}
-	libs, listErr := c.Client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: missing.Library, WithCode: true}).Result()
-	switch {
-	case listErr != nil:
+	nodes, checkErr := loader.NewTarget(c.Client).WithoutReplicas().Check(ctx)
+	if checkErr != nil {
 		return err
-	case len(libs) == 0:
-		missing.Missing = true
-	default:
-		missing.Found = "of an unknown version"
-		if source, err := bundle.Read(libs[0].Code); err == nil {
-			missing.Found = source.Version
+	}
+	missing.Missing = true
+	for _, node := range nodes {
+		missing.Missing = missing.Missing && node.Readable
+		for _, lib := range node.Libraries {
+			switch {
+			case lib.ServerName != missing.Library:
+			case !lib.Retired.IsZero():
+				return fmt.Errorf("%s: %s was retired at %s; call a newer major version, or restore it with `rlfunc deploy` or `rlfunc rollback`",
+					missing.Function, missing.Library, output.Time(lib.Retired))
+			default:
+				missing.Found = cmp.Or(lib.Version, "of an unknown version")
+			}
 		}
 	}
 	return missing
