@@ -78,7 +78,7 @@ func Load(fsys fs.FS, root string, opts Options) (*Tree, diag.List) {
 	}
 	l.libFiles()
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != LibDir && !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "_") {
+		if e.Name() != LibDir && !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "_") && l.isFolder(e) {
 			l.library(e.Name())
 		}
 	}
@@ -88,6 +88,19 @@ func Load(fsys fs.FS, root string, opts Options) (*Tree, diag.List) {
 	l.unusedLibs()
 	l.found.Sort()
 	return l.tree, l.found
+}
+
+// isFolder also follows a link. One that leads nowhere is a finding: it may stand for a library.
+func (l *loader) isFolder(e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	to, err := fs.Stat(l.fsys, e.Name())
+	if err != nil {
+		l.found.Add(path.Join(l.tree.Root, e.Name()), 1, 1, annotation.RuleFile, "follow the link: %v", unwrap(err))
+		return false
+	}
+	return to.IsDir()
 }
 
 func unwrap(err error) error {
