@@ -30,17 +30,20 @@ func breaksRunning(f breaking.Finding) bool {
 	return !f.Note && (f.Category == breaking.Call || f.Category == breaking.Reply || f.Category == breaking.State)
 }
 
-// contractChange compares after, the source of what the plan loads, with what it replaces on the nodes, and where it adds a major version with
-// the others, which keep their state in the same keys. drifted says that the plan replaces drifted libraries, too. Beside an error the change is
-// empty.
+// contractChange compares after, the source of what the plan loads, with what it replaces on the nodes. Where it adds a library, it compares
+// with what the nodes hold of it: other major versions, which keep their state in the same keys, and a higher version on other primaries.
+// drifted says that the plan replaces drifted libraries, too. Beside an error the change is empty.
 func (a *app) contractChange(ctx context.Context, target *connection.Target, plan *loader.Plan, after *breaking.Snapshot, drifted bool) (*contractChange, error) {
 	replaced := map[string]loader.Change{} // by digest
 	added := map[string]bool{}             // server names
+	newer := map[string]bool{}             // digests of what stays
 	for _, n := range plan.Nodes {
 		for _, s := range n.Steps {
 			switch {
 			case s.Action == loader.Load:
 				added[s.Library] = true
+			case s.Action == loader.KeepNewer:
+				newer[s.FromDigest] = true
 			case s.Action.Changes() || s.Action == loader.Drift && drifted:
 				replaced[s.FromDigest] = loader.Change{Node: n.Node, Step: s}
 			}
@@ -61,7 +64,7 @@ func (a *app) contractChange(ctx context.Context, target *connection.Target, pla
 			return true
 		}
 		beside := slices.ContainsFunc(plan.Libraries, func(p loader.PlannedLibrary) bool {
-			return p.Name == l.Name && p.ServerName != l.ServerName && added[p.ServerName]
+			return p.Name == l.Name && added[p.ServerName] && (p.ServerName != l.ServerName || newer[l.Digest])
 		})
 		return beside && len(a.ofChannel([]string{l.ServerName})) > 0
 	})

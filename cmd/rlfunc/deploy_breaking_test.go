@@ -303,3 +303,26 @@ func TestPlan_failsOnlyWhereTheDeployDoes(t *testing.T) {
 		}
 	}
 }
+
+// A deploy from an old checkout brings an emptied primary no library that breaks the clients of the newer one on the others.
+func TestDeploy_comparesAnEmptiedPrimaryWithTheOthers(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 0)
+	at := []string{"--redis", "redis+cluster://" + strings.Join(c.Addrs(), ",")}
+	d := newDemo(t)
+	d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
+	d.does(t, exitcode.OK, append(at, "deploy")...)
+	emptied := c.Primaries[1].Client(t)
+	if err := emptied.FunctionDelete(t.Context(), "demo_v1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	d.version(t, "1.0.0")
+	for _, command := range []string{"plan", "deploy"} {
+		out, _ := d.does(t, exitcode.Breaking, append(at, command)...)
+		contains(t, command, out, "(argument-bounds)")
+	}
+	if held := holds(t, emptied); len(held) > 0 {
+		t.Errorf("the emptied primary holds %v", held)
+	}
+	d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
+	d.does(t, exitcode.OK, append(at, "deploy")...)
+}
