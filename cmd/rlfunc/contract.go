@@ -33,7 +33,9 @@ func breaksRunning(f breaking.Finding) bool {
 // contractChange compares after, the source of what the plan loads, with what it replaces on the nodes. Where it adds a library, it compares
 // with what the nodes hold of it: other major versions, which keep their state in the same keys, and a higher version on other primaries.
 // drifted says that the plan replaces drifted libraries, too. Beside an error the change is empty.
-func (a *app) contractChange(ctx context.Context, target *connection.Target, plan *loader.Plan, after *breaking.Snapshot, drifted bool) (*contractChange, error) {
+func (a *app) contractChange(
+	ctx context.Context, target *connection.Target, plan *loader.Plan, after *breaking.Snapshot, drifted bool,
+) (*contractChange, error) {
 	replaced := map[string]loader.Change{} // by digest
 	added := map[string]bool{}             // server names
 	newer := map[string]bool{}             // digests of what stays

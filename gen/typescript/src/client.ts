@@ -79,7 +79,10 @@ function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
   const space = text.indexOf(" ");
   const code = space < 0 ? text : text.slice(0, space);
   const rest = space < 0 ? "" : text.slice(space + 1);
-  if (code === "RLARG") return [new ArgumentError(name, [rest.startsWith(`${fn.name} must be called with `) ? `${rest}; ${fn.library} ${DIFFERS}` : rest], cause), false];
+  if (code === "RLARG") {
+    const differs = rest.startsWith(`${fn.name} must be called with `) ? `; ${fn.library} ${DIFFERS}` : "";
+    return [new ArgumentError(name, [rest + differs], cause), false];
+  }
   if (code === "RLSTATE") {
     const colon = rest.indexOf(": ");
     return [new StateError(name, colon < 0 ? rest : rest.slice(0, colon), colon < 0 ? "unreadable" : rest.slice(colon + 2), cause), false];
