@@ -208,11 +208,8 @@ func TestCall_reportsAMissingLibraryOrFunction(t *testing.T) {
 				}},
 				{"ratelimit.gcra: ratelimit_v1 was retired at 20", func() error { return nil }},
 			} {
-				for _, calls := range []string{"1", "2"} {
-					code, said := rlfunc("call", "ratelimit.gcra", "--redis", e.URL, "-n", calls, "subject=u1", "limit=1", "period=1m")
-					if code != exitcode.Error || !strings.Contains(said, step.want) {
-						t.Errorf("%s calls: exit %d: %s, want %s", calls, code, said, step.want)
-					}
+				for _, command := range []string{"call", "call -n 2", "bench --for 50ms"} {
+					ran(t, exitcode.Error, command+" ratelimit.gcra subject=u1 limit=1 period=1m --redis "+e.URL, step.want)
 				}
 				if err := step.next(); err != nil {
 					t.Fatal(err)
