@@ -1,18 +1,16 @@
 package fcall_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // hangUp is an answer that closes the connection.
-const hangUp = ""
+const hangUp = counting.HangUp
 
 // A fakeServer answers FCALL and FCALL_RO from a script, whose last answer repeats.
 type fakeServer struct {
@@ -29,47 +27,19 @@ type fakeServer struct {
 
 func newFakeServer(t testing.TB, answers ...string) *fakeServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &fakeServer{addr: l.Addr().String(), answers: answers}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(c)
-		}
-	}()
+	s := &fakeServer{answers: answers}
+	s.addr = counting.NewServer(t, s.reply)
 	return s
 }
 
-func (s *fakeServer) serve(c net.Conn) {
-	defer c.Close()
-	r := bufio.NewReader(c)
-	for {
-		words, err := readCommand(r)
-		if err != nil {
-			return
-		}
-		answer := "+OK\r\n"
-		switch strings.ToUpper(words[0]) {
-		case "HELLO":
-			answer = "-ERR unknown command 'HELLO'\r\n"
-		case "INFO":
-			answer = fmt.Sprintf("$%d\r\n%s\r\n", len(s.info), s.info)
-		case "FCALL", "FCALL_RO", "EVALSHA", "EVAL":
-			if answer = s.nextAnswer(words[0]); answer == hangUp {
-				return
-			}
-		}
-		if _, err := io.WriteString(c, answer); err != nil {
-			return
-		}
+func (s *fakeServer) reply(words []string) string {
+	switch strings.ToUpper(words[0]) {
+	case "INFO":
+		return fmt.Sprintf("$%d\r\n%s\r\n", len(s.info), s.info)
+	case "FCALL", "FCALL_RO", "EVALSHA", "EVAL":
+		return s.nextAnswer(words[0])
 	}
+	return "+OK\r\n"
 }
 
 func (s *fakeServer) nextAnswer(word string) string {
@@ -107,35 +77,4 @@ func (s *fakeServer) served() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls
-}
-
-func readCommand(r *bufio.Reader) ([]string, error) {
-	n, err := readLength(r, '*')
-	if err != nil {
-		return nil, err
-	}
-	words := make([]string, n)
-	for i := range words {
-		size, err := readLength(r, '$')
-		if err != nil {
-			return nil, err
-		}
-		word := make([]byte, size+2)
-		if _, err := io.ReadFull(r, word); err != nil {
-			return nil, err
-		}
-		words[i] = string(word[:size])
-	}
-	return words, nil
-}
-
-func readLength(r *bufio.Reader, mark byte) (int, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return 0, err
-	}
-	if line[0] != mark {
-		return 0, fmt.Errorf("want %c, got %q", mark, line)
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }

@@ -3,6 +3,7 @@ package fcall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -36,7 +37,7 @@ func (c *command) result(err error) result {
 		r.reply = c.Val()
 	case c.stale():
 		r.delivery = mayHaveRun
-	case isReply(err):
+	case isReply(err) && (r.sent > 0 || !errors.Is(err, redis.Nil)):
 	case neverSent(err) || c.unwritten() || errors.Is(err, redis.ErrClosed) && r.sent == 0:
 		r.delivery = notSent
 	default:
@@ -113,11 +114,15 @@ const notFound = "ERR Function not found"
 func classify(fn *Function, r result, attempt int) (error, bool) {
 	var reply redis.Error
 	switch {
+	// go-redis returns it before it sends anything if a node of the cluster has no name.
+	case errors.Is(r.err, redis.Nil) && r.delivery != replied:
+		r.err = fmt.Errorf("go-redis cannot read the cluster's nodes (%w); set their cluster-preferred-endpoint-type to ip or hostname", r.err)
 	case errors.Is(r.err, redis.Nil):
 		return &ReplyError{Function: fn.String(), Must: "be an array or a whole number", Got: "nothing"}, false
 	case errors.As(r.err, &reply):
 		return classifyReply(fn, r, reply.Error(), attempt)
-	case r.delivery == notSent:
+	}
+	if r.delivery == notSent {
 		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: r.err}, !errors.Is(r.err, redis.ErrClosed)
 	}
 	return unknown(fn, "", "", r.err, attempt), fn.ReadOnly

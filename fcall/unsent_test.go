@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,5 +177,30 @@ func TestCall_askedCommandThatRanIsUnknown(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A cluster whose nodes have no name in CLUSTER SLOTS makes go-redis return redis.Nil before it sends a call. That is no reply.
+func TestCall_namelessClusterIsNoReply(t *testing.T) {
+	const list = "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$-1\r\n:7000\r\n$2\r\nid\r\n"
+	addr := counting.NewServer(t, func(words []string) string {
+		if strings.EqualFold(words[0], "CLUSTER") {
+			return list
+		}
+		return "+OK\r\n"
+	})
+	for _, w := range ways {
+		if !w.isCluster() {
+			continue
+		}
+		t.Run(w.name, func(t *testing.T) {
+			caller := w.open(t, addr)
+			direct(caller).(*redis.ClusterClient).Options().ClusterSlots = nil
+			_, err := callOnce(t.Context(), newClient(t, direct(caller), fcall.Options{}), caller, countFunction("hit"), "k")
+			want := "fcalltest.hit: outcome unknown, it may have run: go-redis cannot read the cluster's nodes (redis: nil); set their cluster-preferred-endpoint-type to ip or hostname"
+			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }

@@ -32,6 +32,9 @@
 // opens once half of its calls in the last second were lost; guard then applies the failure modes at once and retries the node
 // periodically. Errors of a server that still answers, such as OOM, open no breaker.
 //
+// Whatever goes wrong between guard and Redis gets the failure mode: a lost connection, an unreadable answer, an error that the client
+// library makes before it sends anything.
+//
 // # Cached refusals
 //
 // A process answers repeated requests of a refused subject without Redis, until retry_after, and for [Options.CacheTTL] at most.
@@ -49,7 +52,7 @@
 // # Errors
 //
 // A refusal is not an error; see [Decision.Allowed]. Errors are [*UnavailableError] (failure mode closed), [ErrEndpoint], [fcall.ErrArgument],
-// [fcall.ErrState] (unreadable key), [fcall.ErrReply] (unreadable reply) and errors of the context.
+// [fcall.ErrState] (unreadable key) and errors of the context.
 //
 // A Guard and its decisions are safe for concurrent use.
 package guard

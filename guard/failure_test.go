@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
@@ -58,14 +60,29 @@ func contracts() map[string]policy.Limit {
 
 func TestDecide_appliesEachFailureMode(t *testing.T) {
 	for _, dead := range []struct {
-		name string
-		addr func(*testing.T) string
-	}{{"refused connections", closedPort}, {"a silent server", silentServer}} {
+		name    string
+		timeout time.Duration
+		open    func(*testing.T) redis.UniversalClient
+	}{
+		{"refused connections", 20 * time.Millisecond, func(t *testing.T) redis.UniversalClient { return client(t, closedPort(t)) }},
+		{"a silent server", 20 * time.Millisecond, func(t *testing.T) redis.UniversalClient { return client(t, silentServer(t)) }},
+		{"a cluster of nodes without a name", 0, func(t *testing.T) redis.UniversalClient { return namelessCluster(t) }},
+		{"an answer of nothing", 0, func(t *testing.T) redis.UniversalClient { return client(t, answering(t, "fcall", "$-1\r\n")) }},
+		{"an answer that is no reply of the function", 0, func(t *testing.T) redis.UniversalClient { return client(t, answering(t, "fcall", "+OK\r\n")) }},
+		{"an error of a proxy", 0, func(t *testing.T) redis.UniversalClient {
+			return client(t, answering(t, "fcall", "-ERR upstream failure\r\n"))
+		}},
+		{"a client that was closed", 0, func(t *testing.T) redis.UniversalClient {
+			rdb, _ := inProcess(t)
+			_ = rdb.Close()
+			return rdb
+		}},
+	} {
 		t.Run(dead.name, func(t *testing.T) {
 			for contract, limit := range contracts() {
 				p := chat(limit)
-				p.Timeout = 20 * time.Millisecond
-				g := newGuard(t, client(t, dead.addr(t)), p, guard.Options{BreakFor: time.Hour})
+				p.Timeout = dead.timeout
+				g := newGuard(t, dead.open(t), p, guard.Options{BreakFor: time.Hour})
 				allowed, refused, failed := 0, 0, 0
 				for range 10 {
 					d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
@@ -91,6 +108,28 @@ func TestDecide_appliesEachFailureMode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// answering returns the address of a server that always gives the same answer to a command.
+func answering(t *testing.T, command, answer string) string {
+	t.Helper()
+	return counting.NewServer(t, func(words []string) string {
+		if strings.EqualFold(words[0], command) {
+			return answer
+		}
+		return "+OK\r\n"
+	})
+}
+
+// noName is the list of a cluster's nodes with cluster-preferred-endpoint-type unknown-endpoint, which go-redis cannot read: it
+// returns redis.Nil for every call and sends none.
+const noName = "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$-1\r\n:7000\r\n$40\r\n07c37dfeb235213a872192d90877d0cd55635b91\r\n"
+
+func namelessCluster(t *testing.T) *redis.ClusterClient {
+	t.Helper()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{answering(t, "cluster", noName)}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
 }
 
 func TestDecide_returnsInTimeIfTheServerIsSilent(t *testing.T) {

@@ -1,27 +1,16 @@
 package fallback
 
 import (
-	"context"
 	"errors"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/admit"
 )
 
-// Undecided reports whether err leaves the request undecided: Redis did not answer, or could not evaluate the call.
+// Undecided reports whether err leaves the request undecided: Redis did not answer, could not evaluate the call, or its answer is
+// unreadable. It does so for every error but those of an argument or a key, which the caller or an operator must correct.
 func Undecided(err error) bool {
-	if clockOff(err) {
-		return true
-	}
-	for _, kind := range []error{
-		admit.ErrTimeout, ErrBreaker, admit.ErrBusy, context.DeadlineExceeded, fcall.ErrUnavailable, fcall.ErrOutcomeUnknown, fcall.ErrNotLoaded, fcall.ErrScript,
-	} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	return clockOff(err) || err != nil && !errors.Is(err, fcall.ErrArgument) && !errors.Is(err, fcall.ErrState)
 }
 
 // clockOff reports whether Redis rejected a quota's boundaries, because the clock of this process or of Redis is wrong by more than a
@@ -39,8 +28,13 @@ var liveServerCodes = map[string]bool{
 
 // serverLost reports whether err means that the server does not answer.
 func serverLost(err error) bool {
-	if err == nil || !Undecided(err) || clockOff(err) || errors.Is(err, fcall.ErrScript) || errors.Is(err, fcall.ErrNotLoaded) || errors.Is(err, fcall.ErrUnsupported) {
+	if !Undecided(err) || clockOff(err) {
 		return false
+	}
+	for _, answered := range []error{fcall.ErrScript, fcall.ErrReply, fcall.ErrNotLoaded, fcall.ErrUnsupported} {
+		if errors.Is(err, answered) {
+			return false
+		}
 	}
 	var refused *fcall.UnavailableError
 	return !errors.As(err, &refused) || !liveServerCodes[refused.Code]
