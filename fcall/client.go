@@ -160,7 +160,9 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuff
 			return r.reply.decode(fn, got.reply)
 		}
 		err, again := classify(fn, got, attempt)
-		c.noteFailure(ctx, err)
+		if !got.late || !leftEarly(ctx, got.err) {
+			c.noteFailure(ctx, err)
+		}
 		if got.late {
 			if lost, ok := err.(*OutcomeError); ok {
 				lost.late = &Pending{fn: fn, cmd: cmd, buffers: r, client: c, form: form, mark: mark, ctx: ctx}

@@ -11,8 +11,16 @@ type Detachable interface {
 	context.Context
 	// Detached returns two channels, each of which may be nil. The caller stops waiting when one of them is closed.
 	Detached() (one, other <-chan struct{})
-	// DetachErr returns why the caller has stopped waiting, or nil.
+	// DetachErr returns why the caller has stopped waiting, or nil. An error of package context means a reason of its own, which says
+	// nothing about the server.
 	DetachErr() error
+}
+
+// leftEarly reports whether a caller stopped waiting for a reason of its own: it was cancelled, or the deadline of one that collects
+// the answer later has passed.
+func leftEarly(ctx context.Context, err error) bool {
+	_, collects := ctx.(Detachable)
+	return errors.Is(err, context.Canceled) || collects && errors.Is(err, context.DeadlineExceeded)
 }
 
 // doneChannels returns the channels that end a caller's wait.

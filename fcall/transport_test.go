@@ -110,6 +110,53 @@ func TestCall_sharesRoundTrips(t *testing.T) {
 	}
 }
 
+// A caller that leaves says nothing about the server, so the calls of others go on sharing round trips.
+func TestCall_sharesRoundTripsAfterACallerLeft(t *testing.T) {
+	t.Parallel()
+	plain, clustered := servers(t)
+	for name, backend := range map[string]string{"client": plain, "cluster": clustered} {
+		t.Run(name, func(t *testing.T) {
+			p := counting.NewProxy(t, backend)
+			rdb := sharers(t, p.Addr, p.Addr)[name]
+			c := newClient(t, rdb, fcall.Options{})
+			if _, err := hit(c, "k"); err != nil {
+				t.Fatal(err)
+			}
+			p.Mode.Store(counting.SlowReply)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				for p.Seen.Load() < 2 {
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+			}()
+			if _, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil); !errors.Is(err, context.Canceled) {
+				t.Fatalf("error is %v", err)
+			}
+			p.Mode.Store(counting.Pass)
+			g := &gate{open: make(chan struct{})}
+			release := sync.OnceFunc(func() { close(g.open) })
+			defer release()
+			rdb.AddHook(g)
+			const calls = 36
+			var wg sync.WaitGroup
+			for range calls {
+				wg.Go(func() {
+					if _, err := hit(c, "k"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			eventually(t, "the calls wait", func() error { return unless(fcall.InFlight(c) >= calls) })
+			release()
+			wg.Wait()
+			if g.shared.Load() == 0 {
+				t.Errorf("%d calls went alone", g.alone.Load())
+			}
+		})
+	}
+}
+
 func unless(ok bool) error {
 	if !ok {
 		return errors.New("not yet")

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -94,16 +95,13 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if err := ctx.Err(); err != nil {
 		return redisCall{}, err
 	}
-	within := ps.Policy.Timeout
-	if r.Timeout > 0 {
-		within = min(within, r.Timeout)
-	}
+	wait := admit.WaitOf(ps.Policy.Timeout, r.Timeout)
 	if pl.Prefetched != 0 && r.Weight == 1 && !pl.Attempts && !r.Refundable {
-		return g.decidePrefetched(ctx, d, pl, &resolved, r, within, start)
+		return g.decidePrefetched(ctx, d, pl, &resolved, r, wait, start)
 	}
 	trip := new(admit.RoundTrip)
 	trip.Query.Build(pl, request, &resolved, g.split.Load())
-	call, err := g.callRedis(ctx, d, trip, nil, within)
+	call, err := g.callRedis(ctx, d, trip, nil, wait)
 	if err == nil {
 		g.cacheOutcome(pl, &resolved, r, d, start)
 	}
@@ -122,7 +120,7 @@ func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
 }
 
 // callRedis sends the query to Redis. Failure modes decide what Redis leaves undecided, and limits whose batches failed.
-func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTrip, t *tokens, within time.Duration) (redisCall, error) {
+func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTrip, t *tokens, wait admit.Wait) (redisCall, error) {
 	q := &trip.Query
 	var room [1]fallback.Permit
 	permits, skipped := g.permits(ctx, room[:0], q)
@@ -134,7 +132,7 @@ func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTri
 	if permits == nil {
 		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), ErrBreaker), ErrBreaker)
 	}
-	answers, err := g.sender.Send(ctx, trip, skipped, within)
+	answers, err := g.sender.Send(ctx, trip, skipped, wait)
 	if errors.Is(err, ErrBusy) {
 		abandon(permits)
 		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), err), err)
@@ -150,7 +148,7 @@ func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTri
 		g.split.Store(true)
 		again := new(admit.RoundTrip)
 		again.Query.Build(q.Plan, &q.Request, &q.Resolved, true)
-		return g.callRedis(ctx, d, again, t, within)
+		return g.callRedis(ctx, d, again, t, wait)
 	}
 	switch undecided, failed := firstErrors(answers); {
 	case undecided != nil:
@@ -176,13 +174,16 @@ func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTri
 // decideLate decides a request whose answers missed the deadline.
 func (g *Guard) decideLate(ctx context.Context, d *Decision, trip *admit.RoundTrip, permits []fallback.Permit, cause error) error {
 	q := &trip.Query
+	if ctx.Err() == nil && errors.Is(cause, ErrTimeout) {
+		for i := range permits {
+			permits[i].Done(cause)
+		}
+	} else {
+		g.judgeLate(trip, permits)
+	}
 	if callerErr := ctx.Err(); callerErr != nil {
-		abandon(permits)
 		trip.Finish(admit.RefusedOutcome(q))
 		return callerErr
-	}
-	for i := range permits {
-		permits[i].Done(cause)
 	}
 	err := g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), cause), cause)
 	if err == nil && d.Allowed {
@@ -191,6 +192,28 @@ func (g *Guard) decideLate(ctx context.Context, d *Decision, trip *admit.RoundTr
 		trip.Finish(admit.RefusedOutcome(q))
 	}
 	return err
+}
+
+// judgeLate reports the result of calls whose request stopped waiting before the policy's timeout. That alone says nothing about Redis, so
+// the answer that comes later decides: a client that disconnects, or that has a shorter deadline, must not open the breaker for others.
+func (g *Guard) judgeLate(trip *admit.RoundTrip, permits []fallback.Permit) {
+	kept, timeout := slices.Clone(permits), g.Policy().Timeout
+	late := trip.OnLate(func(answers []admit.Answer) {
+		overdue := monotime.Now().Since(trip.Sent) > timeout
+		for i := range kept {
+			switch {
+			case overdue:
+				kept[i].Done(ErrTimeout)
+			case answers[i].Err != nil:
+				kept[i].Abandon() // it may be that of a call that was taken back before it was sent
+			default:
+				kept[i].Done(nil)
+			}
+		}
+	})
+	if !late {
+		abandon(permits)
+	}
 }
 
 // isCrossSlot reports whether a server rejected keys of several hash slots, because it turns out to be part of a cluster. The call ran

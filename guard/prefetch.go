@@ -81,10 +81,10 @@ const maxPrefetched = 4
 // decidePrefetched decides a request with limits that are prefetched. It takes their tokens first, and returns them if anything refuses.
 // If the request asks for nothing else, it does not call Redis.
 func (g *Guard) decidePrefetched(
-	ctx context.Context, d *Decision, pl *plan.Plan, w *plan.Resolved, r *Request, timeout time.Duration, start monotime.Time,
+	ctx context.Context, d *Decision, pl *plan.Plan, w *plan.Resolved, r *Request, wait admit.Wait, start monotime.Time,
 ) (call redisCall, err error) {
 	var t tokens
-	if err := t.take(ctx, pl, timeout); err != nil {
+	if err := t.take(ctx, pl, wait); err != nil {
 		g.refundTokens(ctx, pl, &t)
 		return redisCall{}, err
 	}
@@ -102,7 +102,8 @@ func (g *Guard) decidePrefetched(
 		w.Rows = others
 		trip.Query.Build(pl, request, w, g.split.Load())
 		w.Rows = rows
-		if call, err = g.callRedis(ctx, d, trip, &t, timeout-monotime.Now().Since(start)); err == nil {
+		wait.For -= monotime.Now().Since(start)
+		if call, err = g.callRedis(ctx, d, trip, &t, wait); err == nil {
 			g.cacheOutcome(pl, w, r, d, start)
 		}
 	case t.failed != 0:
@@ -122,7 +123,7 @@ func (g *Guard) decidePrefetched(
 }
 
 // take takes a token of each prefetched limit, until one refuses. It returns an error if the caller stopped waiting.
-func (t *tokens) take(ctx context.Context, pl *plan.Plan, timeout time.Duration) error {
+func (t *tokens) take(ctx context.Context, pl *plan.Plan, wait admit.Wait) error {
 	for i := range pl.Prefetched.All() {
 		if t.count == maxPrefetched {
 			return nil
@@ -131,7 +132,7 @@ func (t *tokens) take(ctx context.Context, pl *plan.Plan, timeout time.Duration)
 		decision, ok := l.Try()
 		if !ok {
 			var err error
-			decision, err = takeWithin(ctx, l, timeout)
+			decision, err = takeWithin(ctx, l, wait)
 			switch {
 			case errors.Is(err, prefetch.ErrClosed): // the policy was replaced
 				continue
@@ -153,8 +154,8 @@ func (t *tokens) take(ctx context.Context, pl *plan.Plan, timeout time.Duration)
 	return nil
 }
 
-func takeWithin(ctx context.Context, l *prefetch.Limiter, timeout time.Duration) (prefetch.Decision, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
+func takeWithin(ctx context.Context, l *prefetch.Limiter, wait admit.Wait) (prefetch.Decision, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, wait.For, wait.Err)
 	defer cancel()
 	return l.Take(ctx)
 }

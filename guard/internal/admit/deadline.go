@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,23 @@ import (
 
 // ErrTimeout means that Redis did not answer within the policy's timeout.
 var ErrTimeout = errors.New("redis did not answer within the timeout")
+
+// errOwnTimeout means that Redis did not answer within the time that the request itself allows. That says nothing about Redis.
+var errOwnTimeout = fmt.Errorf("redis did not answer within the request's own timeout: %w", context.DeadlineExceeded)
+
+// A Wait is how long a request waits for Redis.
+type Wait struct {
+	For time.Duration
+	Err error // of a request that has waited so long
+}
+
+// WaitOf returns the shorter of the policy's timeout and the request's own, if it has one.
+func WaitOf(timeout, own time.Duration) Wait {
+	if 0 < own && own < timeout {
+		return Wait{own, errOwnTimeout}
+	}
+	return Wait{timeout, ErrTimeout}
+}
 
 // timers limit the waits of requests. Waits that begin within a 16th of the timeout share a timer.
 type timers struct{ last atomic.Pointer[sharedTimer] }
@@ -38,6 +56,7 @@ func (c *timers) after(d time.Duration, at monotime.Time) *sharedTimer {
 type callContext struct {
 	request context.Context
 	timer   *sharedTimer
+	expired error // once the timer has ended the wait
 }
 
 func (*callContext) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -57,7 +76,7 @@ func (p *callContext) DetachErr() error {
 	}
 	select {
 	case <-p.timer.expired:
-		return ErrTimeout
+		return p.expired
 	default:
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
@@ -64,17 +63,18 @@ type RoundTrip struct {
 	answers     []Answer       // nil while late
 	latePending *fcall.Pending // the late call, if the query has one call
 	lateAnswers chan []Answer  // the late answers, if it has several
+	onLate      func([]Answer)
 }
 
 // Send sends a query and waits for its answers, until the request's context ends or the time is up. Then it returns an error, and the
 // answers are late. The caller must call Finish, except after ErrBusy. A call with an error in skipped is not sent and gets that error.
-func (s *Sender) Send(ctx context.Context, t *RoundTrip, skipped []error, within time.Duration) ([]Answer, error) {
+func (s *Sender) Send(ctx context.Context, t *RoundTrip, skipped []error, wait Wait) ([]Answer, error) {
 	if s.inFlight.Add(1) > s.MaxInFlight {
 		s.inFlight.Add(-1)
 		return nil, ErrBusy
 	}
 	t.Sent = monotime.Now()
-	t.sender, t.callContext = s, callContext{ctx, s.timers.after(within, t.Sent)}
+	t.sender, t.callContext = s, callContext{ctx, s.timers.after(wait.For, t.Sent), wait.Err}
 	if len(t.Calls) == 1 {
 		t.sendOne()
 	} else {
@@ -124,6 +124,12 @@ func (t *RoundTrip) sendSeveral(skipped []error) {
 	}
 }
 
+// OnLate makes Finish pass the late answers to f when they come. It reports false if there is nothing to come.
+func (t *RoundTrip) OnLate(f func([]Answer)) bool {
+	t.onLate = f
+	return t.latePending != nil || t.lateAnswers != nil
+}
+
 // Finish reports the outcome of the request, which decides what happens to the charges of its calls, including late ones.
 func (t *RoundTrip) Finish(outcome Outcome) {
 	switch {
@@ -147,6 +153,9 @@ func (t *RoundTrip) finishLate(outcome Outcome) {
 		t.latePending.Wait()
 		t.answers = t.single[:]
 		t.single[0].Result, t.single[0].Err = guard.PendingAdmit{Pending: t.latePending}.Result()
+	}
+	if t.onLate != nil {
+		t.onLate(t.answers)
 	}
 	refunded := Mixed(t.answers) || outcome == Refused
 	switch {
