@@ -223,6 +223,7 @@ func (s *sender) exchange() {
 				}
 				c.SetErr(err)
 			}
+			s.queue.transport.noteDial(c.Err()) // also of calls whose callers have left
 		}
 	}()
 	if len(s.calls) == 1 {

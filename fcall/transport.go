@@ -3,6 +3,7 @@ package fcall
 import (
 	"context"
 	"errors"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type transport struct {
 	single           nodeQueue              // to the only node, or to all until slotsKnown
 	queues           sync.Map               // address to *nodeQueue
 	pausedUntil      atomic.Int64           // end of the pause of sharing, in ns since start
+	refusedDial      atomic.Pointer[error]  // of the last attempt to connect, until a call is answered
 }
 
 var start = time.Now() // for the monotonic clock
@@ -156,6 +158,29 @@ func (t *transport) sharingPaused() bool {
 	return until != 0 && time.Since(start) < time.Duration(until)
 }
 
+// noteDial records an attempt to connect that failed, or that a call was answered.
+func (t *transport) noteDial(err error) {
+	var op *net.OpError
+	switch {
+	case err == nil:
+		if t.refusedDial.Load() != nil {
+			t.refusedDial.Store(nil)
+		}
+	case errors.As(err, &op) && op.Op == "dial":
+		err = op
+		t.refusedDial.Store(&err)
+	}
+}
+
+// Unreachable returns why the last attempt to connect failed, if no call was answered since; else nil. go-redis tries again for about
+// half a second before it returns that error, so a caller with a shorter deadline does not see it.
+func (c *Client) Unreachable() error {
+	if err := c.transport.refusedDial.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 func (t *transport) pauseSharing() { t.pausedUntil.Store(int64(time.Since(start) + sharingPause)) }
 
 // A slotReloader is a *redis.ClusterClient. It reloads the hash slots each minute and after MOVED. A primary that died sends no
@@ -168,6 +193,7 @@ type slotReloader interface {
 // noteFailure is called after each failure. If a dead node would explain it, the slots are reloaded and calls stop sharing
 // round trips for a while.
 func (c *Client) noteFailure(ctx context.Context, err error) {
+	c.transport.noteDial(err)
 	var unavailable *UnavailableError
 	var lost *OutcomeError
 	switch {

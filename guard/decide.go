@@ -130,7 +130,8 @@ func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTri
 		q.AddUndecided(t.failed)
 	}
 	if permits == nil {
-		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), ErrBreaker), ErrBreaker)
+		cause := g.sender.Explain(ErrBreaker)
+		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), cause), cause)
 	}
 	answers, err := g.sender.Send(ctx, trip, skipped, wait)
 	if errors.Is(err, ErrBusy) {

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -136,4 +139,32 @@ func TestGuard_logsNothingWithHooks(t *testing.T) {
 	if n := l.count("guard:"); n > 0 || reloads != 1 {
 		t.Errorf("%d reloads, and logged:\n%s", reloads, &l.text)
 	}
+}
+
+// If nothing listens, the log says so, and not that Redis was slow. go-redis dials again for longer than a decision waits.
+func TestGuard_logsWhyRedisCannotBeReached(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		l := listen(t)
+		refused := redis.UniversalClient(redis.NewClient(&redis.Options{Addr: closedPort(t)}))
+		t.Cleanup(func() { _ = refused.Close() })
+		if _, clustered := rdb.(manySlots); clustered {
+			refused = manySlots{refused.(*redis.Client)}
+		}
+		p := chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
+		p.Timeout = 50 * time.Millisecond
+		g := newGuard(t, refused, p, guard.Options{BreakFor: 100 * time.Millisecond})
+		const reason = "connect: connection refused"
+		for deadline := time.Now().Add(20 * time.Second); l.count(reason) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %q in\n%s", reason, &l.text)
+			}
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+			if strings.Contains(d.Cause.Error(), reason) && errors.Is(d.Cause, guard.ErrBreaker) {
+				break // logged at most once a second
+			}
+		}
+		if n := l.count("did not answer"); n > 0 {
+			t.Errorf("the log blames the server's speed:\n%s", &l.text)
+		}
+	})
 }

@@ -11,10 +11,24 @@ import (
 )
 
 // ErrTimeout means that Redis did not answer within the policy's timeout.
-var ErrTimeout = errors.New("redis did not answer within the timeout")
+var ErrTimeout = errors.New("no answer from Redis within the timeout")
 
 // errOwnTimeout means that Redis did not answer within the time that the request itself allows. That says nothing about Redis.
-var errOwnTimeout = fmt.Errorf("redis did not answer within the request's own timeout: %w", context.DeadlineExceeded)
+var errOwnTimeout = fmt.Errorf("no answer from Redis within the request's own timeout: %w", context.DeadlineExceeded)
+
+// An unreachable error is explained by an attempt to connect that failed.
+type unreachable struct{ err, dial error }
+
+func (u unreachable) Error() string   { return u.err.Error() + ": " + u.dial.Error() }
+func (u unreachable) Unwrap() []error { return []error{u.err, u.dial} }
+
+// Explain adds to an error why Redis cannot be reached, if that is known.
+func (b *Backend) Explain(err error) error {
+	if dial := b.Client.Fcall().Unreachable(); dial != nil {
+		return unreachable{err, dial}
+	}
+	return err
+}
 
 // A Wait is how long a request waits for Redis.
 type Wait struct {

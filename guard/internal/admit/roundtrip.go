@@ -84,7 +84,7 @@ func (s *Sender) Send(ctx context.Context, t *RoundTrip, skipped []error, wait W
 		s.inFlight.Add(-1)
 	}
 	if t.answers == nil {
-		return nil, t.callContext.DetachErr()
+		return nil, s.Explain(t.callContext.DetachErr())
 	}
 	if Mixed(t.answers) {
 		t.refund()
