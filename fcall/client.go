@@ -147,6 +147,7 @@ func rawCommand(keys []string, args []any) []any {
 func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuffers) (*Reply, error) {
 	var loaded *flight
 	var form form
+	demoted := c.transport.demoted.Load()
 	for attempt := 1; ; attempt++ {
 		if err := detachErr(ctx); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
@@ -154,12 +155,20 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuff
 		c.setVerb(ctx, fn, args, &form)
 		mark := c.autoload.mark()
 		cmd := r.command(ctx, &c.signal, args)
-		got := c.transport.send(ctx, cmd)
+		transport := c.transport
+		if demoted {
+			transport = transport.checked
+		}
+		got := transport.send(ctx, cmd)
 		if got.err == nil {
 			c.recordSuccess(fn, &form)
 			return r.reply.decode(fn, got.reply)
 		}
 		err, again := classify(fn, got, attempt)
+		if u, ok := err.(*UnavailableError); ok && u.Code == "READONLY" {
+			demoted = true
+			c.transport.demoted.Store(true)
+		}
 		if !got.late || !leftEarly(ctx, got.err) {
 			c.noteFailure(ctx, err)
 		}

@@ -134,7 +134,7 @@ func (c *Client) switchForm(ctx context.Context, fn *Function, cmd *command, err
 
 // recordSuccess is called for each successful reply: the node has the commands that it ran, and keeps the script.
 func (c *Client) recordSuccess(fn *Function, f *form) {
-	c.transport.noteDial(nil)
+	c.transport.answered()
 	switch {
 	case f.node == nil:
 	case f.scripted:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -110,6 +111,15 @@ var errRejections = []struct {
 
 const notFound = "ERR Function not found"
 
+// A replica's refusal may be inside a proxy's error, and before Redis 7.0 in that of a script. A server quotes what comes from a caller.
+var readOnlyReply = regexp.MustCompile(`^(?:ERR )?(?:[^'"` + "`" + `]*[: ])?-?READONLY `)
+
+// isReadOnly reports whether a replica refused a write. A server does not become a replica while a function runs, so nothing was written
+// before it either.
+func isReadOnly(text string, inside bool) bool {
+	return readOnlyReply.MatchString(text) && (!inside || strings.Contains(text, "READONLY You can't write against a read only"))
+}
+
 // classify returns the error that says what a failure proves, and whether the call may be sent again.
 func classify(fn *Function, r result, attempt int) (error, bool) {
 	var reply redis.Error
@@ -139,6 +149,8 @@ func classifyReply(fn *Function, r result, text string, attempt int) (error, boo
 		return stateError(fn, clean(fn, rest)), false
 	case fn.declares(code):
 		return &CodeError{Function: fn.String(), Code: code, Text: clean(fn, rest)}, false
+	case isReadOnly(text, inside) && r.delivery != mayHaveRun:
+		code = "READONLY"
 	case inside:
 		return scriptError(fn, code, rest, text, err), false
 	case r.delivery == mayHaveRun:

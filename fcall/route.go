@@ -67,26 +67,31 @@ func routeOf(ctx context.Context, caller Caller, cmd *command) route {
 // addrOf returns the address of the node that serves a call's first key, or "" if there is only one node or the address is not
 // known.
 func addrOf(ctx context.Context, caller Caller, args []any) string {
-	key, ok := firstKey(args)
-	if !ok {
-		return ""
+	if key, ok := firstKey(args); ok {
+		if c, adapter := caller.(router); adapter {
+			return c.Node(key)
+		}
+		if client := clientOf(ctx, caller, key); client != nil {
+			return client.Options().Addr
+		}
 	}
-	var client *redis.Client
+	return ""
+}
+
+// clientOf returns the client of the node that serves a key, or nil if there is only one node or the node is not known.
+func clientOf(ctx context.Context, caller Caller, key string) *redis.Client {
 	switch c := caller.(type) {
 	case ringCaller:
-		client, _ = c.GetShardClientForKey(key)
+		client, _ := c.GetShardClientForKey(key)
+		return client
 	case clusterCaller: // which may have to load the slots first
-		client, _ = within(ctx, func() *redis.Client {
+		client, _ := within(ctx, func() *redis.Client {
 			client, _ := c.MasterForKey(ctx, key)
 			return client
 		})
-	case router:
-		return c.Node(key)
+		return client
 	}
-	if client == nil {
-		return ""
-	}
-	return client.Options().Addr
+	return nil
 }
 
 // Node returns the address of the node that has a subject's keys, or "" if there is only one server or the caller does not know

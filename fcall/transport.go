@@ -35,6 +35,8 @@ type transport struct {
 	queues           sync.Map               // address to *nodeQueue
 	pausedUntil      atomic.Int64           // end of the pause of sharing, in ns since start
 	refusedDial      atomic.Pointer[error]  // of the last attempt to connect, until a call is answered
+	checked          *transport             // sends calls after a replica has refused one, see connectionCheck
+	demoted          atomic.Bool            // a replica has refused a call, and none was answered since
 }
 
 var start = time.Now() // for the monotonic clock
@@ -80,6 +82,8 @@ func sharedTransport(caller Caller, pipeline func() redis.Pipeliner) *transport 
 func newTransport(caller Caller, pipeline func() redis.Pipeliner) *transport {
 	t := &transport{caller: caller, pipeline: pipeline, maxDirect: maxDirect}
 	t.single.transport = t
+	t.checked = &transport{caller: connectionCheck{caller}, maxDirect: maxDirect}
+	t.checked.single.transport = t.checked
 	switch c := caller.(type) {
 	case *redis.Client:
 		t.enforcesDeadline = c.Options().ContextTimeoutEnabled
@@ -158,17 +162,65 @@ func (t *transport) sharingPaused() bool {
 	return until != 0 && time.Since(start) < time.Duration(until)
 }
 
-// noteDial records an attempt to connect that failed, or that a call was answered.
+// A connectionCheck sends a call over one connection, and gives the connection up if it leads to a replica. go-redis does that itself for
+// an error that begins with READONLY, but not if a proxy has put its own words before it, and rueidis and valkey-go never do: after a
+// failover, connections through a proxy would go on leading to the old primary.
+type connectionCheck struct{ caller Caller }
+
+func (c connectionCheck) Process(ctx context.Context, cmd redis.Cmder) error {
+	key, _ := firstKey(cmd.Args())
+	adapter, ok := c.caller.(router)
+	if ok {
+		err := process(ctx, c.caller, cmd)
+		if refusedByReplica(err) {
+			_ = adapter.ProcessAt(ctx, key, redis.NewCmd(ctx, "QUIT")) // which the library answers with a new connection
+		}
+		return err
+	}
+	client, ok := c.caller.(*redis.Client)
+	if !ok {
+		client = clientOf(ctx, c.caller, key)
+	}
+	if client == nil {
+		return process(ctx, c.caller, cmd)
+	}
+	conn := client.Conn()
+	defer conn.Close()
+	err := process(ctx, conn, cmd)
+	if refusedByReplica(err) {
+		_ = conn.Process(ctx, redis.NewCmd(ctx, "PING", unwritable{})) // go-redis closes a connection on which a write failed
+	}
+	return err
+}
+
+func refusedByReplica(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && readOnlyReply.MatchString(reply.Error())
+}
+
+// An unwritable word fails the command that has it.
+type unwritable struct{}
+
+func (unwritable) MarshalBinary() ([]byte, error) {
+	return nil, errors.New("the connection leads to a replica; it is given up")
+}
+
+// noteDial records an attempt to connect that failed.
 func (t *transport) noteDial(err error) {
 	var op *net.OpError
-	switch {
-	case err == nil:
-		if t.refusedDial.Load() != nil {
-			t.refusedDial.Store(nil)
-		}
-	case errors.As(err, &op) && op.Op == "dial":
+	if errors.As(err, &op) && op.Op == "dial" {
 		err = op
 		t.refusedDial.Store(&err)
+	}
+}
+
+// answered records that a call was answered.
+func (t *transport) answered() {
+	if t.refusedDial.Load() != nil {
+		t.refusedDial.Store(nil)
+	}
+	if t.demoted.Load() {
+		t.demoted.Store(false)
 	}
 }
 

@@ -43,6 +43,8 @@ func Run(t *testing.T, open Open) {
 		"breaking connections":        s.breakingConnections,
 		"no server":                   s.noServer,
 		"restarted server":            s.restartedServer,
+		"demoted server":              s.demotedServer,
+		"server that refuses":         s.refusingServer,
 		"errors of go-redis":          s.errorsOfGoRedis,
 		"permissions":                 s.permissions,
 		"missing library":             s.missingLibrary,
@@ -51,6 +53,7 @@ func Run(t *testing.T, open Open) {
 		"failover":                    s.failover,
 		"scripts":                     s.scripts,
 		"guard admits what it should": s.guardAdmits,
+		"guard recovers":              s.guardRecovers,
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()

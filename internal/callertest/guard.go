@@ -3,6 +3,7 @@ package callertest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -68,6 +69,42 @@ func (s suite) guardAdmits(t *testing.T) {
 			if total != 15 {
 				t.Errorf("%d passed, want 15", total)
 			}
+		})
+	}
+}
+
+// Guard decides with the new primary after a failover behind a proxy that puts its own word before the old primary's.
+func (s suite) guardRecovers(t *testing.T) {
+	for name, to := range s.at {
+		t.Run(name, func(t *testing.T) {
+			p, err := policy.Parse("limits.yaml", []byte(limits))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rdb, proxy := s.through(t, to)
+			g, err := guard.New(rdb, p, guard.Options{BreakFor: 10 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			decide := func() error {
+				_, err := g.Decide(t.Context(), guard.Request{Endpoint: "search", Subjects: []string{"ip=192.0.2.1"}})
+				return err
+			}
+			together(32, func(int) {
+				if err := decide(); err != nil {
+					t.Error(err)
+				}
+			})
+			proxy.Refuse("-ERR "+readOnly+"\r\n", false)
+			eventually(t, "guard has left the old primary", func() error {
+				for range 10 {
+					if err := decide(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		})
 	}
 }

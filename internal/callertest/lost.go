@@ -334,3 +334,81 @@ func (s suite) restartedServer(t *testing.T) {
 		t.Errorf("%d loads, want 1", got)
 	}
 }
+
+const readOnly = "READONLY You can't write against a read only replica."
+
+// After a failover behind a proxy, the connections that are open lead to the old primary, which refuses writes. They are given up.
+func (s suite) demotedServer(t *testing.T) {
+	for name, to := range s.at {
+		for form, reply := range map[string]string{
+			"by the server":       "-" + readOnly,
+			"by a proxy":          "-ERR " + readOnly,
+			"by a proxy, twice":   "-ERR proxy: upstream said: -" + readOnly,
+			"in a script":         "-" + readOnly + " script: 6b1bf486c81ceb7edf3c093f4c48582e38c0e791, on @user_script:4.",
+			"in a script, before": "-ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:4: @user_script: 4: -" + readOnly,
+			"by a proxy, in it":   "-ERR " + readOnly + " script: 6b1bf486c81ceb7edf3c093f4c48582e38c0e791, on @user_script:4.",
+		} {
+			for mode, o := range map[string]fcall.Options{"functions": {}, "scripts": {Mode: fcall.ModeScripts}, "one attempt": {MaxAttempts: 1}} {
+				t.Run(name+"/"+form+"/"+mode, func(t *testing.T) {
+					t.Parallel()
+					rdb, p := s.through(t, to)
+					c, key := clientOf(t, rdb, o), t.Name()
+					if _, err := hit(t, c, key); err != nil {
+						t.Fatal(err)
+					}
+					together(32, func(int) { _, _ = hit(t, c, key) }) // opens connections
+					before := ran(t, to.Addrs[0], key)
+					p.Refuse(reply+"\r\n", false)
+					outcomes := tally{answered: before}
+					for tries, passed := 0, 0; passed < 20; tries++ {
+						if tries == 500 {
+							t.Fatal("calls still go to the old primary")
+						}
+						_, err := hit(t, c, key)
+						if outcomes.add(t, err); err == nil {
+							passed++
+						} else {
+							passed = 0
+						}
+					}
+					together(32, func(int) {
+						_, err := hit(t, c, key)
+						outcomes.add(t, err)
+					})
+					outcomes.check(t, ran(t, to.Addrs[0], key))
+				})
+			}
+		}
+	}
+}
+
+// Refusals that another connection would get as well keep the connections.
+func (s suite) refusingServer(t *testing.T) {
+	for name, to := range s.at {
+		for _, reply := range []string{
+			"-BUSY Redis is busy running a script.", "-OOM command not allowed when used memory > 'maxmemory'.", "-NOPERM this user has no permissions",
+			"-ERR OOM command not allowed", "-ERR BUSY", "-MISCONF no disk", "-ERR unknown command 'FCALL', with args beginning with: ' READONLY '",
+		} {
+			t.Run(name+"/"+reply[:8], func(t *testing.T) {
+				rdb, p := s.through(t, to)
+				c := clientOf(t, rdb, fcall.Options{Mode: fcall.ModeFunctions})
+				if _, err := hit(t, c, "k"); err != nil {
+					t.Fatal(err)
+				}
+				for range 50 { // opens all connections of the client
+					_, _ = hit(t, c, "k")
+				}
+				p.Refuse(reply+"\r\n", true)
+				opened := p.Opened.Load()
+				for range 20 {
+					if _, err := hit(t, c, "k"); err == nil {
+						t.Fatal("no error")
+					}
+				}
+				if n := p.Opened.Load() - opened; n > 0 {
+					t.Errorf("20 refusals opened %d connections", n)
+				}
+			})
+		}
+	}
+}

@@ -2,7 +2,10 @@ package counting
 
 import (
 	"bytes"
+	"io"
+	"math"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,7 +28,24 @@ type Proxy struct {
 	Addr    string
 	Mode    atomic.Int32
 	Seen    atomic.Int32 // requests with a call that reached the proxy
+	Opened  atomic.Int32 // connections
 	backend string
+	refusal atomic.Pointer[refusal]
+}
+
+// A refusal is what the proxy answers to calls over its first connections.
+type refusal struct {
+	reply string
+	first int32
+}
+
+// Refuse makes the connections that are open now answer calls with a reply, and also later ones if always is true.
+func (p *Proxy) Refuse(reply string, always bool) {
+	r := &refusal{reply, p.Opened.Load()}
+	if always {
+		r.first = math.MaxInt32
+	}
+	p.refusal.Store(r)
 }
 
 // NewProxy returns a proxy of the server at backend, in the mode Pass. It ends with the test.
@@ -43,13 +63,13 @@ func NewProxy(t testing.TB, backend string) *Proxy {
 			if err != nil {
 				return
 			}
-			go p.serve(c)
+			go p.serve(c, p.Opened.Add(1))
 		}
 	}()
 	return p
 }
 
-func (p *Proxy) serve(client net.Conn) {
+func (p *Proxy) serve(client net.Conn, number int32) {
 	server, err := net.Dial("tcp", p.backend)
 	if err != nil {
 		_ = client.Close()
@@ -87,7 +107,15 @@ func (p *Proxy) serve(client net.Conn) {
 		if err != nil {
 			return
 		}
-		if bytes.Contains(bytes.ToLower(buf[:n]), []byte("fcalltest_v1_")) {
+		words := bytes.ToLower(buf[:n])
+		calls := bytes.Count(words, []byte("fcall\r\n")) + bytes.Count(words, []byte("evalsha\r\n"))
+		if r := p.refusal.Load(); r != nil && number <= r.first && calls > 0 {
+			if _, err := io.WriteString(client, strings.Repeat(r.reply, calls)); err != nil {
+				return
+			}
+			continue
+		}
+		if bytes.Contains(words, []byte("fcalltest_v1_")) {
 			p.Seen.Add(1)
 			asked.Store(time.Now().UnixNano())
 			lost.Store(p.Mode.Load())
