@@ -30,6 +30,7 @@ type autoloader struct {
 	caller Caller
 	lib    *Library
 	hook   func(ctx context.Context) error // instead of the load, or nil
+	off    bool                            // nothing is loaded; the server is only asked why the library is missing
 	now    func() time.Time
 
 	ended     atomic.Uint64 // loads that have ended
@@ -45,22 +46,17 @@ type autoloader struct {
 type flight struct {
 	done chan struct{}
 	// Set when done is closed:
-	number uint64 // position in load completion order, from 1
-	at     time.Time
-	err    error
-
-	look  sync.Once
-	found *loadedLibrary
+	number  uint64 // position in load completion order, from 1
+	at      time.Time
+	err     error
+	found   *loadedLibrary // what the node holds, after an error
+	missing bool           // the node says that it holds nothing, after an error
+	refused bool           // the node refuses FUNCTION, so nobody can load a library
 }
 
 // mark returns the number of loads that have ended. A call takes it before it is sent: a later load may provide the library
 // that the call misses.
-func (h *autoloader) mark() uint64 {
-	if h == nil {
-		return 0
-	}
-	return h.ended.Load()
-}
+func (h *autoloader) mark() uint64 { return h.ended.Load() }
 
 // load loads the missing library, or waits for a load in progress. It returns nil if the call should be sent once more, and the
 // load, which explain uses if that does not help.
@@ -81,6 +77,9 @@ func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flig
 		h.nodes[to.addr] = f
 	case f.over() && f.number <= mark:
 		h.mu.Unlock()
+		if h.off || f.refused {
+			return f, nil
+		}
 		return nil, f.tooSoon()
 	}
 	h.mu.Unlock()
@@ -106,20 +105,45 @@ func (h *autoloader) run(ctx context.Context, f *flight, at route) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	var err error
-	if h.hook != nil {
+	switch {
+	case h.off:
+		err = errOff
+	case h.hook != nil:
 		err = h.hook(ctx)
-	} else if err = refuseOld(ctx, at, h.lib); err == nil {
-		err = at.run(ctx, newLoad(ctx, h.lib))
+	default:
+		if err = refuseOld(ctx, at, h.lib); err == nil {
+			err = at.run(ctx, newLoad(ctx, h.lib))
+		}
+	}
+	if err != nil {
+		f.look(ctx, at, h.lib)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.number, f.at, f.err = h.ended.Add(1), h.now(), err
-	if err == nil {
+	switch {
+	case err == nil:
 		h.loads.Add(1)
-	} else {
+	case !h.off:
 		h.refused.Add(1)
 	}
 	close(f.done)
+}
+
+// errOff is why a client with NoAutoLoad loads nothing.
+var errOff = errors.New("auto-load is off")
+
+// look reads what a node holds that has not loaded the library. A node that answers ERR to the list refuses FUNCTION as such: who may
+// not read it would get NOPERM.
+func (f *flight) look(ctx context.Context, at route, lib *Library) {
+	list := redis.NewCmd(ctx, "FUNCTION", "LIST", "LIBRARYNAME", lib.ServerName, "WITHCODE")
+	err := at.run(ctx, list)
+	var reply redis.Error
+	f.refused = errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR ")
+	if err == nil {
+		f.found = readLoaded(list.Val())
+		f.missing = f.found == nil
+	}
 }
 
 // over reports whether the load has ended. The autoloader is locked.
@@ -162,35 +186,28 @@ func permanentError(err error) error {
 }
 
 // explain completes the error of a call that found the library missing even after the load f.
-func (h *autoloader) explain(ctx context.Context, lost *NotLoadedError, cmd *command, f *flight) error {
-	if f.err == nil {
+func (h *autoloader) explain(lost *NotLoadedError, f *flight) error {
+	switch {
+	case f.err == nil:
 		lost.Cause = errors.New("it was loaded, but the call did not find it; it may go to a replica that has not received it yet")
-		return lost
-	}
-	switch found := h.look(ctx, cmd, f); {
-	case found == nil:
-		lost.Cause = f.err
-	case found.retired != "":
-		lost.Cause = errors.New("it was retired at " + found.retired + "; upgrade this client, or bring the library back with `rlfunc deploy`")
+	case f.found != nil && f.found.retired != "":
+		lost.Cause = errors.New("it was retired at " + f.found.retired + "; upgrade this client, or bring the library back with `rlfunc deploy`")
+	case f.found != nil:
+		lost.Found = f.found.version
+	case h.off:
+		lost.Missing = f.missing
 	default:
-		lost.Found = found.version
+		lost.Cause = f.err
 	}
 	return lost
 }
 
-// look reads what a node that refused the load f holds, once for all calls that wait for f. It returns nil if the node holds no
-// such library or does not answer.
-func (h *autoloader) look(ctx context.Context, cmd *command, f *flight) *loadedLibrary {
-	found, _ := within(ctx, func() *loadedLibrary {
-		f.look.Do(func() {
-			list := redis.NewCmd(ctx, "FUNCTION", "LIST", "LIBRARYNAME", h.lib.ServerName, "WITHCODE")
-			if routeOf(ctx, h.caller, cmd).run(ctx, list) == nil {
-				f.found = readLoaded(list.Val())
-			}
-		})
-		return f.found
-	})
-	return found
+// refusesFunctions returns the error of a call to a server that has FCALL and refuses FUNCTION.
+func refusesFunctions(fn *Function, f *flight, attempt int) *UnavailableError {
+	return &UnavailableError{
+		Function: fn.String(), Attempts: attempt, Cause: f.err, kind: ErrUnsupported,
+		Hint: "the server refuses FUNCTION, so it can hold no library; ModeAuto and ModeScripts run the same Lua as scripts",
+	}
 }
 
 // newLoad returns a FUNCTION LOAD without REPLACE that is sent at most once.

@@ -88,7 +88,7 @@ func TestChannel_runsBesideTheLibraryOnTheSameKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = off.FixedWindow(t.Context(), limit)
-	if diff := cmp.Diff("ratelimit.fixed_window: the server lacks the function: ratelimit_v1_blue is not loaded, or in a version without it; run `rlfunc deploy`", fmt.Sprint(err)); diff != "" {
+	if diff := cmp.Diff("ratelimit.fixed_window: ratelimit_v1_blue is not loaded on this server; run `rlfunc deploy`", fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := off.Fcall().Library().ServerName; got != "ratelimit_v1_blue" {

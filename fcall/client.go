@@ -33,7 +33,8 @@ type Options struct {
 	// NoSharing gives every call its own round trip. Otherwise calls over a *redis.Client, *redis.ClusterClient or adapter share
 	// round trips while more than 4 are in flight to a node. Defaults to sharing.
 	NoSharing bool
-	// NoAutoLoad makes a call return ErrNotLoaded if its library is missing. Otherwise the client loads the missing library, at
+	// NoAutoLoad makes a call return ErrNotLoaded if its library is missing, unless the server refuses FUNCTION and the Mode allows
+	// scripts. Otherwise the client loads the missing library, at
 	// most once a second on each node, never replaces one, and sends the call once more. The user needs +function|load for
 	// that; on a cluster also +multi, +exec and +type. Defaults to auto-load.
 	NoAutoLoad bool
@@ -50,7 +51,7 @@ type Client struct {
 	functions      sync.Map // *Function to the one that bind returned
 	namespace      string
 	maxAttempts    int
-	autoload       *autoloader // nil with NoAutoLoad
+	autoload       *autoloader
 	mode           Mode
 	lacksFunctions atomic.Bool // a node lacked functions
 	nodes          sync.Map    // address to *nodeState, once a node lacks a command
@@ -92,9 +93,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	}
 	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, mode: o.Mode, now: time.Now}
 	c.transport = transportFor(caller, !o.NoSharing)
-	if !o.NoAutoLoad {
-		c.autoload = &autoloader{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
-	}
+	c.autoload = &autoloader{caller: caller, lib: channel, hook: o.OnNotLoaded, off: o.NoAutoLoad, now: time.Now}
 	return c, nil
 }
 
@@ -116,9 +115,6 @@ func (c *Client) Namespace() string { return c.namespace }
 // Stats returns the client's counters of missing libraries.
 func (c *Client) Stats() Stats {
 	h := c.autoload
-	if h == nil {
-		return Stats{}
-	}
 	return Stats{NotLoaded: h.notLoaded.Load(), Loads: h.loads.Load(), Refused: h.refused.Load()}
 }
 
@@ -178,19 +174,29 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuff
 			}
 			return nil, err
 		}
+		if lost, ok := err.(*NotLoadedError); ok {
+			if loaded != nil {
+				return nil, c.autoload.explain(lost, loaded)
+			}
+			loaded, lost.Cause = c.autoload.load(ctx, cmd, mark)
+			switch {
+			case loaded != nil && loaded.refused:
+				err = refusesFunctions(fn, loaded, attempt)
+			case lost.Cause != nil:
+				return nil, lost
+			case c.autoload.off:
+				return nil, c.autoload.explain(lost, loaded)
+			default:
+				attempt--
+				continue
+			}
+		}
 		if c.switchForm(ctx, fn, cmd, err, &form) {
 			attempt--
 			continue
 		}
-		if lost, ok := err.(*NotLoadedError); ok && c.autoload != nil {
-			if loaded != nil {
-				return nil, c.autoload.explain(ctx, lost, cmd, loaded)
-			}
-			if loaded, lost.Cause = c.autoload.load(ctx, cmd, mark); lost.Cause != nil {
-				return nil, lost
-			}
-			attempt--
-			continue
+		if u, ok := err.(*UnavailableError); ok && u.kind == ErrNoPermission && form.scripted {
+			u.Hint = "the Lua runs as a script here, for which the user needs more: see `rlfunc acl service --scripts`"
 		}
 		// More writes than that in one attempt mean a redirection loop, which go-redis has given up on.
 		if !again || attempt >= c.maxSends(err) || got.sent > c.maxAttempts || !pause(ctx, attempt) {

@@ -21,7 +21,7 @@ var (
 	ErrUnavailable = errors.New("nothing ran")
 	// ErrNoPermission: the server denies the call to this user (NOPERM, NOAUTH, WRONGPASS); nothing ran. Also ErrUnavailable.
 	ErrNoPermission = errors.New("no permission")
-	// ErrUnsupported: the server has no FCALL, which needs Redis 7 or Valkey; nothing ran. Also ErrUnavailable.
+	// ErrUnsupported: the server has no FCALL, which needs Redis 7 or Valkey, or refuses FUNCTION; nothing ran. Also ErrUnavailable.
 	ErrUnsupported = errors.New("no functions on this server")
 	// ErrOutcomeUnknown: the call may have run; repeating it may charge twice. *OutcomeError, *ScriptError.
 	ErrOutcomeUnknown = errors.New("outcome unknown")

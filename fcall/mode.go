@@ -14,7 +14,8 @@ type Mode int
 
 // The modes.
 const (
-	// ModeAuto calls functions, or runs scripts on a node that has no FCALL. Every 10 s one call tries FCALL again.
+	// ModeAuto calls functions, or runs scripts on a node that has no FCALL, or that lacks the library and refuses FUNCTION. Every
+	// 10 s one call tries FCALL again.
 	ModeAuto Mode = iota
 	// ModeFunctions calls functions only. A server without them is ErrUnsupported.
 	ModeFunctions

@@ -86,7 +86,7 @@ func TestCall_classifiesReplies(t *testing.T) {
 		{"NOAUTH Authentication required.", 1, "ErrUnavailable ErrNoPermission", "fcalltest.hit: nothing ran: NOAUTH Authentication required.; give the client a user and a password"},
 		{"WRONGPASS invalid username-password pair", 1, "ErrUnavailable ErrNoPermission", "fcalltest.hit: nothing ran: WRONGPASS invalid username-password pair; check the client's user and password"},
 		{"ERR unknown command 'FCALL', with args beginning with: 'fcalltest_v1_hit' '1' '" + key + "'", 1, "ErrUnavailable ErrUnsupported", "fcalltest.hit: nothing ran; the server has no FCALL: functions need Redis 7 or Valkey"},
-		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: the server lacks the function: fcalltest_v1 is not loaded, or in a version without it; run `rlfunc deploy`"},
+		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
 
 		{"RLARG limit must be a whole number from 1 to 10", 1, "ErrArgument", "fcalltest.hit: limit must be a whole number from 1 to 10"},
 		{"RLARG limit must be 1" + script, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},

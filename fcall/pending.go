@@ -54,10 +54,10 @@ func (p *Pending) Reply() (*Reply, error) {
 	if err := p.cmd.Err(); err != nil {
 		p.err, _ = classify(p.fn, p.cmd.result(err), 1)
 		p.client.noteFailure(p.ctx, p.err)
-		p.client.switchForm(p.ctx, p.fn, p.cmd, p.err, &p.form) // for the next call
 		if lost, ok := p.err.(*NotLoadedError); ok {
-			p.client.autoloadQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
+			p.err = p.client.autoloadQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
 		}
+		p.client.switchForm(p.ctx, p.fn, p.cmd, p.err, &p.form) // for the next call
 		return nil, p.err
 	}
 	if p.cmd.Val() == nil {
@@ -70,24 +70,20 @@ func (p *Pending) Reply() (*Reply, error) {
 	return p.buffers.reply.decode(p.fn, p.cmd.result(nil).reply)
 }
 
-func (c *Client) autoloadQueued(ctx context.Context, fn *Function, lost *NotLoadedError, cmd *command, mark uint64) {
-	if c.autoload == nil {
-		return
-	}
+// autoloadQueued loads the library that a queued call missed, and returns the call's error.
+func (c *Client) autoloadQueued(ctx context.Context, fn *Function, lost *NotLoadedError, cmd *command, mark uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	f, err := c.autoload.load(ctx, cmd, mark)
-	if err != nil {
+	switch {
+	case f != nil && f.refused:
+		return refusesFunctions(fn, f, 1)
+	case err != nil:
 		lost.Cause = err
-		return
+		return lost
 	}
-	if f.err != nil {
-		found := c.autoload.look(ctx, cmd, f)
-		lost.NowLoaded = found != nil && found.has(fn)
-	} else {
-		lost.NowLoaded = true
+	if lost.NowLoaded = f.err == nil || f.found != nil && f.found.has(fn); lost.NowLoaded {
+		return lost
 	}
-	if !lost.NowLoaded {
-		_ = c.autoload.explain(ctx, lost, cmd, f)
-	}
+	return c.autoload.explain(lost, f)
 }

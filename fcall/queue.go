@@ -223,7 +223,9 @@ func (s *sender) exchange() {
 				}
 				c.SetErr(err)
 			}
-			s.queue.transport.noteDial(c.Err()) // also of calls whose callers have left
+			if err := c.Err(); err != nil {
+				s.queue.transport.noteDial(err) // also of calls whose callers have left
+			}
 		}
 	}()
 	if len(s.calls) == 1 {

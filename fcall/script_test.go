@@ -2,9 +2,11 @@ package fcall_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,6 +105,87 @@ func TestScript_replacesFunctionsOnOldServers(t *testing.T) {
 				t.Errorf("%d calls found no library", n)
 			}
 		})
+	}
+}
+
+// withoutLoads are the arguments of a server that has FCALL and refuses FUNCTION, as some managed ones do.
+var withoutLoads = []string{"--rename-command", "FUNCTION", ""}
+
+func TestScript_replacesFunctionsThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	plain, clustered := startRedis(t, withoutLoads...), startCluster(t, withoutLoads...)
+	for _, w := range ways {
+		for name, o := range map[string]fcall.Options{
+			"auto-load": {}, "no auto-load": {NoAutoLoad: true}, "a load of its own": {OnNotLoaded: func(context.Context) error { return errors.New("no") }},
+			"functions only": {Mode: fcall.ModeFunctions},
+		} {
+			t.Run(w.name+"/"+name, func(t *testing.T) {
+				addr := plain
+				if w.isCluster() {
+					addr = clustered
+				}
+				caller := w.open(t, addr)
+				c, key := newClient(t, direct(caller), o), t.Name()
+				call := func(function string) (int64, error) {
+					return callOnce(t.Context(), c, caller, countFunction(function), key)
+				}
+				_, queues := caller.(*piped)
+				if queues || o.Mode == fcall.ModeFunctions { // the first one finds out
+					_, err := call("hit")
+					want := "fcalltest.hit: nothing ran; the server refuses FUNCTION, so it can hold no library; ModeAuto and ModeScripts run the same Lua as scripts"
+					if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" || kinds(err) != "ErrUnavailable ErrUnsupported" {
+						t.Errorf("%s (-want +got)\n%s", kinds(err), diff)
+					}
+				}
+				if o.Mode == fcall.ModeFunctions {
+					return
+				}
+				for want := range int64(3) {
+					if n, err := call("hit"); n != want+1 || err != nil {
+						t.Errorf("%d, %v, want %d", n, err, want+1)
+					}
+				}
+				if n, err := call("look"); !queues && (n != 3 || err != nil) {
+					t.Errorf("look: %d, %v, want 3", n, err)
+				}
+			})
+		}
+	}
+}
+
+// Many callers that find out together all run scripts.
+func TestScript_replacesFunctionsForManyCallers(t *testing.T) {
+	t.Parallel()
+	rdb := admin(t, startRedis(t, withoutLoads...))
+	c := newClient(t, rdb, fcall.Options{})
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 5 {
+				if _, err := hit(c, "k"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := rdb.Get(t.Context(), "k").Val(); n != "320" {
+		t.Errorf("320 calls ran %s times", n)
+	}
+}
+
+// A user who may not run the scripts is told which permissions they need.
+func TestScript_permissionsOfScripts(t *testing.T) {
+	rdb := admin(t, startRedis(t, withoutLoads...))
+	if err := rdb.Do(t.Context(), "ACL", "SETUSER", "service", "on", ">pw", "~*", "+@all", "-@scripting", "+fcall").Err(); err != nil {
+		t.Fatal(err)
+	}
+	user := redis.NewClient(&redis.Options{Addr: rdb.Options().Addr, Username: "service", Password: "pw"})
+	defer user.Close()
+	_, err := hit(newClient(t, user, fcall.Options{}), "k")
+	const want = "the Lua runs as a script here, for which the user needs more: see `rlfunc acl service --scripts`"
+	if kinds(err) != "ErrUnavailable ErrNoPermission" || !strings.HasSuffix(fmt.Sprint(err), want) {
+		t.Errorf("error is %v", err)
 	}
 }
 

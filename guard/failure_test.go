@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -304,5 +305,28 @@ func TestDecide_missingChallengeIsRefusedWithoutRedis(t *testing.T) {
 	}
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Challenge: "c"}); !d.Allowed {
 		t.Errorf("with one, failure mode open: %+v", d)
+	}
+}
+
+// A server that has FCALL and refuses FUNCTION runs the same Lua as scripts.
+func TestDecide_serverWithoutLoads(t *testing.T) {
+	member := engines.OnPath(t).Start(t, "--rename-command", "FUNCTION", "")
+	for name, o := range map[string]guard.Options{"auto-load": {}, "no auto-load": {NoAutoLoad: true}} {
+		for _, split := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/split %v", name, split), func(t *testing.T) {
+				rdb := redis.UniversalClient(client(t, member.Addr))
+				if split {
+					rdb = manySlots{rdb.(*redis.Client)}
+				}
+				p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Hour, OnFailure: policy.Closed})
+				p.Limits = byAll(policy.Limit{Name: "all", Limit: 100, Window: time.Hour, OnFailure: policy.Closed})
+				g := newGuard(t, rdb, p, o)
+				for i, want := range []bool{true, true, false} {
+					if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + t.Name()}}); d.Allowed != want {
+						t.Errorf("request %d: allowed %v, want %v", i+1, d.Allowed, want)
+					}
+				}
+			})
+		}
 	}
 }

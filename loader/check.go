@@ -117,9 +117,12 @@ func (n *node) classifyList(ctx context.Context, op string, err error) *Error {
 }
 
 func noFunctions(addr string, server Server, reply error) *Error {
-	e := &Error{Op: "check", Node: addr, Reason: ErrNoFunctions, Cause: reply, Text: "Functions need Redis 7.0 or Valkey, and this is " + server.String()}
+	why := "Functions need Redis 7.0 or Valkey, and this is " + server.String()
 	if reply != nil {
-		e.Text += " and it answered: " + reply.Error()
+		why = "the server refuses FUNCTION and can hold no library; this is " + server.String() + " and it answered: " + reply.Error()
 	}
-	return e
+	return &Error{
+		Op: "check", Node: addr, Reason: ErrNoFunctions, Cause: reply,
+		Text: why + "; clients and guard run the same Lua as scripts here, and `rlfunc call` too, so there is nothing to deploy",
+	}
 }

@@ -13,7 +13,7 @@ type Reason string
 const (
 	// ErrUnreachable: no connection to the node, or no answer in time.
 	ErrUnreachable Reason = "unreachable"
-	// ErrNoFunctions: the server has no FUNCTION commands: Redis before 7.0, or another product.
+	// ErrNoFunctions: the server has no FUNCTION commands: Redis before 7.0, another product, or a managed server that refuses them.
 	ErrNoFunctions Reason = "no_functions"
 	// ErrTooOld: the server is older than the library requires, or another product.
 	ErrTooOld Reason = "too_old"

@@ -59,7 +59,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	}
 	result, err := call.Do(ctx)
 	if err != nil {
-		return conn.Explain(ctx, err)
+		return err
 	}
 	if a.json {
 		err = a.printJSON(result)
@@ -129,7 +129,7 @@ func (a *app) callMany(ctx context.Context, conn *connection.Conn, call *dyncall
 		fmt.Fprintln(a.out, strings.Join(s.Lines(), "\n"))
 	}
 	if s.Errors > 0 {
-		return fmt.Errorf("%d of %d calls: %w", s.Errors, s.Calls, conn.Explain(ctx, s.FirstError))
+		return fmt.Errorf("%d of %d calls: %w", s.Errors, s.Calls, s.FirstError)
 	}
 	return nil
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // listening is the address of an embedded server.
@@ -36,6 +38,24 @@ func TestCall_wrongURLRunsNothing(t *testing.T) {
 		want = "rlfunc: ratelimit.gcra: nothing ran: " + strings.ReplaceAll(want, "ADDR", addr)
 		if code != exitcode.Error || !strings.HasPrefix(errOut.String(), want) {
 			t.Errorf("%s: exit code %d, standard error:\n%swant:\n%s", url, code, &errOut, want)
+		}
+	}
+}
+
+// On a server that has FCALL and refuses FUNCTION, a call runs the same Lua as a script, and the commands about libraries say so.
+func TestCall_serverWithoutLoads(t *testing.T) {
+	url := "redis://" + engines.OnPath(t).Start(t, "--rename-command", "FUNCTION", "").Addr
+	for want := range 2 {
+		code, said := rlfunc("call", "ratelimit.fixed_window", "--redis", url, "subject=u1", "limit=2", "window=1m")
+		if remaining := fmt.Sprintf("remaining    %d", 1-want); code != exitcode.OK || !strings.Contains(said, remaining) {
+			t.Errorf("call %d: exit %d, %s, want %q", want+1, code, said, remaining)
+		}
+	}
+	for _, command := range []string{"plan", "deploy", "verify", "doctor", "status"} {
+		code, said := rlfunc(command, "--redis", url)
+		const want = "run the same Lua as scripts here"
+		if code == exitcode.OK || !strings.Contains(said, want) {
+			t.Errorf("%s: exit %d, %s, want %q", command, code, said, want)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (a *app) listOverrides(ctx context.Context) error {
 	}
 	found, err := readOverrides(ctx, conn.Client, s.Policy)
 	if err != nil {
-		return fmt.Errorf("list overrides: %w", conn.Explain(ctx, err))
+		return fmt.Errorf("list overrides: %w", err)
 	}
 	all, findings := []listedOverride{}, 0
 	for _, o := range found {

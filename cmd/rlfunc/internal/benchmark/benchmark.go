@@ -47,7 +47,7 @@ type Report struct {
 func Run(ctx context.Context, conn *connection.Conn, call *dyncall.Call, o Options) (*Report, error) {
 	k := keys{conn: conn, call: call, namespace: o.Namespace, subjects: o.Subjects}
 	if _, err := call.Of(1).Do(ctx); err != nil { // fails here rather than for the whole span
-		return nil, conn.Explain(ctx, err)
+		return nil, err
 	}
 	defer k.remove(ctx)
 	o.Started()
@@ -66,7 +66,7 @@ func Run(ctx context.Context, conn *connection.Conn, call *dyncall.Call, o Optio
 	}
 	r.Bytes = k.bytes(ctx)
 	if load.Errors > 0 {
-		return r, fmt.Errorf("%d of %d calls: %w", load.Errors, load.Calls, conn.Explain(ctx, load.FirstError))
+		return r, fmt.Errorf("%d of %d calls: %w", load.Errors, load.Calls, load.FirstError)
 	}
 	return r, nil
 }

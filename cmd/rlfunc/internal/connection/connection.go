@@ -2,7 +2,6 @@
 package connection
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader"
@@ -50,34 +48,6 @@ func (c *Conn) Close() {
 	if c.embedded != nil {
 		c.embedded.Close()
 	}
-}
-
-// Explain adds to the error of a function that the server lacks whether the whole library is missing, when it was retired, or which version
-// the server has.
-func (c *Conn) Explain(ctx context.Context, err error) error {
-	var missing *fcall.NotLoadedError
-	if !errors.As(err, &missing) || missing.Found != "" {
-		return err
-	}
-	nodes, checkErr := loader.NewTarget(c.Client).WithoutReplicas().Check(ctx)
-	if checkErr != nil {
-		return err
-	}
-	missing.Missing = true
-	for _, node := range nodes {
-		missing.Missing = missing.Missing && node.Readable
-		for _, lib := range node.Libraries {
-			switch {
-			case lib.ServerName != missing.Library:
-			case !lib.Retired.IsZero():
-				return fmt.Errorf("%s: %s was retired at %s; call a newer major version, or restore it with `rlfunc deploy` or `rlfunc rollback`",
-					missing.Function, missing.Library, output.Time(lib.Retired))
-			default:
-				missing.Found = cmp.Or(lib.Version, "of an unknown version")
-			}
-		}
-	}
-	return missing
 }
 
 // Ready connects before a call, so that an error here proves that nothing ran. It returns errors that the call itself would not
