@@ -74,6 +74,13 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if err := request.Check(); err != nil {
 		return redisCall{}, err
 	}
+	if name := ps.Policy.Undefined(r.Subjects); name != "" {
+		if g.options.RejectUndefined {
+			return redisCall{}, request.Undefined(name)
+		}
+		g.hooks.undefined(ctx, r.Endpoint, name)
+		g.warn(noticeUndefined, "no limit counts a subject whose identity the policy does not define", "endpoint", r.Endpoint, "identity", name)
+	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}

@@ -58,6 +58,9 @@ type Options struct {
 	// NoOverrides ignores overrides that operators set at run time (rlfunc override). Guard otherwise polls Redis for them in one
 	// goroutine, from the first decision until Close. Defaults to false.
 	NoOverrides bool
+	// RejectUndefined makes a subject whose identity the policy does not define an error, fcall.ErrArgument. Otherwise no limit counts that
+	// subject, and guard logs the identity at most once a second. Defaults to false.
+	RejectUndefined bool
 	// Hooks observe decisions, failures and reloads. Without hooks, guard logs failures, breaker changes and policies to slog's
 	// default logger, each at most once a second. Defaults to none.
 	Hooks []Hooks

@@ -12,6 +12,8 @@ type Hooks struct {
 	Deciding func(ctx context.Context, r *Request) context.Context
 	// Decided runs after each decision or error.
 	Decided func(ctx context.Context, e Event)
+	// Undefined runs for each request with a subject whose identity the policy does not define, so that no limit counts it.
+	Undefined func(ctx context.Context, endpoint, identity string)
 	// Breaker runs when a node's circuit breaker opens or closes. node is an address in a cluster or Ring, else "".
 	Breaker func(node string, open bool)
 	// Refunded runs after guard refunded a charge. If err is not nil, the charge stays counted until its window ends.
@@ -69,6 +71,14 @@ func (hs hooks) decided(ctx context.Context, e Event) {
 	for i := range hs {
 		if hs[i].Decided != nil {
 			hs[i].Decided(ctx, e)
+		}
+	}
+}
+
+func (hs hooks) undefined(ctx context.Context, endpoint, identity string) {
+	for i := range hs {
+		if hs[i].Undefined != nil {
+			hs[i].Undefined(ctx, endpoint, identity)
 		}
 	}
 }

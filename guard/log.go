@@ -19,6 +19,7 @@ const (
 	noticeFallback
 	noticeFailed
 	noticeSettled
+	noticeUndefined
 	noticeKinds
 )
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,39 @@ func TestGuard_logsWhyRedisCannotBeReached(t *testing.T) {
 		}
 		if n := l.count("did not answer"); n > 0 {
 			t.Errorf("the log blames the server's speed:\n%s", &l.text)
+		}
+	})
+}
+
+// A subject whose identity the policy does not define passes with the other limits only, which is logged, or is an error on request.
+func TestGuard_logsUndefinedIdentities(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		p := func() *policy.Policy {
+			p := chat(byAll(policy.Limit{Name: "all", Limit: 1000, Window: time.Minute})...)
+			p.Identities = map[string]policy.Identity{"user": {Func: true}, "client": {First: []string{"user", "ip"}}}
+			return p
+		}
+		for _, subject := range []string{"usr=ada", "client=ada"} {
+			l := listen(t)
+			g := newGuard(t, rdb, p(), guard.Options{})
+			began := time.Now()
+			for range 100 {
+				decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=ada", "ip=203.0.113.7", subject}})
+			}
+			name, value, _ := strings.Cut(subject, "=")
+			most := 1 + int(time.Since(began)/time.Second)
+			if n := l.count("identity=" + name); n < 1 || n > most || l.count(value) > 0 {
+				t.Errorf("%s is logged %d times, want 1 to %d:\n%s", name, n, most, &l.text)
+			}
+			_, err := newGuard(t, rdb, p(), guard.Options{RejectUndefined: true}).Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{subject}})
+			if want := "guard.decide: Subjects must be of identities that the policy defines, got " + strconv.Quote(name); fmt.Sprint(err) != want {
+				t.Errorf("error is %v, want %s", err, want)
+			}
+		}
+		l := listen(t)
+		decide(t, newGuard(t, rdb, p(), guard.Options{}), guard.Request{Endpoint: "chat", Subjects: []string{"user=ada", "ip=203.0.113.7"}})
+		if n := l.count("does not define"); n > 0 {
+			t.Errorf("defined identities are logged:\n%s", &l.text)
 		}
 	})
 }

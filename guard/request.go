@@ -23,7 +23,7 @@ type Request struct {
 	OtherEndpoints []string
 	// Subjects identify the client, for example "user=42" and "ip=203.0.113.7": at most one for each identity of the policy. Package
 	// identity reads them from requests, and [policy.Policy.Subject] checks and spells one. No limit counts an identity that the policy
-	// does not define, for example one that a new policy has dropped; a misspelled one leaves only the other limits.
+	// does not define, for example a misspelled one or one that a new policy has dropped; see [Options.RejectUndefined].
 	Subjects []string
 	// Also are further subjects that the client claims without proof. Only a deny applies to them. Defaults to none.
 	Also []string

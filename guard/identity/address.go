@@ -1,9 +1,11 @@
 package identity
 
 import (
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 )
 
 // proxies are the trusted peers and their forwarded header.
@@ -11,12 +13,19 @@ type proxies struct {
 	trusted   []netip.Prefix
 	header    string
 	forwarded bool // the header is Forwarded (RFC 7239)
+	unused    sync.Once
 }
 
 // client returns the client's address: the peer's, or behind a trusted proxy the last hop of the header that is not a trusted
 // proxy. An invalid hop ends the search at the proxy that added it. The zero Addr means a peer without an address, such as a
 // Unix socket.
 func (p *proxies) client(r *http.Request) netip.Addr {
+	if len(p.trusted) == 0 && (r.Header["X-Forwarded-For"] != nil || r.Header["Forwarded"] != nil) {
+		p.unused.Do(func() {
+			slog.Warn("guard: a request has X-Forwarded-For or Forwarded, which is ignored: without trusted_proxies all clients behind a proxy count as one; " +
+				"if a proxy is in front of this service, set its addresses in the policy: identities: {ip: {trusted_proxies: [10.0.0.0/8]}}")
+		})
+	}
 	addr, ok := parseHop(r.RemoteAddr)
 	if !ok {
 		return netip.Addr{}

@@ -1,8 +1,11 @@
 package identity
 
 import (
+	"bytes"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -155,5 +158,42 @@ func want(t *testing.T, r *Reader, name, header, peer, subject string, lines []s
 	got, err := r.Read(&http.Request{RemoteAddr: peer, Header: http.Header{header: lines}}, nil)
 	if err != nil || len(got.Subjects) != 1 || got.Subjects[0] != "ip="+subject || len(got.Also) > 0 {
 		t.Errorf("%s: want ip=%s, got %+v, %v", name, subject, got, err)
+	}
+}
+
+// Without trusted proxies, the first request with a forwarded header is logged with what to set, and no further one.
+func TestReader_logsIgnoredForwardedHeaders(t *testing.T) {
+	proxy := netip.MustParsePrefix("10.0.0.0/8")
+	for name, c := range map[string]struct {
+		trusted []netip.Prefix
+		header  string
+		want    int
+	}{
+		"no proxies":                 {nil, "X-Forwarded-For", 1},
+		"no proxies, RFC 7239":       {nil, "Forwarded", 1},
+		"no proxies, another header": {nil, "X-Request-Id", 0},
+		"proxies":                    {[]netip.Prefix{proxy}, "X-Forwarded-For", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
+			defer slog.SetDefault(before)
+			r, err := New(Options{TrustedProxies: c.trusted}, Config{Name: "ip", Address: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			for range 3 {
+				request := httptest.NewRequest(http.MethodGet, "/", nil)
+				request.Header.Set(c.header, "203.0.113.7")
+				if _, err := r.Read(request, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := strings.Count(text.String(), "trusted_proxies: ["); n != c.want || strings.Contains(text.String(), "203.0.113.7") {
+				t.Errorf("%d lines, want %d:\n%s", n, c.want, &text)
+			}
+		})
 	}
 }

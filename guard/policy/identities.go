@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -157,6 +158,17 @@ func (p *Policy) sourced() []string {
 }
 
 // isSourced reports whether an identity has a source of its own: it is not the first of others.
+// Undefined returns the first identity of subjects that the policy does not define, or "". No limit counts such a subject.
+func (p *Policy) Undefined(subjects []string) string {
+	for _, s := range subjects {
+		name, _, _ := strings.Cut(s, "=")
+		if id, defined := p.Identities[name]; name != ByIP && (!defined || len(id.First) > 0) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (p *Policy) isSourced(name string) bool {
 	alternatives := p.Alternatives(name)
 	return len(alternatives) == 1 && alternatives[0] == name

@@ -41,7 +41,7 @@ type instruments struct {
 	refunds, settlements, reloads   metric.Int64Counter
 	prefetchCalls, prefetchTokens   metric.Int64Counter
 	shadowRefusals, shadowDecisions metric.Int64Counter
-	leases                          metric.Int64Counter
+	leases, undefined               metric.Int64Counter
 	breakers                        metric.Int64UpDownCounter
 	decisionDuration, redisDuration metric.Float64Histogram
 }
@@ -74,6 +74,7 @@ func (in *instruments) make(m metric.Meter) error {
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled and cancelled reservations, by outcome.")
 	counter(&in.leases, "rlfunc.guard.leases", "{call}", "Renewals and releases of leases by their text, by outcome.")
+	counter(&in.undefined, "rlfunc.guard.undefined_identities", "{request}", "Requests with a subject whose identity the policy does not define; no limit counts it.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policy reloads, with those that failed.")
 	counter(&in.prefetchCalls, "rlfunc.guard.prefetch.calls", "{call}", "Calls for tokens of prefetched limits.")
 	counter(&in.prefetchTokens, "rlfunc.guard.prefetch.tokens", "{token}", "Tokens of prefetched limits; lost ones count until their window ends.")
@@ -93,6 +94,7 @@ func (in *instruments) make(m metric.Meter) error {
 func (in *instruments) startAtZero() {
 	ctx := context.Background()
 	in.breakers.Add(ctx, 0)
+	in.undefined.Add(ctx, 0)
 	zero := func(c metric.Int64Counter, key attribute.Key, values ...string) {
 		for _, v := range values {
 			c.Add(ctx, 0, metric.WithAttributes(key.String(v)))

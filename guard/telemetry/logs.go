@@ -61,6 +61,13 @@ func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, e
 		slog.Int64("skipped", skipped))
 }
 
+func (t *Telemetry) logUndefined(ctx context.Context, endpoint, identity string) {
+	if skipped, ok := t.samplers.of(samplerKey{why: "undefined"}).sample(t.now()); ok {
+		t.logger.LogAttrs(ctx, slog.LevelWarn, "no limit counts a subject whose identity the policy does not define",
+			slog.String("endpoint", endpoint), slog.String("identity", identity), slog.Int64("skipped", skipped))
+	}
+}
+
 func (t *Telemetry) logBreaker(node string, open bool) {
 	var at []any
 	if node != "" {

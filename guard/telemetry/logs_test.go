@@ -71,6 +71,7 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 		"ERROR request not decided",
 		"ERROR reservation not settled; its estimate counts until its hold ends",
 		"INFO policy replaced",
+		"WARN no limit counts a subject whose identity the policy does not define",
 		"WARN request refused",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(levels))); diff != "" {

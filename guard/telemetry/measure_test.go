@@ -105,10 +105,12 @@ func TestHooks_countDecisions(t *testing.T) {
 		"rlfunc.guard.errors":          {"error.type=breaker 3", "error.type=endpoint 1", "error.type=state 1", "error.type=unavailable 3"},
 		"rlfunc.guard.fallbacks":       {"fallback=local 2", "fallback=open 2"},
 		"rlfunc.guard.refunds":         {"outcome=refunded 2"},
-		"rlfunc.guard.leases":          {"outcome=failed 1", "outcome=lost 1", "outcome=released 1", "outcome=renewed 1"},
-		"rlfunc.guard.policy.reloads":  {"outcome=failed 1", "outcome=loaded 1"},
-		"rlfunc.guard.prefetch.calls":  {"limit=total outcome=answered 3", "limit=total outcome=failed 1"},
-		"rlfunc.guard.prefetch.tokens": {"limit=total outcome=lost 2", "limit=total outcome=refunded 3", "limit=total outcome=taken 9"},
+
+		"rlfunc.guard.undefined_identities": {"2"},
+		"rlfunc.guard.leases":               {"outcome=failed 1", "outcome=lost 1", "outcome=released 1", "outcome=renewed 1"},
+		"rlfunc.guard.policy.reloads":       {"outcome=failed 1", "outcome=loaded 1"},
+		"rlfunc.guard.prefetch.calls":       {"limit=total outcome=answered 3", "limit=total outcome=failed 1"},
+		"rlfunc.guard.prefetch.tokens":      {"limit=total outcome=lost 2", "limit=total outcome=refunded 3", "limit=total outcome=taken 9"},
 		"rlfunc.guard.redis.duration": {
 			"endpoint=chat 8", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 3",
 			"endpoint=open 1", "endpoint=pay 5", "endpoint=prove 1",

@@ -88,6 +88,7 @@ func New(o Options) (*Telemetry, error) {
 func (t *Telemetry) Hooks() guard.Hooks {
 	h := guard.Hooks{
 		Decided:    t.decided,
+		Undefined:  t.undefined,
 		Breaker:    t.breaker,
 		Refunded:   t.refunded,
 		Prefetched: t.prefetched,
@@ -109,6 +110,11 @@ func (t *Telemetry) decided(ctx context.Context, e guard.Event) {
 		t.endSpan(ctx, &e, s)
 	}
 	t.logDecided(ctx, &e, s)
+}
+
+func (t *Telemetry) undefined(ctx context.Context, endpoint, identity string) {
+	t.instruments.undefined.Add(ctx, 1)
+	t.logUndefined(ctx, endpoint, identity)
 }
 
 func (t *Telemetry) breaker(node string, open bool) {

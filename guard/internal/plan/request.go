@@ -77,6 +77,11 @@ func (r *Request) Uncounted() error {
 	return argumentError("Subjects", "have an identity that a limit of "+r.Endpoint+" counts", got)
 }
 
+// Undefined returns the error of a request with a subject whose identity the policy does not define.
+func (r *Request) Undefined(name string) error {
+	return argumentError("Subjects", "be of identities that the policy defines", strconv.Quote(name))
+}
+
 func argumentError(name, must, got string) error {
 	return &fcall.ArgumentError{Function: "guard.decide", Name: name, Must: must, Got: got}
 }
