@@ -10,7 +10,7 @@ import (
 // Undecided reports whether err leaves the request undecided: Redis did not answer, could not evaluate the call, or its answer is
 // unreadable. It does so for every error but those of an argument or a key, which the caller or an operator must correct.
 func Undecided(err error) bool {
-	return clockOff(err) || err != nil && !errors.Is(err, fcall.ErrArgument) && !errors.Is(err, fcall.ErrState)
+	return err != nil && (clockOff(err) || !errors.Is(err, fcall.ErrArgument) && !errors.Is(err, fcall.ErrState))
 }
 
 // clockOff reports whether Redis rejected a quota's boundaries, because the clock of this process or of Redis is wrong by more than a
