@@ -60,11 +60,22 @@ func TestSettle_unknownIsRecordedAndReported(t *testing.T) {
 		costStep{Name: "before any window is known: kept for two days", Call: settles("a", 700), Writes: true, TTLs: costKeys(2 * day), Want: settled("unknown", 700)},
 		costStep{Call: settles("a", 800), Want: settled("repeated", 700)},
 		costStep{Advance: time.Minute, Call: reserves(reserve("b", 301, within(1000))), Want: over(700, 1000, 9*time.Minute, 9*time.Minute)},
-		costStep{Call: reserves(reserve("b", 300, within(1000))), Writes: true, TTLs: costKeys(2 * window10), Want: granted(300, 1000, 1000, window10)},
+		costStep{Call: reserves(reserve("b", 300, within(1000))), Writes: true, TTLs: costKeys(2 * day), Want: granted(300, 1000, 1000, window10)},
 		costStep{Call: settles("c", 5), Writes: true, Want: budget.SettleResult{Outcome: "unknown", Charged: 5, Exceeded: true, Limits: []budget.SettleLimitsResult{}}},
 		costStep{Name: "its receipt is charged", Call: reserves(reserve("c", 9, within(1000))), Want: knownReceipt(5, 1005, 1000, window10)},
 		costStep{Name: "a cancelled receipt is unknown", Call: cancels("b"), Writes: true, Want: budget.CancelResult{Outcome: "cancelled", Refunded: 300}},
 		costStep{Call: settles("b", 10), Writes: true, Want: settled("unknown", 10)},
+	)
+}
+
+// A settlement without a window is known for two days, whatever windows later calls have.
+func TestSettle_aShorterWindowForgetsNothing(t *testing.T) {
+	brief := budget.ReserveParams{Subject: "u1", Receipt: "b", Estimate: 1, Limits: []budget.ReserveLimits{{Budget: 1000, Window: time.Second}}}
+	budgets.Run(
+		t,
+		costStep{Call: settles("a", 700), Writes: true, TTLs: costKeys(2 * day), Want: settled("unknown", 700)},
+		costStep{Advance: time.Second, Call: reserves(brief), Writes: true, TTLs: costKeys(2 * day), Want: granted(1, 1, 1000, time.Second)},
+		costStep{Advance: 2*day - 2*time.Second, Call: settles("a", 700), Want: settled("repeated", 700)},
 	)
 }
 

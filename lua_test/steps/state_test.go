@@ -83,6 +83,10 @@ func TestState_unreadableLogIsReportedAndKept(t *testing.T) {
 	us := luatest.Start.UnixMicro()
 	steps = append(
 		steps,
+		step{Name: "not in order", Given: entries(us, 5, us), Call: take, WantErr: fcall.ErrState},
+		step{Call: peek, WantErr: fcall.ErrState},
+		step{Name: "the oldest last", Given: entries(us, 5), Call: take, WantErr: fcall.ErrState},
+		step{Call: peek, WantErr: fcall.ErrState},
 		step{Name: "further ahead than the window is from a wrong clock", Given: entries(int64(1) << 53), Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "a log without an expiry gets one", Given: func(t testing.TB, s *luatest.Server) {
 			entries(us)(t, s)

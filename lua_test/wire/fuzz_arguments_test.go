@@ -35,7 +35,7 @@ type fuzzServer struct {
 	clock *embedded.ManualClock
 }
 
-func newFuzzServer(f *testing.F) fuzzServer {
+func newFuzzServer(f testing.TB) fuzzServer {
 	f.Helper()
 	clock := embedded.NewManualClock(luatest.Start)
 	s := fuzzServer{embedded.New(embedded.Options{Clock: clock}), clock}

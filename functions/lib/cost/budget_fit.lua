@@ -15,16 +15,25 @@ function budget_fit.longest(windows, limits)
   return longest
 end
 
+-- Returns when excess_micros will have left a window. If that is over, some number is invalid.
+local function room_us(bucket, state, row, excess_micros)
+  local at_us = spent_search.room_us(bucket, state, row, excess_micros)
+  if at_us <= state.now_us then
+    state.corrupt_fields = state.corrupt_fields + 1
+  end
+  return at_us
+end
+
 -- Returns how long until a window is empty, 0 if nothing is spent; or nil and a refusal.
 function budget_fit.reset_us(bucket, state, row)
   if not row or row.spent_micros == 0 then
     return 0
   end
   local longest = row.window_us == state.longest_us
-  if longest and state.empty_us > 0 then
+  if longest and state.empty_us > state.now_us then
     return state.empty_us - state.clock_us
   end
-  local empty_us = spent_search.room_us(bucket, state, row, row.spent_micros)
+  local empty_us = room_us(bucket, state, row, row.spent_micros)
   if state.corrupt_fields > 0 then
     return nil, charge_log.refusal(bucket)
   end
@@ -77,9 +86,8 @@ function budget_fit.check(bucket, state, windows, limits, amount_micros)
       row.allowed = false
       reason = 'too_large'
     elseif amount_micros > budget_micros - row.spent_micros then
-      local room_us = spent_search.room_us(bucket, state, window, row.spent_micros - budget_micros + amount_micros)
       row.allowed = false
-      row.retry_after_us = room_us - state.clock_us
+      row.retry_after_us = room_us(bucket, state, window, row.spent_micros - budget_micros + amount_micros) - state.clock_us
       retry_us = math.max(retry_us, row.retry_after_us)
       if reason == 'none' then
         reason = 'budget'

@@ -73,6 +73,9 @@ local function apply(state, number, time_us, old_micros, old_end_us, new_micros,
         note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
       end
       row.spent_micros = row.spent_micros + more_micros
+      if row.spent_micros < 0 then
+        state.corrupt_fields = state.corrupt_fields + 1
+      end
       if head == number then
         row.head_us = time_us
       end

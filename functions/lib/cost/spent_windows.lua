@@ -179,16 +179,25 @@ local function place_of(windows, window_us)
   return nil
 end
 
+-- Creates the row of a window that was not used before.
+local function new_window(state, window_us, budget_micros)
+  return {window_us = window_us, budget_micros = budget_micros, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
+end
+
 -- Moves the limits' windows to the front, and returns them in the order of the limits.
 local function arrange(state, limits)
   local windows, chosen = state.windows, {}
+  if #windows == 0 and state.next > 1 then
+    -- What was settled before any window was known stays for as long as its expiry said.
+    windows[1] = new_window(state, state.longest_us, 9007199254740992)
+  end
   for i = #limits, 1, -1 do
     local limit = limits[i]
     local place = place_of(windows, limit.window_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = {window_us = limit.window_us, budget_micros = 0, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
+      chosen[i] = new_window(state, limit.window_us)
     end
     chosen[i].budget_micros = limit.budget_micros
     table.insert(windows, 1, chosen[i])

@@ -703,7 +703,7 @@ function window_log.read(key, window_us, clock_us)
   if not (retention and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
   end
-  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
+  if not (oldest_us and oldest_us >= 0 and oldest_us <= newest_us and oldest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
   end
   local keep_us, now_us = retention.window_us, clock_us
@@ -746,7 +746,7 @@ function window_log.room_us(key, limit, window_us, count, oldest_us)
     return oldest_us + window_us
   end
   local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
-  if not entry_us then
+  if not entry_us or entry_us < oldest_us then
     return nil, refusal.state(key, unreadable)
   end
   return entry_us + window_us
@@ -3461,7 +3461,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=238 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=247 file=functions/lib/cost/spent_windows.lua
 --- The use of each window of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -3643,16 +3643,25 @@ local function place_of(windows, window_us)
   return nil
 end
 
+-- Creates the row of a window that was not used before.
+local function new_window(state, window_us, budget_micros)
+  return {window_us = window_us, budget_micros = budget_micros, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
+end
+
 -- Moves the limits' windows to the front, and returns them in the order of the limits.
 local function arrange(state, limits)
   local windows, chosen = state.windows, {}
+  if #windows == 0 and state.next > 1 then
+    -- What was settled before any window was known stays for as long as its expiry said.
+    windows[1] = new_window(state, state.longest_us, 9007199254740992)
+  end
   for i = #limits, 1, -1 do
     local limit = limits[i]
     local place = place_of(windows, limit.window_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = {window_us = limit.window_us, budget_micros = 0, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
+      chosen[i] = new_window(state, limit.window_us)
     end
     chosen[i].budget_micros = limit.budget_micros
     table.insert(windows, 1, chosen[i])
@@ -3702,7 +3711,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=259 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=262 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -3778,6 +3787,9 @@ local function apply(state, number, time_us, old_micros, old_end_us, new_micros,
         note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
       end
       row.spent_micros = row.spent_micros + more_micros
+      if row.spent_micros < 0 then
+        state.corrupt_fields = state.corrupt_fields + 1
+      end
       if head == number then
         row.head_us = time_us
       end
@@ -4151,7 +4163,7 @@ end
 return spent_search
 end)()
 
-local budget_fit = (function() -- rlfunc: lines=98 file=functions/lib/cost/budget_fit.lua
+local budget_fit = (function() -- rlfunc: lines=106 file=functions/lib/cost/budget_fit.lua
 --- Whether an amount fits the budgets of a subject, and when it will.
 --- @use charge_log spent_search
 --- @lib budget_fit
@@ -4169,16 +4181,25 @@ function budget_fit.longest(windows, limits)
   return longest
 end
 
+-- Returns when excess_micros will have left a window. If that is over, some number is invalid.
+local function room_us(bucket, state, row, excess_micros)
+  local at_us = spent_search.room_us(bucket, state, row, excess_micros)
+  if at_us <= state.now_us then
+    state.corrupt_fields = state.corrupt_fields + 1
+  end
+  return at_us
+end
+
 -- Returns how long until a window is empty, 0 if nothing is spent; or nil and a refusal.
 function budget_fit.reset_us(bucket, state, row)
   if not row or row.spent_micros == 0 then
     return 0
   end
   local longest = row.window_us == state.longest_us
-  if longest and state.empty_us > 0 then
+  if longest and state.empty_us > state.now_us then
     return state.empty_us - state.clock_us
   end
-  local empty_us = spent_search.room_us(bucket, state, row, row.spent_micros)
+  local empty_us = room_us(bucket, state, row, row.spent_micros)
   if state.corrupt_fields > 0 then
     return nil, charge_log.refusal(bucket)
   end
@@ -4231,9 +4252,8 @@ function budget_fit.check(bucket, state, windows, limits, amount_micros)
       row.allowed = false
       reason = 'too_large'
     elseif amount_micros > budget_micros - row.spent_micros then
-      local room_us = spent_search.room_us(bucket, state, window, row.spent_micros - budget_micros + amount_micros)
       row.allowed = false
-      row.retry_after_us = room_us - state.clock_us
+      row.retry_after_us = room_us(bucket, state, window, row.spent_micros - budget_micros + amount_micros) - state.clock_us
       retry_us = math.max(retry_us, row.retry_after_us)
       if reason == 'none' then
         reason = 'budget'

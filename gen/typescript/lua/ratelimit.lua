@@ -510,7 +510,7 @@ function window_log.read(key, window_us, clock_us)
   if not (retention and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
   end
-  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
+  if not (oldest_us and oldest_us >= 0 and oldest_us <= newest_us and oldest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
   end
   local keep_us, now_us = retention.window_us, clock_us
@@ -553,7 +553,7 @@ function window_log.room_us(key, limit, window_us, count, oldest_us)
     return oldest_us + window_us
   end
   local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
-  if not entry_us then
+  if not entry_us or entry_us < oldest_us then
     return nil, refusal.state(key, unreadable)
   end
   return entry_us + window_us

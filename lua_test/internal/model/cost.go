@@ -203,6 +203,9 @@ func (m *Cost) open(subject string, limits []CostLimit) (costSubject, int64) {
 	if s.newest > m.clock+s.longest() {
 		s = costSubject{}
 	}
+	if len(limits) > 0 && len(s.windows) == 0 && len(s.charges) > 0 { // settled before any window was known
+		s.windows = []window{{s.longest(), 1 << 53}}
+	}
 	used := make([]window, 0, len(limits)+len(s.windows))
 	for _, l := range limits {
 		used = append(used, window{microseconds(l.Window), l.Budget})
