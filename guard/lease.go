@@ -44,7 +44,7 @@ func (d *Decision) Lease() (text string, expiresAfter time.Duration) {
 		return "", 0
 	}
 	h.detached.Store(true)
-	return encodeOpaque(held), expiresAfter
+	return h.guard.encodeOpaque(held), expiresAfter
 }
 
 // RenewLease keeps the places of a decision for their leases from now on. It returns how long that is, or 0 if some are lost: then other
@@ -71,7 +71,7 @@ func (g *Guard) ReleaseLease(ctx context.Context, lease string) (released bool, 
 
 // callLease makes the calls of a lease, in one round trip to each node. held reports whether the request had all places.
 func (g *Guard) callLease(ctx context.Context, text string, release bool) (shortest time.Duration, held bool, err error) {
-	all, err := parseLease(text)
+	all, err := g.parseLease(text)
 	if err != nil {
 		return 0, false, err
 	}
@@ -104,10 +104,10 @@ func (g *Guard) callLease(ctx context.Context, text string, release bool) (short
 	return shortest, outcome != LeaseLost, err
 }
 
-func parseLease(text string) ([]places.Places, error) {
-	invalid := &fcall.ArgumentError{Function: "guard.lease", Name: "lease", Must: "be a lease of a decision", Got: fmt.Sprintf("%.16q", text)}
+func (g *Guard) parseLease(text string) ([]places.Places, error) {
+	invalid := &fcall.ArgumentError{Function: "guard.lease", Name: "lease", Must: "be a lease of a decision in namespace " + g.namespace(), Got: fmt.Sprintf("%.16q", text)}
 	var all []places.Places
-	if !decodeOpaque(text, &all) || len(all) == 0 || len(all) > maxCalls {
+	if !g.decodeOpaque(text, &all) || len(all) == 0 || len(all) > maxCalls {
 		return nil, invalid
 	}
 	for i := range all {

@@ -8,9 +8,9 @@ import (
 // maxCalls is the most calls that a ticket or a lease describes, more than a decision makes. Other text is rejected.
 const maxCalls = 64
 
-// encodeOpaque returns a value as text that programs pass back unread.
-func encodeOpaque(v any) string {
-	text, err := json.Marshal(v)
+// encodeOpaque returns a value as text that programs pass back unread, to a guard of the same namespace.
+func (g *Guard) encodeOpaque(v any) string {
+	text, err := json.Marshal([]any{g.namespace(), v})
 	if err != nil {
 		return ""
 	}
@@ -18,7 +18,11 @@ func encodeOpaque(v any) string {
 }
 
 // decodeOpaque reads the text of encodeOpaque into v. It reports whether text is one; programs may pass any text.
-func decodeOpaque(text string, v any) bool {
+func (g *Guard) decodeOpaque(text string, v any) bool {
+	namespace := ""
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
-	return err == nil && json.Unmarshal(decoded, v) == nil
+	return err == nil && json.Unmarshal(decoded, &[]any{&namespace, v}) == nil && namespace == g.namespace()
 }
+
+// namespace is that of every policy of the guard.
+func (g *Guard) namespace() string { return g.sender.Client.Fcall().Namespace() }

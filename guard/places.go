@@ -15,6 +15,7 @@ import (
 
 // heldPlaces are the places of a request, of limits of kind concurrency. Clones of a decision share them.
 type heldPlaces struct {
+	guard    *Guard
 	leases   []*places.Lease
 	detached atomic.Bool
 	lost     chan struct{} // closed once some are lost
@@ -124,7 +125,7 @@ func (g *Guard) hold(d *Decision, k *places.Keeper, q *plan.Query, answers []adm
 		}
 		if d.places == nil {
 			lost := make(chan struct{})
-			d.places = &heldPlaces{lost: lost, lose: sync.OnceFunc(func() { close(lost) })}
+			d.places = &heldPlaces{guard: g, lost: lost, lose: sync.OnceFunc(func() { close(lost) })}
 		}
 		h := d.places
 		h.leases = append(h.leases, k.Hold(g.located(p), q.Sent, h.lose))

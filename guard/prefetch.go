@@ -47,10 +47,7 @@ func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
 			defer cancel()
 			err := call(ctx)
 			if err != nil && ctx.Err() != nil {
-				if err = context.Cause(ctx); !errors.Is(err, ErrTimeout) { // the caller stopped waiting
-					permit.Abandon()
-					return err
-				}
+				err = ErrTimeout
 			}
 			permit.Done(err)
 			return err

@@ -36,16 +36,16 @@ func (d *Decision) Ticket() string {
 	if len(t.Charges) == 0 {
 		return ""
 	}
-	return encodeOpaque(t)
+	return p.guard.encodeOpaque(t)
 }
 
 // Refund refunds everything that an admitted request was charged: limits, its receipt, its reservation and its challenge. It reports whether
-// it did: a second refund of a ticket does nothing. A ticket older than MaxTicketAge, or text that is not a ticket, is an error that wraps
-// fcall.ErrArgument. After another error, do not retry: the ticket may be used up.
+// it did: a second refund of a ticket does nothing. A ticket older than MaxTicketAge or of another namespace, and text that is not a ticket, are
+// errors that wrap fcall.ErrArgument. After another error, do not retry: the ticket may be used up.
 //
 // A ticket is not signed. Accept it only from programs that Decide returned it to.
 func (g *Guard) Refund(ctx context.Context, text string) (bool, error) {
-	t, err := parseTicket(text)
+	t, err := g.parseTicket(text)
 	if err != nil {
 		return false, err
 	}
@@ -54,6 +54,8 @@ func (g *Guard) Refund(ctx context.Context, text string) (bool, error) {
 	if err != nil || !first.Allowed {
 		return false, err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin) // the ticket is used up
+	defer cancel()
 	var errs []error
 	for i := range t.Charges {
 		c := &t.Charges[i]
@@ -71,13 +73,13 @@ func (g *Guard) Refund(ctx context.Context, text string) (bool, error) {
 	return true, errors.Join(errs...)
 }
 
-func parseTicket(text string) (*ticket, error) {
+func (g *Guard) parseTicket(text string) (*ticket, error) {
 	invalid := func(must string) error {
 		return &fcall.ArgumentError{Function: "guard.refund", Name: "ticket", Must: must, Got: fmt.Sprintf("%.16q", text)}
 	}
 	var t ticket
-	if !decodeOpaque(text, &t) || t.ID == "" || len(t.Charges) == 0 || len(t.Charges) > maxCalls {
-		return nil, invalid("be a ticket of a decision")
+	if !g.decodeOpaque(text, &t) || t.ID == "" || len(t.Charges) == 0 || len(t.Charges) > maxCalls {
+		return nil, invalid("be a ticket of a decision in namespace " + g.namespace())
 	}
 	if time.Since(t.Sent) >= MaxTicketAge {
 		return nil, invalid(fmt.Sprintf("be at most %v old", MaxTicketAge))

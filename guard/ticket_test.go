@@ -1,10 +1,13 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
@@ -49,6 +52,69 @@ func TestTicket_anotherProcessRefundsOnce(t *testing.T) {
 		t.Error("a refunded receipt is known")
 	}
 }
+
+// hangingUp ends the context of a refund once its ticket is used up.
+type hangingUp struct{ context.CancelFunc }
+
+func (hangingUp) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h hangingUp) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		h.CancelFunc()
+		return err
+	}
+}
+
+func (hangingUp) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A caller that hangs up once its ticket is used up does not leave the charges.
+func TestTicket_hangUpRefundsAll(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "hour", Limit: 2, Window: time.Hour}), guard.Options{})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Refundable: true}
+	ticket := decide(t, g, r).Ticket()
+	ctx, cancel := context.WithCancel(t.Context())
+	rdb.AddHook(hangingUp{cancel})
+	if refunded, err := g.Refund(ctx, ticket); !refunded || err != nil {
+		t.Error(refunded, err)
+	}
+	if left := decide(t, g, r).Limits[0].Remaining; left != 1 {
+		t.Errorf("%d left of 2 after a refund and a request", left)
+	}
+}
+
+// Tickets and leases are those of one namespace: in another one they change nothing.
+func TestTicket_isOfItsNamespace(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour}, policy.Limit{Name: "streams", Kind: policy.Concurrency, Limit: 5})
+	q := *p
+	q.Namespace = "other"
+	g, other := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, &q, guard.Options{})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Refundable: true}
+	mine := decide(t, g, r)
+	decide(t, other, r)
+	lease, _ := mine.Lease()
+	for _, err := range []error{
+		second(other.Refund(t.Context(), mine.Ticket())), second(other.RenewLease(t.Context(), lease)), second(other.ReleaseLease(t.Context(), lease)),
+	} {
+		if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "of a decision in namespace other") {
+			t.Error(err)
+		}
+	}
+	for i, l := range decide(t, other, r).Limits {
+		if l.Remaining != 3 {
+			t.Errorf("limit %d has %d left of 5 after two requests", i, l.Remaining)
+		}
+	}
+	if refunded, err := g.Refund(t.Context(), mine.Ticket()); !refunded || err != nil {
+		t.Errorf("in its own namespace: %v %v", refunded, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
 
 func TestTicket_rejectsOtherText(t *testing.T) {
 	rdb, _ := inProcess(t)

@@ -23,7 +23,8 @@ type Options struct {
 	Most int64
 	// For bounds how long tokens may be used after they were taken, and by how much a GCRA may admit too many: up to 10 s.
 	For time.Duration
-	// Around runs each call to Redis. It may give it a deadline, or not make it and return an error. Defaults to the call alone.
+	// Around runs each call to Redis, whose context has the values of a request's but does not end with it. It may give it a deadline, or
+	// not make it and return an error. Defaults to the call alone.
 	Around func(ctx context.Context, call func(context.Context) error) error
 	// Observe runs after each call to Redis, with what it adds to the limiter's Stats. It must not block. Defaults to nothing.
 	Observe func(added Stats)
@@ -65,7 +66,7 @@ type Limiter struct {
 
 	mu      sync.Mutex
 	call    *call // in flight; nil without one
-	waiting int64 // requests that wait for it
+	waiting int64 // requests that wait for it, or waited for the last one
 	demand  batch.Demand
 	closed  bool
 	stats   Stats
@@ -73,10 +74,13 @@ type Limiter struct {
 	refunds sync.RWMutex // read by each refund in flight
 }
 
-// A call to Redis, which one request makes and others wait for.
+// A call to Redis, which one request begins and others wait for. Nothing of it changes once it has ended.
 type call struct {
-	done chan struct{}
-	err  error // nil also if the request that made it was cancelled
+	done  chan struct{}
+	left  bool // the request that began it stopped waiting
+	ended bool
+	taken *batch.Batch // with a token for the request that began it; nil without one
+	err   error
 }
 
 var begin = time.Now()
@@ -128,7 +132,7 @@ func decision(b *batch.Batch, allowed bool, now time.Duration) Decision {
 	return d
 }
 
-// Take takes one token, mostly from memory. An error means that there is no decision: nothing was taken, or it is not known.
+// Take takes one token, mostly from memory. It waits for Redis until ctx ends; a call that others wait for continues. An error means that there is no decision: nothing was taken, or it is not known.
 func (l *Limiter) Take(ctx context.Context) (Decision, error) {
 	for {
 		old := l.batch.Load()
@@ -145,60 +149,84 @@ func (l *Limiter) Take(ctx context.Context) (Decision, error) {
 	}
 }
 
-// Refund returns the token of an allowed decision that its request does not use: to the batch, or if that has ended to Redis. Call it once.
+// Refund returns the token of an allowed decision that its request does not use: to the batch, or if that has ended to Redis, also if ctx
+// has ended. Call it once.
 func (l *Limiter) Refund(ctx context.Context, d Decision) {
 	if d.Allowed && !d.batch.Put() {
 		l.refund(ctx, d.batch, 1)
 	}
 }
 
-// fill replaces a batch that is used up or over. It returns the new batch if it made the call and took a token of it for this request.
+// fill replaces a batch that is used up or over. It returns the new batch if it began the call and took a token of it for this request.
+// The tokens are those of all requests, so the call continues if this one stops waiting.
 func (l *Limiter) fill(ctx context.Context, old *batch.Batch) (*batch.Batch, error) {
 	l.mu.Lock()
-	if l.closed {
+	switch {
+	case l.closed:
 		l.mu.Unlock()
 		return nil, ErrClosed
-	}
-	if l.batch.Load() != old {
+	case l.batch.Load() != old:
 		l.mu.Unlock()
 		return nil, nil
 	}
-	if c := l.call; c != nil {
+	c, first := l.call, l.call == nil
+	if first {
+		c = &call{done: make(chan struct{})}
+		l.call = c
+		began := l.now()
+		used, unused := old.Close()
+		want := l.demand.Next(old, used, l.waiting, began)
+		l.waiting = 0
+		go l.replace(context.WithoutCancel(ctx), c, want, began, old, unused)
+	} else {
 		l.waiting++
-		l.mu.Unlock()
-		select {
-		case <-c.done:
-			return nil, c.err
-		case <-ctx.Done():
+	}
+	l.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if l.leave(c, first) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	c := &call{done: make(chan struct{})}
-	l.call = c
-	began := l.now()
-	used, unused := old.Close()
-	want := l.demand.Next(old, used, l.waiting, began)
-	l.waiting = 0
-	l.mu.Unlock()
+	if first {
+		return c.taken, c.err
+	}
+	return nil, c.err
+}
 
+// leave reports whether a request can stop waiting for a call: not once it has ended, because it may have a token for the request.
+func (l *Limiter) leave(c *call, first bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case c.ended:
+		return false
+	case first:
+		c.left = true
+	default:
+		l.waiting--
+	}
+	return true
+}
+
+// replace makes the call, after a refund of what the old batch had left.
+func (l *Limiter) replace(ctx context.Context, c *call, want int64, began time.Duration, old *batch.Batch, unused int64) {
 	l.refund(ctx, old, unused)
 	b, err := l.take(ctx, want, began)
-	took := b.Take() // as a direct call would, also when the answer is late
-	if ctx.Err() == nil {
+	l.mu.Lock()
+	if !c.left && b.Take() { // as a direct call would, also when the answer is late
+		c.taken = b
+	} else {
 		c.err = err
 	}
-	l.mu.Lock()
 	l.batch.Store(b)
-	l.call = nil
+	l.call, c.ended = nil, true
 	l.mu.Unlock()
 	close(c.done)
 	if l.options.now == nil && b.Left() > 0 {
 		time.AfterFunc(b.Ends-l.now(), func() { l.end(b) })
 	}
-	if !took {
-		return nil, err
-	}
-	return b, nil
 }
 
 // take returns a batch from Redis, an empty one with an error.
@@ -229,7 +257,7 @@ func (l *Limiter) refund(ctx context.Context, b *batch.Batch, unused int64) {
 	}
 	l.refunds.RLock()
 	defer l.refunds.RUnlock()
-	ctx, cancel := context.WithTimeout(ctx, refundTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
 	var refunded int64
 	_ = l.options.Around(ctx, func(ctx context.Context) (err error) {

@@ -203,19 +203,21 @@ func (l *Limiter) waitingNow() int64 {
 	return l.waiting
 }
 
-// A request that is cancelled while it calls Redis fails alone: another one calls.
+// A request that stops waiting fails alone: those that wait with it get the tokens of its call, and none is lost.
 func TestTake_cancelledByItsCaller(t *testing.T) {
+	answers := make(chan struct{})
 	l, err := newLimiter(&stub{answer: func(ctx context.Context, most int64) (batch.Grant, error) {
-		if ctx.Value(cancelled{}) != nil {
-			<-ctx.Done()
+		select {
+		case <-ctx.Done():
 			return batch.Grant{}, ctx.Err()
+		case <-answers:
+			return batch.Grant{Taken: most}.OfBucket(time.Millisecond, time.Second), nil
 		}
-		return batch.Grant{Taken: most}.OfBucket(time.Millisecond, time.Second), nil
 	}, back: make(chan int64, 10)}, 100, Options{Most: 10, For: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), cancelled{}, true))
+	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error), make(chan error)
 	go func() {
 		_, err := l.Take(ctx)
@@ -238,12 +240,14 @@ func TestTake_cancelledByItsCaller(t *testing.T) {
 	if err := <-first; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+	close(answers)
 	if err := <-second; err != nil {
 		t.Error(err)
 	}
+	if s := l.Stats(); s.Calls != 1 || s.Failed != 0 {
+		t.Errorf("%+v, want one call", s)
+	}
 }
-
-type cancelled struct{}
 
 func (l *Limiter) calling() bool {
 	l.mu.Lock()
@@ -275,6 +279,28 @@ func TestTake_refundsWhatItDidNotUse(t *testing.T) {
 	go l.Close()
 	if n := <-back; n != 9 {
 		t.Errorf("%d tokens were refunded by Close, want 9", n)
+	}
+}
+
+// A token is refunded although its client has hung up.
+func TestRefund_afterItsContextHasEnded(t *testing.T) {
+	l, err := FixedWindow(limits(t), ratelimit.FixedWindowParams{Subject: "all", Limit: 100, Window: time.Hour}, Options{Most: 10, For: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	first, err := l.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Take(t.Context()); err != nil { // ends the batch of the first
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.Refund(ctx, first)
+	if s := l.Stats(); s.Refunded == 0 || s.Lost != 0 {
+		t.Errorf("%+v, want the token refunded", s)
 	}
 }
 
