@@ -12,17 +12,17 @@ import (
 var blockScope = new(plan.Plan)
 
 func ownKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
-	return refusals.Key{Scope: pl, Subject: w.OwnSubjects(pl), Weight: r.Weight, Estimate: r.Estimate, Variant: w.Variant()}
+	return refusals.Key{Scope: pl.Scope, Subject: w.OwnSubjects(pl), Weight: r.Weight, Estimate: r.Estimate, Variant: w.Variant()}
 }
 
 func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
 
 func globalKey(pl *plan.Plan, w *plan.Resolved, i int, r *Request) refusals.Key {
-	return refusals.Key{Scope: &pl.Rows[i], Weight: r.Weight, Variant: w.RowVariant(i)}
+	return refusals.Key{Scope: pl.Rows[i].Scope, Weight: r.Weight, Variant: w.RowVariant(i)}
 }
 
 func receiptKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
-	return refusals.Key{Scope: pl, Subject: w.Client, Receipt: r.Receipt}
+	return refusals.Key{Scope: pl.Scope, Subject: w.Client, Receipt: r.Receipt}
 }
 
 // cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. It finds none for a receipt that this

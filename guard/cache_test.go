@@ -3,6 +3,9 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -167,5 +170,69 @@ func TestDecide_cachedBlockRefusesEveryRequest(t *testing.T) {
 	}
 	if trips != 0 {
 		t.Errorf("%d round trips for a blocked subject", trips)
+	}
+}
+
+// A refusal is that of its own subjects, whatever text a client chooses as a value.
+func TestDecide_cachedRefusalIsOfItsSubjects(t *testing.T) {
+	by := func(name string) policy.Limit {
+		return policy.Limit{Name: name, By: policy.By{name}, Limit: 1, Window: time.Hour}
+	}
+	for _, mark := range []string{"|", ",", " ", "\x00", "\n", "/", ";", "&", "%2B"} {
+		p := chat(by("tenant"), by("user"))
+		p.Endpoints[0].Unbounded = true
+		p.Identities = map[string]policy.Identity{"tenant": {Header: "X-Tenant", Claimed: true}, "user": {Header: "X-User", Claimed: true}}
+		rdb, _ := inProcess(t)
+		g := newGuard(t, rdb, p, guard.Options{})
+		attack := guard.Request{Endpoint: "chat", Subjects: []string{"tenant=acme" + mark + "user=ada"}}
+		decide(t, g, attack)
+		for range 2 { // from Redis, then from the cache
+			if d := decide(t, g, attack); d.Allowed {
+				t.Fatalf("%+v", d)
+			}
+		}
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"tenant=acme", "user=ada"}}); !d.Allowed {
+			t.Errorf("%q: another client's refusal: %+v", mark, d)
+		}
+	}
+}
+
+// However many combinations of endpoints clients ask for, a refusal is cached for each, and for each order of its names.
+func TestDecide_combinationsOfEndpoints(t *testing.T) {
+	p := chat(policy.Limit{Name: "own", Limit: 1, Window: time.Hour})
+	for i := range 10 {
+		p.Endpoints = append(p.Endpoints, policy.Endpoint{
+			Name: fmt.Sprintf("e%d", i), Limits: []policy.Limit{{Name: "own", Limit: 1000, Window: time.Hour, Kind: policy.GCRA}},
+		})
+	}
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, p, guard.Options{CacheTTL: time.Hour})
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) // uses the limit up
+	before := used()
+	for round := range 3 {
+		for combination := range 1 << 10 {
+			var others []string
+			for i := range 10 {
+				if combination>>i&1 == 1 {
+					others = append(others, fmt.Sprintf("e%d", i))
+				}
+			}
+			if round == 2 {
+				slices.Reverse(others)
+			}
+			d := decide(t, g, guard.Request{Endpoint: "chat", OtherEndpoints: others, Subjects: []string{"ip=ada"}})
+			if d.Allowed || d.Cached != (round > 0) {
+				t.Fatalf("round %d, combination %b: allowed %v, cached %v", round, combination, d.Allowed, d.Cached)
+			}
+		}
+	}
+	if more := int64(used() - before); more > 16<<20 {
+		t.Errorf("1024 combinations take %d KiB", more>>10)
 	}
 }

@@ -23,10 +23,12 @@ type packCache struct {
 const maxPacks = 1024
 
 func (ps *packCache) store(in *sync.Map, key, p any) {
-	if ps.count.Load() < maxPacks {
-		ps.count.Add(1)
-		in.Store(key, p)
+	if ps.count.Add(1) > maxPacks {
+		ps.limits.Clear()
+		ps.accounts.Clear()
+		ps.count.Store(1)
 	}
+	in.Store(key, p)
 }
 
 // A Share is the part of a limit that the decider enforces: all of it in Redis, a part in this process.

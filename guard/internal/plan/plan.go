@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,7 @@ type Plans struct {
 	client     grouping
 	clock      func() time.Time
 	byName     map[string]*Plan
-	unions     sync.Map // plans of several endpoints, by their names
+	unions     sync.Map // plans of several endpoints, by a union
 	unionCount atomic.Int64
 	overrides  *atomic.Pointer[Overrides] // shared with the tiers
 	batches    *Batches                   // shared with the tiers
@@ -35,6 +34,7 @@ type Plans struct {
 
 // A Plan is what an endpoint's requests are checked against. A call evaluates the rows whose identities the request has.
 type Plan struct {
+	Scope     any // of cached refusals: the same for each plan of these endpoints
 	Rows      []Row
 	Params    guard.AdmitParams // the constant part of a call
 	Estimate  fcall.Micros
@@ -68,6 +68,7 @@ type Row struct {
 	Kind      policy.Kind
 	OnFailure policy.OnFailure
 	Count     *policy.Responses // the responses that it counts; nil for all
+	Scope     *policy.Limit     // of cached refusals: the same in each plan
 	Tokens    *prefetch.Limiter // hands out its tokens in this process; nil if Redis decides each request
 
 	grouping grouping
@@ -136,6 +137,7 @@ func compileTier(p *policy.Policy, clock func() time.Time, batches *Batches) *Pl
 // compile compiles one endpoint, or several whose limits apply together.
 func (ps *Plans) compile(endpoints ...*policy.Endpoint) *Plan {
 	p, pl := ps.Policy, &Plan{endpoint: endpoints[0], Unbounded: true, clock: ps.clock}
+	pl.Scope = pl
 	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
 	for _, global := range []bool{false, true} {
 		for i := range p.Limits {
@@ -175,7 +177,7 @@ func (pl *Plan) add(ps *Plans, endpoint string, l *policy.Limit, global bool) {
 			Name: limitName, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
 			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 		},
-		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count,
+		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count, Scope: l,
 		grouping: newGrouping(ps.Policy, l.By, limitName), share: l.Share, maxRate: l.DynamicMax,
 	}
 	r.calendar, _ = l.Calendar() // the policy was checked
@@ -246,33 +248,44 @@ func (ps *Plans) NeedsLocal() bool {
 // maxUnions bounds the plans of several endpoints, because clients choose which combinations occur.
 const maxUnions = 256
 
+// A union is several endpoints of one set of limits, by their names in the order of the policy.
+type union struct {
+	of    *Plans
+	names string // with a NUL behind each
+}
+
 // PlanFor returns the plan for a request.
 func (ps *Plans) PlanFor(r *Request) (*Plan, error) {
 	pl, err := ps.named(r.Endpoint)
 	if err != nil || len(r.OtherEndpoints) == 0 {
 		return pl, err
 	}
-	key := r.Endpoint + "\n" + strings.Join(r.OtherEndpoints, "\n")
-	if u, ok := ps.unions.Load(key); ok {
-		return u.(*Plan), nil
-	}
-	endpoints := []*policy.Endpoint{pl.endpoint}
 	for _, name := range r.OtherEndpoints {
-		other, err := ps.named(name)
-		if err != nil {
+		if _, err := ps.named(name); err != nil {
 			return nil, err
 		}
-		if !slices.Contains(endpoints, other.endpoint) {
-			endpoints = append(endpoints, other.endpoint)
+	}
+	var endpoints []*policy.Endpoint
+	u := union{of: ps}
+	for i := range ps.Policy.Endpoints {
+		if e := &ps.Policy.Endpoints[i]; e.Name == r.Endpoint || slices.Contains(r.OtherEndpoints, e.Name) {
+			endpoints = append(endpoints, e)
+			u.names += e.Name + "\x00"
 		}
+	}
+	if known, ok := ps.unions.Load(u); ok {
+		return known.(*Plan), nil
 	}
 	pl = ps.compile(endpoints...)
 	if len(pl.Rows) > maxRows {
 		return nil, argumentError("OtherEndpoints", fmt.Sprintf("have at most %d limits together", maxRows), strconv.Itoa(len(pl.Rows)))
 	}
-	if ps.unionCount.Add(1) <= maxUnions {
-		ps.unions.Store(key, pl)
+	pl.Scope = u
+	if ps.unionCount.Add(1) > maxUnions {
+		ps.unions.Clear()
+		ps.unionCount.Store(1)
 	}
+	ps.unions.Store(u, pl)
 	return pl, nil
 }
 

@@ -94,7 +94,7 @@ func (w *Resolved) OwnSubjects(pl *Plan) string {
 	case 1:
 		return names[0]
 	}
-	return strings.Join(names, "|")
+	return strings.Join(names, "++") // no subject contains it, nor begins or ends with +
 }
 
 // bucket returns the subject of the call: of attempts if they count, else the client.

@@ -12,10 +12,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
-// A Key identifies cached refusals. Another weight or estimate may pass, so both are part of it. Plans and rows belong to one policy, so a
-// new policy hits no old entries.
+// A Key identifies cached refusals. Another weight or estimate may pass, so both are part of it. Scopes belong to one policy, so a new
+// policy hits no old entries.
 type Key struct {
-	Scope    any // pointer to a plan or a row
+	Scope    any // of a plan or a row
 	Subject  string
 	Weight   int64
 	Estimate fcall.Micros
