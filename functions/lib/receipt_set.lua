@@ -1,7 +1,7 @@
 --- Receipts that were counted, in a sorted set by time, kept for the longest dedup of the calls that counted one.
 ---
 --- That dedup is the score of '', which is not a receipt: negative, so it precedes all times. A repeat that passed is
---- '\\0<n>:<receipt>' at its receipt's time.
+--- '\\0<n>:<receipt>' at its receipt's time. A receipt that begins with a NUL gets two more, so that it is no repeat.
 --- @use clock
 --- @lib receipt_set
 --- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed; '\\0<n>:<receipt>' by that of its receipt; '' by the longest dedup, negative
@@ -16,10 +16,18 @@ local max_dropped = 100
 -- A caller lets at most this many repeats pass.
 local max_repeats = 8
 
+-- Returns the member for a receipt.
+local function member(receipt)
+  if string.byte(receipt) == 0 then
+    return '\0\0' .. receipt
+  end
+  return receipt
+end
+
 -- Returns whether a receipt was counted less than known_us ago. A receipt further ahead than that is from a wrong clock and does
 -- not count.
 function receipt_set.knows(key, receipt, now_us, known_us)
-  local counted_us = tonumber(redis.call('ZSCORE', key, receipt))
+  local counted_us = tonumber(redis.call('ZSCORE', key, member(receipt)))
   return counted_us and counted_us > now_us - known_us and counted_us - now_us <= known_us or false
 end
 
@@ -41,7 +49,7 @@ function receipt_set.check(key, receipt, now_us, known_us, repeats)
   if not repeats then
     return true, nil, false
   end
-  local at, marks = redis.call('ZSCORE', key, receipt), marks_of(receipt, repeats)
+  local at, marks = redis.call('ZSCORE', key, member(receipt)), marks_of(receipt, repeats)
   for i = 1, #marks do
     if redis.call('ZSCORE', key, marks[i]) ~= at then
       return true, marks[i], false
@@ -55,7 +63,7 @@ function receipt_set.record_pass(key, receipt, mark, used_up)
   if not key or not receipt then
     return
   end
-  local at = mark and redis.call('ZSCORE', key, receipt)
+  local at = mark and redis.call('ZSCORE', key, member(receipt))
   if mark and at then
     redis.call('ZADD', key, at, mark)
   elseif used_up then
@@ -91,7 +99,7 @@ function receipt_set.add(key, receipt, now_us, known_us, ahead_us)
       redis.call('ZREMRANGEBYRANK', key, '1', math.min(gone, max_dropped))
     end
   end
-  redis.call('ZADD', key, clock.text(now_us), receipt)
+  redis.call('ZADD', key, clock.text(now_us), member(receipt))
   extend(key, known_us, kept_us, ahead_us)
 end
 
@@ -99,16 +107,16 @@ end
 -- one.
 function receipt_set.renew(key, receipt, now_us, known_us, ahead_us)
   if now_us < half_us_limit then
-    redis.call('ZADD', key, string.format('%.1f', now_us - 0.5), receipt)
+    redis.call('ZADD', key, string.format('%.1f', now_us - 0.5), member(receipt))
   else
-    redis.call('ZADD', key, now_us, receipt)
+    redis.call('ZADD', key, now_us, member(receipt))
   end
   extend(key, known_us, longest_us(key), ahead_us)
 end
 
 -- Returns when a receipt was counted; nil if it is unknown or was renewed.
 function receipt_set.admitted_us(key, receipt)
-  local counted = redis.call('ZSCORE', key, receipt)
+  local counted = redis.call('ZSCORE', key, member(receipt))
   if counted then
     return clock.parse_us(counted)
   end
@@ -117,7 +125,7 @@ end
 
 -- Forgets a receipt and its repeats, as if it had not been counted.
 function receipt_set.forget(key, receipt)
-  redis.call('ZREM', key, receipt, unpack(marks_of(receipt, max_repeats)))
+  redis.call('ZREM', key, member(receipt), unpack(marks_of(receipt, max_repeats)))
 end
 
 return receipt_set

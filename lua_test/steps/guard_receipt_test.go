@@ -162,12 +162,16 @@ func TestAdmit_repeats(t *testing.T) {
 		r.Tiers = []admitTier{{Count: n, Remaining: 8 - n}}
 		return r
 	}
+	lookalike := plain
+	lookalike.Receipt = "\x001:r"
 	never := plain
 	never.Repeats = new(int64(0))
 	suites.Guards.Run(
 		t,
 		guardStep{Call: admit(plain), Writes: true, Want: left(8, false)},
 		guardStep{Name: "first repeat", Call: admit(plain), Writes: true, Want: left(8, true)},
+		guardStep{Name: "a receipt that looks like a repeat", Call: admit(lookalike), Writes: true, Want: left(7, false)},
+		guardStep{Name: "given back", Call: refund(suites.RefundParams{Limits: limits, Left: []time.Duration{time.Minute}, At: luatest.Start, Receipt: lookalike.Receipt}), Writes: true, Want: given},
 		guardStep{Name: "second repeat, an attempt", Call: admit(attempts), Writes: true, Want: counted(left(8, true), 1)},
 		guardStep{Name: "a new request", Call: admit(plain), Writes: true, Want: left(7, false)},
 		guardStep{Name: "its first repeat", Call: admit(plain), Writes: true, Want: left(7, true)},

@@ -4,6 +4,7 @@ package adapter
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
@@ -53,7 +54,7 @@ func (c *Call) receipt(e *policy.Endpoint, found *identity.Found) string {
 			id = lines[0]
 		}
 	}
-	if id == "" {
+	if id == "" || strings.Contains(c.Operation, " ") { // the blank separates them; no method of a service has one
 		return ""
 	}
 	return c.Operation + " " + id

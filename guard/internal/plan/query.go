@@ -242,7 +242,7 @@ func (q *Query) Receipt() string {
 		return ""
 	}
 	named := q.Plan.endpoint.Name + ":" + own
-	if len(named) <= maxReceipt {
+	if len(named) <= maxReceipt && own[0] != '~' { // which marks a hash
 		return named
 	}
 	sum := sha256.Sum256([]byte(own))
