@@ -25,13 +25,14 @@ func receiptKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
 	return refusals.Key{Scope: pl.Scope, Subject: w.Client, Receipt: r.Receipt}
 }
 
-// cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. It finds none for a receipt that this
-// process admitted, because Redis may admit it again.
+// cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. The subjects' own limits do not refuse
+// a receipt that this process admitted, because Redis may admit it again.
 func (g *Guard) cachedRefusal(d *Decision, pl *plan.Plan, w *plan.Resolved, r *Request, at monotime.Time) bool {
-	if g.refusals.Empty(at) || r.Receipt != "" && g.refusals.HasReceipt(receiptKey(pl, w, r)) {
+	if g.refusals.Empty(at) {
 		return false
 	}
-	if !pl.Attempts && g.fillFromCache(d, ownKey(pl, w, r), at) {
+	known := r.Receipt != "" && g.refusals.HasReceipt(receiptKey(pl, w, r))
+	if !known && !pl.Attempts && g.fillFromCache(d, ownKey(pl, w, r), at) {
 		return true
 	}
 	for _, s := range r.Subjects {

@@ -12,8 +12,13 @@ import (
 // because further attempts must reach Redis. It does not cache the attempt that starts a block: its wait may come from a limit and outlast
 // the block.
 func (g *Guard) cacheOutcome(pl *plan.Plan, w *plan.Resolved, r *Request, d *Decision, at monotime.Time) {
+	if g.refusals == nil {
+		return
+	}
+	if r.Receipt != "" && !d.Allowed && !d.Duplicate && d.Fallback == FallbackNone && d.Reason != ReasonBlocked {
+		g.refusals.ForgetReceipt(receiptKey(pl, w, r)) // its repeats are used up
+	}
 	switch {
-	case g.refusals == nil:
 	case d.Allowed:
 		if r.Receipt != "" && pl.Dedup > 0 {
 			g.refusals.AddReceipt(receiptKey(pl, w, r), pl.Dedup)

@@ -137,24 +137,45 @@ func TestWait_isBounded(t *testing.T) {
 	if d, err := g.Wait(t.Context(), r); !errors.Is(err, context.DeadlineExceeded) || d == nil || d.Allowed {
 		t.Errorf("a turn in a minute, and at most half a minute: %+v, %v", d, err)
 	}
-	crowded := newGuard(t, rdb, p, guard.Options{MaxWait: time.Hour, MaxWaiting: 2})
+}
+
+// One client takes at most half of the places, so the others wait, too.
+func TestWait_oneClientDoesNotCrowdOutOthers(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{MaxWait: time.Hour, MaxWaiting: 4})
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var all sync.WaitGroup
-	errs := make(chan error, 3)
-	for range 3 {
-		all.Go(func() {
-			_, err := crowded.Wait(ctx, r)
-			errs <- err
-		})
+	errs := make(chan error, 7)
+	wait := func(names ...string) {
+		for _, name := range names {
+			r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + name}}
+			decide(t, g, r) // uses its limit up
+			go func() {
+				_, err := g.Wait(ctx, r)
+				errs <- err
+			}()
+		}
 	}
-	if err := <-errs; !errors.Is(err, guard.ErrCrowded) {
-		t.Errorf("the third: %v", err)
+	next := func() error {
+		select {
+		case err := <-errs:
+			return err
+		case <-time.After(20 * time.Second):
+			return errors.New("it waits")
+		}
+	}
+	wait("ada", "ada", "ada")
+	if err := next(); !errors.Is(err, guard.ErrCrowded) {
+		t.Errorf("the third of one client: %v", err)
+	}
+	wait("bob", "cyd", "dan", "eve")
+	for range 2 {
+		if err := next(); !errors.Is(err, guard.ErrCrowded) {
+			t.Errorf("the fifth and sixth: %v", err)
+		}
 	}
 	cancel()
-	all.Wait()
-	for range 2 {
-		if err := <-errs; !errors.Is(err, context.Canceled) {
+	for range 4 {
+		if err := next(); !errors.Is(err, context.Canceled) {
 			t.Errorf("one that waited: %v", err)
 		}
 	}

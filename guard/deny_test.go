@@ -2,11 +2,13 @@ package guard_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/guard"
@@ -67,6 +69,39 @@ func TestDecide_duplicatePassesDespiteCachedRefusal(t *testing.T) {
 	}
 	if d := decide(t, g, mine); !d.Allowed || !d.Duplicate {
 		t.Errorf("the first one's retry: %+v", d)
+	}
+}
+
+// A known receipt does not give a refused client round trips: not once its repeats are used up, nor while the client is blocked.
+func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
+	p.Endpoints[0].Idempotency.Repeats = new(int64(1))
+	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Hour, Block: time.Hour}}}
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "login", Abuse: policy.CountAll, Unbounded: true})
+	trips := 0
+	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}
+	var got []string
+	for range 5 {
+		d := decide(t, g, r)
+		got = append(got, fmt.Sprintf("%s %d", d.Reason, trips))
+	}
+	want := []string{" 1", " 2", "limit 3", "limit 3", "limit 3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("round trips (-want +got):\n%s", diff)
+	}
+	r = guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}, Receipt: "r1"}
+	decide(t, g, r)
+	login := guard.Request{Endpoint: "login", Subjects: r.Subjects}
+	for range 3 {
+		decide(t, g, login)
+	}
+	trips = 0
+	for range 3 {
+		if d := decide(t, g, r); d.Reason != guard.ReasonBlocked || trips > 0 {
+			t.Errorf("a known receipt of a blocked client: %s, %d round trips", d.Reason, trips)
+		}
 	}
 }
 

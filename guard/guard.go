@@ -42,7 +42,8 @@ type Options struct {
 	// MaxInFlight is the most requests whose calls to Redis are unanswered, including requests that timed out. Failure modes decide any
 	// further request at once. Defaults to 4096.
 	MaxInFlight int
-	// MaxWaiting is the most requests that block in Guard.Wait at once. Wait returns the refusal of any further request. Defaults to 1024.
+	// MaxWaiting is the most requests that block in Guard.Wait at once. Wait returns the refusal of any further request. One subject gets
+	// a place only while it has fewer than are free: at most half of them. Defaults to 1024.
 	MaxWaiting int
 	// MaxWait is the longest wait in Guard.Wait. A request that would pass later is refused at once. Defaults to 1 minute.
 	MaxWait time.Duration
@@ -90,7 +91,7 @@ type Guard struct {
 	costs       *cost.Client
 	refusals    *refusals.Cache[*Decision]
 	breakers    fallback.Breakers
-	waiting     atomic.Int64
+	waiting     waiters
 	places      places.Keeper // in Redis
 	overrides   override.Watch
 	hooks       hooks

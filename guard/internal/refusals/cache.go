@@ -39,6 +39,7 @@ const refundSlots = 4096
 type store interface {
 	GetIfPresent(Key) (*entry, bool)
 	Set(Key, *entry) (*entry, bool)
+	Invalidate(Key) (*entry, bool)
 	StopAllGoroutines() bool
 }
 
@@ -121,6 +122,9 @@ func (c *Cache[R]) HasReceipt(key Key) bool {
 	_, ok := c.entries.GetIfPresent(key)
 	return ok
 }
+
+// ForgetReceipt removes an admitted receipt that Redis no longer admits.
+func (c *Cache[R]) ForgetReceipt(key Key) { c.entries.Invalidate(key) }
 
 // slots returns the two refund times of a subject. Two subjects rarely share both.
 func (c *Cache[R]) slots(subject string) [2]*atomic.Int64 {
