@@ -2,8 +2,10 @@ package guard_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -125,6 +127,36 @@ func TestGuard_logsRequestsThatNoLimitCounts(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	if l.count("a peer on a Unix socket has no address") != 1 {
+		t.Errorf("logged:\n%s", &l.text)
+	}
+}
+
+// broken fails each command.
+type broken struct{}
+
+func (broken) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (broken) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.SetErr(io.ErrUnexpectedEOF)
+		return cmd.Err()
+	}
+}
+
+func (broken) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestGuard_logsNoWholeSubject(t *testing.T) {
+	l := listen(t)
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, budgeted(), guard.Options{})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.77"}})
+	rdb.AddHook(broken{})
+	d.FinishSoon(t.Context(), false)
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.77"}})
+	guard.WaitBackground(g)
+	if l.count("reservation not settled") != 1 || l.count("failure mode applied") != 1 || l.count("203.0.113") != 0 {
 		t.Errorf("logged:\n%s", &l.text)
 	}
 }

@@ -212,7 +212,7 @@ func TestOverride_ofAClaimedIdentityIsIgnored(t *testing.T) {
 	l := listen(t)
 	rdb, _ := inProcess(t)
 	o := newOperator(t, rdb)
-	o.set("device=1", override.SetEffectAllow, 0, time.Hour)
+	o.set("device=tablet-1", override.SetEffectAllow, 0, time.Hour)
 	o.set("device=2", override.SetEffectMultiply, 5, time.Hour)
 	o.set("usr=3", override.SetEffectAllow, 0, time.Hour)
 	o.set("ip=0.0.0.0/0", override.SetEffectAllow, 0, time.Hour)
@@ -223,19 +223,19 @@ func TestOverride_ofAClaimedIdentityIsIgnored(t *testing.T) {
 	}
 	within(t, cacheTTL, "denied", func() bool { return decide(t, g, request("device=4")).Reason == guard.ReasonDenied })
 	for range 3 {
-		for _, subject := range []string{"device=1", "device=2", "usr=3"} {
+		for _, subject := range []string{"device=tablet-1", "device=2", "usr=3"} {
 			if d := decide(t, g, request(subject)); len(d.Limits) != 1 || d.Limits[0].Limit != 2 {
 				t.Errorf("%s: %+v", subject, d)
 			}
 		}
 	}
-	for _, part := range []string{"overrides ignored", `device=1`, `device=2`, `usr=3`, "must not be all addresses"} {
+	for _, part := range []string{"overrides ignored", `device=ta...`, `device=...`, `usr=...`, "must not be all addresses"} {
 		if n := l.count(part); n == 0 || part == "overrides ignored" && n > 1 {
 			t.Errorf("%q is logged %d times:\n%s", part, n, &l.text)
 		}
 	}
-	if l.count("device=4") > 0 {
-		t.Errorf("a deny is ignored:\n%s", &l.text)
+	if l.count("tablet-1") > 0 {
+		t.Errorf("a whole subject is logged:\n%s", &l.text)
 	}
 }
 

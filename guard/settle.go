@@ -144,7 +144,7 @@ func (d *Decision) FinishSoon(ctx context.Context, gone bool) {
 	}
 	c.guard.finish(ctx, func(ctx context.Context) {
 		if err := d.Finish(ctx, gone); err != nil {
-			c.guard.warn(noticeSettled, "reservation not settled", "endpoint", d.Endpoint, "subject", c.subject, "error", err)
+			c.guard.warn(noticeSettled, "reservation not settled", "endpoint", d.Endpoint, "error", err)
 		}
 	})
 }

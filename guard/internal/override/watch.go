@@ -164,7 +164,8 @@ func (w *Watch) lawful() map[string]policy.Override {
 		check := o.Override
 		check.Multiply = 1 // other factors are valid; the limits bound them
 		if err := w.plans.Policy.CheckOverride(subject, check); err != nil && !o.Deny {
-			ignored = append(ignored, fmt.Sprintf("%q: %v", subject, err))
+			short := shortened(subject)
+			ignored = append(ignored, fmt.Sprintf("%q: %s", short, strings.ReplaceAll(err.Error(), subject, short)))
 			continue
 		}
 		all[subject] = o.Override
@@ -177,4 +178,10 @@ func (w *Watch) lawful() map[string]policy.Override {
 		}
 	}
 	return all
+}
+
+// shortened returns a subject for a log: its identity and how its value begins.
+func shortened(subject string) string {
+	value := strings.IndexByte(subject, '=') + 1
+	return subject[:value+min(4, (len(subject)-value)/3)] + "..."
 }
