@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,6 +23,8 @@ type Interval struct {
 	Subjects []Count   `json:"subjects"`          // most refused subjects, by limit, budget or block; for a global limit the client
 	Limits   []Count   `json:"limits"`            // limits that refused ("chat minute", "chat all (global)"), or reasons ("blocked", "budget")
 	Merged   int       `json:"merged,omitempty"`  // number of merged processes
+
+	Unreadable []string `json:"unreadable,omitempty"` // keys that hold something else in place of a report
 }
 
 func key(namespace, process string) string { return namespace + ":{report}:" + process }
@@ -31,7 +32,7 @@ func key(namespace, process string) string { return namespace + ":{report}:" + p
 // processes names the sorted set of processes by the time of their last report.
 const processes = "processes"
 
-// Read returns the last report of each process of a namespace.
+// Read returns the last report of each process of a namespace. A key that holds something else gives an Interval with only Unreadable.
 func Read(ctx context.Context, rdb redis.Cmdable, namespace string) ([]Interval, error) {
 	names, err := rdb.ZRange(ctx, key(namespace, processes), 0, -1).Result()
 	if err != nil || len(names) == 0 {
@@ -53,7 +54,7 @@ func Read(ctx context.Context, rdb redis.Cmdable, namespace string) ([]Interval,
 		}
 		var in Interval
 		if err := json.Unmarshal([]byte(text), &in); err != nil || in.Format != 1 {
-			return nil, wrap(namespace, errors.Join(err, fmt.Errorf("%s is not a report of format 1", keys[i])))
+			in = Interval{Format: 1, Unreadable: []string{keys[i]}}
 		}
 		all = append(all, in)
 	}
@@ -69,10 +70,15 @@ func wrap(namespace string, err error) error {
 
 // Merge adds up the reports of several processes. Its Seconds are those of the longest.
 func Merge(all []Interval) Interval {
-	sum := Interval{Format: 1, Merged: len(all)}
+	sum := Interval{Format: 1}
 	subjects, limits := map[string]Count{}, map[string]Count{}
 	for i := range all {
 		in := &all[i]
+		if len(in.Unreadable) > 0 {
+			sum.Unreadable = append(sum.Unreadable, in.Unreadable...)
+			continue
+		}
+		sum.Merged++
 		sum.Requests += in.Requests
 		sum.Refused += in.Refused
 		sum.Failed += in.Failed

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -145,6 +146,37 @@ func TestReporter_subjectsArePrintable(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is no report does not hide the others.
+func TestRead_skipsWhatIsNoReport(t *testing.T) {
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	for _, process := range []string{"bad", "good", "newer"} {
+		r, err := report.New(rdb, report.Options{Process: process, Every: time.Hour, OnError: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Hooks().Decided(t.Context(), guard.Event{Decision: &guard.Decision{Refused: "ip=ada", Reason: guard.ReasonBlocked}})
+		r.Close()
+	}
+	for process, text := range map[string]string{"bad": "{", "newer": `{"format":2,"refused":9}`} {
+		if err := rdb.Set(t.Context(), "guard:{report}:"+process, text, time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := report.Read(t.Context(), rdb, "guard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := report.Merge(all)
+	want := report.Interval{Format: 1, Requests: 1, Refused: 1, Merged: 1, Unreadable: []string{"guard:{report}:bad", "guard:{report}:newer"}}
+	ignored := cmpopts.IgnoreFields(report.Interval{}, "At", "Seconds", "Subjects", "Limits")
+	if diff := cmp.Diff(want, sum, ignored, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

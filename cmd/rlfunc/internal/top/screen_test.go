@@ -16,7 +16,7 @@ import (
 var evening = report.Interval{
 	Format: 1, Merged: 3, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 5, Requests: 1000, Refused: 250,
 	Subjects: []report.Count{{Name: "key=z", N: 200}, {Name: "key=a\x1b[2J", N: 50, Over: 3}},
-	Limits:   []report.Count{{Name: "chat minute", N: 250}},
+	Limits:   []report.Count{{Name: "chat minute", N: 250}}, Unreadable: []string{"shop:{report}:x\x1b"},
 }
 
 func view(t *testing.T, m tea.Model, want string, not ...string) {
@@ -45,6 +45,7 @@ func TestScreen_sortsPausesAndQuits(t *testing.T) {
 	view(t, m, "200 requests/s   50 refused/s (25.0 %)")
 	view(t, m, "REFUSALS  PER SEC", "REFUSED A SECOND")
 	view(t, m, "key=z")
+	view(t, m, `key "shop:{report}:x\x1b" holds no report of format 1`)
 	view(t, m, "~      50     10.0 ####")
 	if a, z := strings.Index(m.View().Content, "key=a"), strings.Index(m.View().Content, "key=z"); a < z {
 		t.Error("not by count")

@@ -13,8 +13,12 @@ import (
 
 // Lines returns a report as tables with at most rows rows each, in width columns.
 func Lines(in report.Interval, namespace string, rows, width int, s terminal.Style) []string {
+	var unreadable []string
+	for _, key := range in.Unreadable {
+		unreadable = append(unreadable, fmt.Sprintf("key %q holds no report of format 1; delete it, or upgrade rlfunc", key))
+	}
 	if in.Merged == 0 {
-		return []string{"no guard of namespace " + namespace + " reports: add guard/report to the services and wait for one interval"}
+		return append([]string{"no guard of namespace " + namespace + " reports: add guard/report to the services and wait for one interval"}, unreadable...)
 	}
 	seconds := max(in.Seconds, 0.001)
 	share := 0.0
@@ -32,7 +36,8 @@ func Lines(in report.Interval, namespace string, rows, width int, s terminal.Sty
 		fmt.Sprintf("%s requests/s   %s   %d failed", rate(in.Requests, seconds), s.Red(fmt.Sprintf("%s refused/s (%.1f %%)", rate(in.Refused, seconds), share)), in.Failed),
 	}
 	lines = append(lines, section("refused most", in.Subjects, rows, width, in.Refused, seconds, s)...)
-	return append(lines, section("refusing limits", in.Limits, rows, width, in.Refused, seconds, s)...)
+	lines = append(lines, section("refusing limits", in.Limits, rows, width, in.Refused, seconds, s)...)
+	return append(lines, unreadable...)
 }
 
 // rate formats n per second, with a decimal below 10.
