@@ -198,6 +198,30 @@ endpoints:
 	}
 }
 
+// A recovery interceptor outside of the guard answers Internal or Unknown to a call whose handler panics.
+func TestCount_panics(t *testing.T) {
+	for _, method := range methods {
+		for code, want := range map[string]codes.Code{"Internal": codes.ResourceExhausted, "Unknown": codes.ResourceExhausted, "OK": codes.Unknown, "NotFound": codes.Unknown} {
+			f := serve(t, `
+endpoints:
+  - name: login
+    match: ["/chat.Chat/*"]
+    limits: [{name: failures, limit: 1, window: 15m, count: {code: [`+code+`]}}]
+`, grpcguard.Options{}, func(context.Context) error { panic("a bug") })
+			var got codes.Code
+			for range 2 {
+				got = status.Code(f.call(t.Context(), method, "x-api-key", "ada"))
+				if err := f.guard.Close(); err != nil { // waits for refunds
+					t.Fatal(err)
+				}
+			}
+			if got != want {
+				t.Errorf("%s, a limit that counts %s: the second call got %s, want %s", method, code, got, want)
+			}
+		}
+	}
+}
+
 func TestCount_onlyCodesThatCount(t *testing.T) {
 	for _, method := range methods {
 		wrong := true

@@ -78,22 +78,27 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	if d == nil {
 		return handler(ctx, req)
 	}
-	nothing, code := true, codes.Unknown
+	nothing, got := true, recovered
 	ctx = context.WithValue(ctx, contextKey{}, d)
 	d.Keep()
 	defer func() { // also if the handler panics
 		d.Release()
 		d.FinishSoon(ctx, nothing)
-		respond(ctx, d, code)
+		respond(ctx, d, got)
 	}()
 	reply, err := handler(ctx, req)
-	nothing, code = err != nil && ctx.Err() != nil, status.Code(err)
+	nothing, got = err != nil && ctx.Err() != nil, []codes.Code{status.Code(err)}
 	return reply, err
 }
 
-// respond reports the status code of a call.
-func respond(ctx context.Context, d *guard.Decision, code codes.Code) {
-	d.Respond(ctx, func(r *policy.Responses) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
+// recovered are the codes that an outer interceptor may make of a panic.
+var recovered = []codes.Code{codes.Unknown, codes.Internal}
+
+// respond reports the status code of a call, or those that the client may have got.
+func respond(ctx context.Context, d *guard.Decision, got []codes.Code) {
+	d.Respond(ctx, func(r *policy.Responses) bool {
+		return slices.ContainsFunc(got, func(code codes.Code) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
+	})
 }
 
 // admit returns the decision that allows a call and its identities, or the error to answer with. The decision is nil if no endpoint

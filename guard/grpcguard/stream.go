@@ -33,16 +33,16 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 		s.who = &found
 		return s.end(handler(srv, s))
 	}
-	returned, code := false, codes.Unknown
+	returned, got := false, recovered
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
 	d.Keep()       // for the life of the stream
 	defer func() { // also if the handler panics
 		d.Release()
 		d.FinishSoon(s.ctx, !s.began.Load() && (!returned || s.ctx.Err() != nil))
-		respond(s.ctx, d, code)
+		respond(s.ctx, d, got)
 	}()
 	err = s.end(handler(srv, s))
-	returned, code = true, status.Code(err)
+	returned, got = true, []codes.Code{status.Code(err)}
 	return err
 }
 

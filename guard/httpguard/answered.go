@@ -2,6 +2,8 @@ package httpguard
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +20,26 @@ func (a *answered) began() bool { return a.status.Load() != 0 }
 
 // is stores the status, once.
 func (a *answered) is(status int) { a.status.CompareAndSwap(0, int32(status)) }
+
+// received returns the status that the client got of a handler that returned or panicked, or those that it may have got. Outer handlers
+// decide it: one that recovers from a panic answers 500, and one whose time is up 503, as http.TimeoutHandler does, or 504.
+func (a *answered) received(ctx context.Context, outer http.ResponseWriter, returned bool) []int {
+	tooLate := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	switch {
+	case a.began() && tooLate:
+		if _, err := outer.Write(nil); errors.Is(err, http.ErrHandlerTimeout) {
+			return []int{http.StatusServiceUnavailable} // http.TimeoutHandler drops what the handler wrote
+		}
+	case a.began():
+	case !returned:
+		return []int{http.StatusInternalServerError}
+	case tooLate:
+		return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	default:
+		return []int{http.StatusOK} // net/http writes it
+	}
+	return []int{int(a.status.Load())}
+}
 
 // observe wraps w, keeps its optional interfaces, and returns the status of what is written to it.
 func observe(w http.ResponseWriter) (http.ResponseWriter, *answered) {

@@ -122,18 +122,18 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
-	w, answer := observe(w)
+	observed, answer := observe(w)
 	returned := false
 	d.Keep()
 	defer func() { // also if the handler panics
 		d.Release()
 		d.FinishSoon(ctx, !answer.began() && (!returned || ctx.Err() != nil))
-		if returned {
-			answer.is(http.StatusOK) // net/http writes it
-		}
-		d.Respond(ctx, func(r *policy.Responses) bool { return slices.Contains(r.Status, int(answer.status.Load())) })
+		got := answer.received(ctx, w, returned)
+		d.Respond(ctx, func(r *policy.Responses) bool {
+			return slices.ContainsFunc(r.Status, func(status int) bool { return slices.Contains(got, status) })
+		})
 	}()
-	next.ServeHTTP(w, r.WithContext(ctx))
+	next.ServeHTTP(observed, r.WithContext(ctx))
 	returned = true
 }
 
