@@ -41,7 +41,8 @@ func (d *Decision) Ticket() string {
 
 // Refund refunds everything that an admitted request was charged: limits, its receipt, its reservation and its challenge. It reports whether
 // it did: a second refund of a ticket does nothing. A ticket older than MaxTicketAge or of another namespace, and text that is not a ticket, are
-// errors that wrap fcall.ErrArgument. After another error, do not retry: the ticket may be used up.
+// errors that wrap fcall.ErrArgument. After another error, do not retry: the ticket may be used up. A refund
+// that has begun does not end with ctx, but after 5 s.
 //
 // A ticket is not signed. Accept it only from programs that Decide returned it to.
 func (g *Guard) Refund(ctx context.Context, text string) (bool, error) {
@@ -49,13 +50,16 @@ func (g *Guard) Refund(ctx context.Context, text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
 	once := genguard.MustPackLimit(genguard.Limit{Name: "refund", Kind: genguard.LimitKindFixedWindow, Limit: 1, Window: MaxTicketAge})
 	first, err := g.sender.Client.Admit(ctx, genguard.AdmitParams{Subject: fcall.Subject("refund/" + t.ID), Limits: once})
 	if err != nil || !first.Allowed {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin) // the ticket is used up
-	defer cancel()
 	var errs []error
 	for i := range t.Charges {
 		c := &t.Charges[i]
