@@ -2,6 +2,8 @@ package guard_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -225,6 +227,19 @@ func BenchmarkDecide_withoutRedis(b *testing.B) {
 				_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}})
 			}
 		})
+	}
+}
+
+// A long receipt is stored by its digest. A client that sends the digest does not send the receipt.
+func TestDecide_receiptThatLooksLikeADigest(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute}), guard.Options{})
+	long := strings.Repeat("r", 1000)
+	sum := sha256.Sum256([]byte(long))
+	for _, receipt := range []string{long, "~" + hex.EncodeToString(sum[:])} {
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt}); d.Duplicate {
+			t.Errorf("a receipt of %d bytes is known", len(receipt))
+		}
 	}
 }
 
