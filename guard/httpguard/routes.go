@@ -131,7 +131,7 @@ func parts(pattern string) (method, host, path string) {
 	return method, rest[:slash], rest[slash:]
 }
 
-// folded returns a pattern with its host, and if path is set its path, in lower case. Wildcard names stay.
+// folded returns a pattern with its host as hostOf returns it, and if path is set its path in lower case. Wildcard names stay.
 func folded(pattern string, path bool) string {
 	method, host, p := parts(pattern)
 	if path {
@@ -143,5 +143,5 @@ func folded(pattern string, path bool) string {
 		}
 		p = strings.Join(segments, "/")
 	}
-	return method + strings.ToLower(host) + p
+	return method + hostOf(host) + p
 }

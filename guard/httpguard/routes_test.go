@@ -23,7 +23,7 @@ func TestRoutes_noSpellingAvoidsALimit(t *testing.T) {
 endpoints:
   - {name: chat, match: ["POST /v1/chat", "/v1/chat/{id}", "/files/"], limits: [{name: chat, limit: 1000, window: 1m}]}
   - {name: search, match: ["/t/{tenant}/search"], limits: [{name: search, limit: 1000, window: 1m}]}
-  - {name: host, match: ["GET api.example.com/x"], limits: [{name: host, limit: 1000, window: 1m}]}
+  - {name: host, match: ["GET api.example.com/x", "orders./o", "[::1]/six"], limits: [{name: host, limit: 1000, window: 1m}]}
   - {name: all, match: ["/all/"], limits: [{name: all, limit: 1000, window: 1m}]}
   - {name: part, match: ["/all/part"], limits: [{name: part, limit: 1000, window: 1m}]}`), httpguard.Options{}, nil)
 	for _, c := range []struct {
@@ -68,6 +68,10 @@ endpoints:
 		{"GET http://api.example.com./x", "host"},
 		{"GET http://api.example.com:8080/x", "host"},
 		{"GET http://Api.Example.Com.:8080/x/", "host"},
+		{"GET http://orders/o", "host"},
+		{"GET http://orders.:80/o", "host"},
+		{"GET http://[::1]:80/six", "host"},
+		{"GET http://[::1]/six", "host"},
 		{"GET /all/other", "all"},
 		{"GET /all/part", "part"},
 		{"GET /all/part/", "part all"},

@@ -1,10 +1,15 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // maxPatterns limits the patterns of all endpoints together: net/http compares those with wildcards one by one.
@@ -36,6 +41,90 @@ func (p *Policy) checkMatch(found *problems) {
 			paths[pattern] = at
 		}
 	}
+}
+
+// methods are those of the IANA registry of HTTP methods, and PURGE. A word near to one is a misspelling; any other is a method of its own.
+var methods = strings.Fields(`GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE QUERY PURGE ACL BIND CHECKIN CHECKOUT COPY LABEL LINK LOCK
+	MERGE MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE ORDERPATCH PROPFIND PROPPATCH REBIND REPORT SEARCH UNBIND UNCHECKOUT
+	UNLINK UNLOCK UPDATE UPDATEREDIRECTREF`)
+
+// checkPattern rejects patterns that net/http accepts but no request matches, and says what was meant. checkMatch checks the rest.
+func checkPattern(s string) string {
+	method, rest := "", s
+	if i := strings.IndexAny(s, " \t"); i >= 0 {
+		method, rest = s[:i], strings.TrimLeft(s[i:], " \t")
+	}
+	if !strings.Contains(rest, "/") || strings.ContainsAny(rest, " \t") || strings.Trim(strings.ToUpper(method), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return `must be a pattern such as "/v1/chat", "POST /v1/chat" or "GET example.com/v1/"`
+	}
+	if service, ok := strings.CutSuffix(rest, "/*"); ok && isService(service) {
+		if method != "" {
+			return fmt.Sprintf("must be %q: a gRPC pattern has no method", rest)
+		}
+		return ""
+	}
+	method, why := meantMethod(method)
+	host, path, wrong := meantPath(rest)
+	if why = cmp.Or(why, wrong); why == "" {
+		return ""
+	}
+	return fmt.Sprintf("must be %q: %s", strings.TrimLeft(method+" "+host+path, " "), why)
+}
+
+// isService reports whether a path is that of a gRPC service. One without a package begins with a capital letter, which tells it from /v1.
+func isService(path string) bool {
+	name, ok := strings.CutPrefix(path, "/")
+	return ok && name != "" && !strings.Contains(name, "/") && (strings.Contains(name, ".") || 'A' <= name[0] && name[0] <= 'Z')
+}
+
+// meantMethod returns the method that was meant, and what is wrong with the given one.
+func meantMethod(method string) (meant, wrong string) {
+	upper := strings.ToUpper(method)
+	near := spelling.Nearest(upper, methods)
+	switch {
+	case upper == "ANY" || upper == "ALL":
+		return "", "a pattern without a method matches all methods"
+	case upper != method:
+		return upper, "methods are in upper case"
+	case near != "" && near != method && !slices.Contains(methods, method):
+		return near, "no request has the method " + method
+	}
+	return method, ""
+}
+
+// meantPath returns the host and path that were meant, and what is wrong with the given ones.
+func meantPath(text string) (host, path, wrong string) {
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		wrong, text = "a pattern has no scheme", rest
+	}
+	slash := max(strings.IndexByte(text, '/'), 0)
+	host, path = text[:slash], text[slash:]
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host, wrong = name, cmp.Or(wrong, "a host without a port matches all ports")
+	}
+	if strings.Contains(host, "*") {
+		host, wrong = "", cmp.Or(wrong, "a pattern without a host matches all hosts")
+	}
+	if host != "" && host != "localhost" && !strings.ContainsAny(host, ".:") {
+		path, wrong = "/"+host+path, cmp.Or(wrong, fmt.Sprintf(`a path begins with a slash; for the host %s write "%[1]s.%s"`, host, path))
+		host = ""
+	}
+	if end := strings.IndexAny(path, "?#"); end >= 0 {
+		path, wrong = path[:end], cmp.Or(wrong, "a pattern has no query and no fragment")
+	}
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		switch last := i == len(segments)-1; {
+		case strings.HasPrefix(s, "{"):
+		case last && strings.Trim(s, "*") == "" && s != "":
+			segments[i], wrong = "", cmp.Or(wrong, "a path that ends with a slash matches all paths below, and * only itself")
+		case strings.Contains(s, "*"):
+			segments[i], wrong = "{name}", cmp.Or(wrong, "{name} matches any segment, and * only itself")
+		case strings.HasPrefix(s, ":") || strings.HasPrefix(s, "<"):
+			segments[i], wrong = "{"+strings.Trim(s, ":<>")+"}", cmp.Or(wrong, "wildcards are in braces")
+		}
+	}
+	return host, strings.Join(segments, "/"), wrong
 }
 
 // register returns why a mux rejects a pattern, in one line, and the pattern that it conflicts with; "" if it accepts it.

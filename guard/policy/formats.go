@@ -2,7 +2,6 @@ package policy
 
 import (
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -93,16 +92,6 @@ func checkPrefix(s string) string {
 }
 
 const patternText = `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`
-
-var pattern = regexp.MustCompile(patternText)
-
-// checkPattern rejects patterns that net/http accepts but no request matches: methods in lower case. checkMatch checks the rest.
-func checkPattern(s string) string {
-	if !pattern.MatchString(s) {
-		return `must be a pattern such as "/v1/chat", "POST /v1/chat" or "GET example.com/v1/"`
-	}
-	return ""
-}
 
 func checkSubject(s string) string {
 	if s == "" || len(s) > maxSubject {
