@@ -22,9 +22,9 @@ type Explanation struct {
 // Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
 func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*Explanation, error) {
 	methods := i.methods.Current()
-	endpoint, others := methods.endpoints(fullMethod)
+	endpoint, others, err := methods.endpoints(fullMethod)
 	if endpoint == nil {
-		return &Explanation{}, nil
+		return &Explanation{}, err
 	}
 	found, err := methods.reader.Read(asRequest(ctx, fullMethod), nil)
 	if err != nil {

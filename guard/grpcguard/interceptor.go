@@ -105,7 +105,10 @@ func respond(ctx context.Context, d *guard.Decision, got []codes.Code) {
 // matches.
 func (i *Interceptor) admit(ctx context.Context, method string, message any) (*guard.Decision, *identity.Found, error) {
 	methods := i.methods.Current()
-	e, others := methods.endpoints(method)
+	e, others, err := methods.endpoints(method)
+	if err != nil {
+		return nil, nil, invalid("the method of the call is too long")
+	}
 	if e == nil {
 		if methods.policy.Unmatched == policy.UnmatchedRefuse {
 			return nil, nil, unmatched()

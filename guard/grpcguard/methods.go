@@ -2,6 +2,7 @@ package grpcguard
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -64,10 +65,12 @@ func asRequest(ctx context.Context, method string) *http.Request {
 	return r.WithContext(ctx)
 }
 
+var errLongMethod = errors.New("the method is too long to be read in all the ways in which proxies may read it")
+
 // endpoints returns the endpoint that a method matches, and the names of others that it matches if a proxy decodes or cleans it.
-func (m *methods) endpoints(method string) (first *policy.Endpoint, names []string) {
+func (m *methods) endpoints(method string) (first *policy.Endpoint, names []string, err error) {
 	if pathnorm.IsPlain(method) && !strings.Contains(method, "%") {
-		return m.endpoint(method), nil
+		return m.endpoint(method), nil, nil
 	}
 	escaped := "/" + strings.TrimLeft(method, "/") // grpc-go before 1.79.3 also serves pkg.Service/Method
 	decoded, err := url.PathUnescape(escaped)
@@ -83,14 +86,18 @@ func (m *methods) endpoints(method string) (first *policy.Endpoint, names []stri
 			names = append(names, e.Name)
 		}
 	}
+	variants, ok := pathnorm.Variants(escaped, decoded)
+	if !ok {
+		return nil, nil, errLongMethod
+	}
 	match(escaped)
-	for _, p := range pathnorm.Variants(escaped, decoded) {
+	for _, p := range variants {
 		match(p)
 		if path, err := url.PathUnescape(p); err == nil {
 			match(path)
 		}
 	}
-	return first, names
+	return first, names, nil
 }
 
 // endpoint returns the endpoint of a method or of its service, or nil. A match by method wins.
@@ -104,7 +111,7 @@ func (m *methods) endpoint(method string) *policy.Endpoint {
 
 func (m *methods) folded(method string) string {
 	if m.fold {
-		return strings.ToLower(method)
+		return pathnorm.Fold(method)
 	}
 	return method
 }

@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
@@ -61,7 +63,10 @@ func TestMethods_noSpellingAvoidsALimit(t *testing.T) {
 		{"/", "", ""},
 		{"", "", ""},
 		{"Ask", "", ""},
-		{"/" + strings.Repeat("a/", 5000), "", ""},
+		{"/" + strings.Repeat("a/", 200), "", ""},
+		{"/chat.Chat/A\u017fk", "all", "ask"},
+		{"/chat.Chat/As\u212a", "all", "ask"},
+		{"/chat.Chat/A%C5%BFk", "all", "all ask"},
 		{"/chat.Chat/\x00\xff\u202e", "all", "all"},
 	} {
 		for i, f := range []*grpcguard.Interceptor{exact, folded} {
@@ -121,5 +126,16 @@ limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
 	}
 	if _, err := i.Explain(from(t, "203.0.113.7:1", "x-api-key", "ada", "x-api-key", "bob"), "/chat.Chat/Ask"); err == nil {
 		t.Error("a call with two clients has an explanation")
+	}
+}
+
+// A method that proxies may clean, and that is long, takes no work.
+func TestMethods_longOnesAreRefused(t *testing.T) {
+	f := serveOnly(t, chatAndAsk)
+	for _, method := range []string{"/chat.Chat" + strings.Repeat("/", 64<<10) + "Ask", "/chat.Chat/Ask" + strings.Repeat("/.", 32<<10), strings.Repeat("%2e", 20<<10)} {
+		_, err := f.Unary(from(t, "203.0.113.7:1"), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
+		if status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%.20q: %v", method, err)
+		}
 	}
 }

@@ -22,15 +22,15 @@ type Explanation struct {
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*Explanation, error) {
 	routes := m.routes.Current()
-	endpoint, others := routes.endpoints(r)
-	if endpoint == nil {
-		return &Explanation{}, nil
+	matched, err := routes.match(r)
+	if matched.endpoint == nil {
+		return &Explanation{}, err
 	}
-	found, err := routes.reader.Read(r, routes.wildcard(r, endpoint))
+	found, err := routes.identify(r, matched)
 	if err != nil {
 		return nil, err
 	}
-	e := &Explanation{Endpoint: endpoint.Name, Others: others, Found: found}
-	e.Guard, err = m.guard.Explain(guard.Request{Endpoint: endpoint.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also})
+	e := &Explanation{Endpoint: matched.endpoint.Name, Others: matched.others, Found: found}
+	e.Guard, err = m.guard.Explain(guard.Request{Endpoint: e.Endpoint, OtherEndpoints: e.Others, Subjects: found.Subjects, Also: found.Also})
 	return e, err
 }

@@ -105,6 +105,7 @@ func TestForwardAuth_decidesTheOriginalRequest(t *testing.T) {
 		"ingress-nginx":  ingress,
 		"a client's X-Forwarded-Host behind nginx": nginx + "X-Forwarded-Host: other.example",
 		"a client's X-Original-Host behind Caddy":  caddy + "X-Original-Host: other.example",
+		"a method in lower case":                   strings.Replace(caddy, "POST", "post", 1),
 		"a client's X-Forwarded-For":               strings.Replace(caddy, "192.0.2.1", "198.51.100.9, garbage, 192.0.2.1", 1),
 	} {
 		t.Run(name, func(t *testing.T) {

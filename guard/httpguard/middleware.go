@@ -62,10 +62,12 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.routes.Current()
-		endpoint, others := routes.endpoints(r)
+		found, err := routes.match(r)
 		switch {
-		case endpoint != nil:
-			m.serve(w, r, next, routes, endpoint, others, guarded)
+		case err != nil:
+			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The path of the request is too long.", Cause: err})
+		case found.endpoint != nil:
+			m.serve(w, r, next, routes, found, guarded)
 		case routes.policy.Unmatched == policy.UnmatchedRefuse:
 			m.refuse(w, r, &Problem{Status: http.StatusNotFound, Error: "not_found", Message: "The service has nothing at this path."})
 		default:
@@ -86,19 +88,25 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 			m.refuse(w, r, ProblemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
 			return
 		}
-		m.serve(w, r, next, routes, e, nil, guarded)
+		found := match{endpoint: e}
+		if len(routes.wildcards) > 0 {
+			if by, err := routes.match(r); err == nil && by.endpoint == e {
+				found.read = by.read
+			}
+		}
+		m.serve(w, r, next, routes, found, guarded)
 	}
 	return guarded
 }
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint, others []string, again http.HandlerFunc) {
-	who, err := routes.reader.Read(r, routes.wildcard(r, e))
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found match, again http.HandlerFunc) {
+	who, err := routes.identify(r, found)
 	if err != nil {
 		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: unidentified, Cause: err})
 		return
 	}
-	d, err := m.decide(r.Context(), m.request(r, routes.policy, e, others, &who))
+	d, err := m.decide(r.Context(), m.request(r, routes.policy, found, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
@@ -144,9 +152,9 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 	return m.guard.Decide(ctx, r)
 }
 
-func (m *Middleware) request(r *http.Request, p *policy.Policy, e *policy.Endpoint, others []string, who *identity.Found) guard.Request {
+func (m *Middleware) request(r *http.Request, p *policy.Policy, found match, who *identity.Found) guard.Request {
 	call := adapter.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
-	req := call.Request(p, e, others, who)
+	req := call.Request(p, found.endpoint, found.others, who)
 	if m.options.Estimate != nil {
 		req.Estimate = m.options.Estimate(r)
 	}

@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,7 +21,7 @@ type routes struct {
 	patterns  map[string]*policy.Endpoint
 	hosts     bool // some pattern has a host
 	reader    *identity.Reader
-	wildcards bool // some identity is a wildcard of a pattern
+	wildcards []string // identities that are a wildcard of a pattern
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
@@ -46,9 +47,12 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 			r.hosts = r.hosts || host != ""
 		}
 	}
-	for _, id := range p.Identities {
-		r.wildcards = r.wildcards || id.Path != ""
+	for name, id := range p.Identities {
+		if id.Path != "" {
+			r.wildcards = append(r.wildcards, name)
+		}
 	}
+	slices.Sort(r.wildcards)
 	var err error
 	r.reader, err = p.Reader(m.options.Code, m.options.Identity)
 	return r, err
@@ -65,41 +69,64 @@ func handle(mux *http.ServeMux, pattern string) (err error) {
 	return nil
 }
 
-// endpoints returns the endpoint that a request matches, and the names of others that it matches if a router reads its path differently.
-// Limits of all of them apply, so no spelling avoids a limit.
-func (r *routes) endpoints(req *http.Request) (first *policy.Endpoint, names []string) {
+// A match is the endpoint of a request.
+type match struct {
+	endpoint *policy.Endpoint // nil if none matches
+	others   []string         // further endpoints that it matches if a router reads it differently
+	read     []reading        // as which it matches the endpoint
+}
+
+// A reading is an escaped path, and the pattern that matches it.
+type reading struct{ pattern, path string }
+
+var errLongPath = errors.New("the path is too long to be read in all the ways in which routers may read it")
+
+// match returns what a request matches. Limits of all endpoints apply, so no spelling avoids a limit. A method is read as it is and in
+// upper case, as Flask and PHP do.
+func (r *routes) match(req *http.Request) (m match, err error) {
 	if r.mux == nil {
-		return nil, nil
+		return m, nil
 	}
-	escaped, decoded := req.URL.EscapedPath(), req.URL.Path
-	if r.policy.Paths.Case == policy.CaseFold {
-		escaped, decoded = strings.ToLower(escaped), strings.ToLower(decoded)
+	escaped, method, fold := req.URL.EscapedPath(), strings.ToUpper(req.Method), r.policy.Paths.Case == policy.CaseFold
+	if escaped == req.URL.Path && method == req.Method && pathnorm.IsPlain(escaped) && !fold && (!r.hosts || isPlainHost(req.Host)) {
+		_, pattern := r.mux.Handler(req)
+		m.endpoint = r.patterns[pattern]
+		if len(r.wildcards) > 0 {
+			m.read = []reading{{pattern, escaped}}
+		}
+		return m, nil
 	}
-	if escaped == req.URL.Path && escaped == decoded && pathnorm.IsPlain(escaped) && (!r.hosts || isPlainHost(req.Host)) {
-		return r.patterns[r.match(req)], nil
+	variants, ok := pathnorm.Variants(escaped, req.URL.Path)
+	if !ok {
+		return m, errLongPath
 	}
 	probe, u := *req, *req.URL
 	probe.URL, probe.Host = &u, hostOf(req.Host)
-	for _, p := range pathnorm.Variants(escaped, decoded) {
-		path, err := url.PathUnescape(p)
-		if err != nil {
+	for _, variant := range variants {
+		path := variant
+		if fold {
+			path = pathnorm.FoldEscaped(variant)
+		}
+		if u.Path, err = url.PathUnescape(path); err != nil {
 			continue
 		}
-		u.Path, u.RawPath = path, p
-		switch e := r.patterns[r.match(&probe)]; {
-		case e == nil || e == first || slices.Contains(names, e.Name):
-		case first == nil:
-			first = e
-		default:
-			names = append(names, e.Name)
+		u.RawPath = path
+		for _, probe.Method = range slices.Compact([]string{req.Method, method}) {
+			_, pattern := r.mux.Handler(&probe)
+			m.add(r.patterns[pattern], reading{pattern, variant})
 		}
 	}
-	return first, names
+	return m, nil
 }
 
-func (r *routes) match(req *http.Request) string {
-	_, pattern := r.mux.Handler(req)
-	return pattern
+func (m *match) add(e *policy.Endpoint, as reading) {
+	switch {
+	case e == nil:
+	case m.endpoint == nil || e == m.endpoint:
+		m.endpoint, m.read = e, append(m.read, as)
+	case !slices.Contains(m.others, e.Name):
+		m.others = append(m.others, e.Name)
+	}
 }
 
 // hostOf returns a host in lower case without port and final dot, as in patterns.
@@ -131,17 +158,11 @@ func parts(pattern string) (method, host, path string) {
 	return method, rest[:slash], rest[slash:]
 }
 
-// folded returns a pattern with its host as hostOf returns it, and if path is set its path in lower case. Wildcard names stay.
+// folded returns a pattern with its host as hostOf returns it, and if path is set its path folded.
 func folded(pattern string, path bool) string {
 	method, host, p := parts(pattern)
 	if path {
-		segments := strings.Split(p, "/")
-		for i, s := range segments {
-			if !strings.HasPrefix(s, "{") {
-				segments[i] = strings.ToLower(s)
-			}
-		}
-		p = strings.Join(segments, "/")
+		p = pathnorm.FoldEscaped(p)
 	}
 	return method + hostOf(host) + p
 }

@@ -4,8 +4,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +41,9 @@ endpoints:
 		{"POST /v1%2Fchat", "chat"},
 		{"POST /v1%2fchat", "chat"},
 		{"POST /%2e%2e/v1/chat", "chat"},
+		{"post /v1/chat", "chat"},
+		{"Post //v1/chat", "chat"},
+		{"pOST /v1/chat/", "chat"},
 		{"POST /v1/chat/", "chat"},
 		{"POST /v1/chat//", "chat"},
 		{"POST /v1/chat/.", "chat"},
@@ -110,15 +115,84 @@ endpoints:
 
 func TestRoutes_foldedCase(t *testing.T) {
 	rdb, _ := inProcess(t)
-	const chat = `endpoints: [{name: chat, match: ["POST /v1/Chat/{ID}"], limits: [{name: minute, limit: 1000, window: 1m}]}]`
+	const ask = `endpoints: [{name: ask, match: ["POST /v1/Ask/{ID}"], limits: [{name: minute, limit: 1000, window: 1m}]}]`
 	for prefix, want := range map[string]bool{"": false, "paths: {case: fold}\n": true} {
-		s := serve(t, rdb, parse(t, prefix+chat), httpguard.Options{}, nil)
-		for _, path := range []string{"/v1/Chat/A", "/V1/CHAT/A", "/v1/%43HAT/a/"} {
+		s := serve(t, rdb, parse(t, prefix+ask), httpguard.Options{}, nil)
+		for _, path := range []string{"/v1/Ask/A", "/V1/ASK/A", "/v1/%41SK/a/", "/v1/A%C5%BFk/a", "/v1/a%c5%bf%E2%84%AA%2Fa", "/v1/as%E2%84%AA/a%2Fa"} {
 			w := httptest.NewRecorder()
 			s.Config.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
-			if got := w.Header().Get("RateLimit") != ""; got != (want || path == "/v1/Chat/A") {
+			if got := w.Header().Get("RateLimit") != ""; got != (want || path == "/v1/Ask/A") {
 				t.Errorf("%q: %s is counted: %v", prefix, path, got)
 			}
+		}
+	}
+}
+
+// No spelling of a path or method hides a path value that the service reads.
+func TestRoutes_readPathValuesFromEachSpelling(t *testing.T) {
+	rdb, _ := inProcess(t)
+	const search = `
+endpoints: [{name: search, match: ["GET /t/{tenant}/search"], limits: [{name: minute, by: ip, limit: 1000, window: 1m}]}]`
+	with := func(paths string) *service {
+		p := parse(t, paths+search)
+		p.Identities["tenant"] = policy.Identity{Path: "tenant", Claimed: true}
+		return serve(t, rdb, p, httpguard.Options{}, nil)
+	}
+	exact, fold := with(""), with("paths: {case: fold}")
+	for _, c := range []struct{ request, exact, fold string }{
+		{"GET /t/Acme/search", "tenant=Acme", "tenant=Acme"},
+		{"get /t/Acme/search", "tenant=Acme", "tenant=Acme"},
+		{"GET //t/Acme/search", "tenant=Acme", "tenant=Acme"},
+		{"GET /t//Acme/search", "tenant=Acme", "tenant=Acme"},
+		{"GET /x/../t/Acme/search", "tenant=Acme", "tenant=Acme"},
+		{"GET /t/Acme/search/", "tenant=Acme", "tenant=Acme"},
+		{"GET /t%2FAcme%2fsearch", "tenant=Acme", "tenant=Acme"},
+		{"GET /%74/A%63me/search", "tenant=Acme", "tenant=Acme"},
+		{"GET /t/a%2Fb/search", "tenant=a/b", "tenant=a/b"},
+		{"GET /T/Acme/SEARCH", "", "tenant=Acme"},
+		{"GET /T/Acme/%C5%BFearch", "", "tenant=Acme"},
+	} {
+		method, path, _ := strings.Cut(c.request, " ")
+		for s, want := range map[*service]string{exact: c.exact, fold: c.fold} {
+			e, err := s.middleware.Explain(httptest.NewRequest(method, path, nil))
+			if err != nil || e.Found.Subject("tenant") != want {
+				t.Errorf("%s: %+v, %v, want %q", c.request, e, err, want)
+			}
+		}
+	}
+	// A router may clean a decoded path.
+	e, err := exact.middleware.Explain(httptest.NewRequest("GET", "/t/Acme%2F..%2FBob/search", nil))
+	if err != nil || e.Found.Subject("tenant") != "tenant=Acme/../Bob" || !slices.Contains(e.Found.Also, "tenant=Bob") {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// The work for a path is bounded: one that routers read in many ways and that is long is refused before any reading.
+func TestRoutes_longPathsAreReadInOneWay(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, `endpoints: [{name: files, match: ["/files/"], limits: [{name: minute, limit: 1000, window: 1m}]}]`), httpguard.Options{}, nil)
+	for _, c := range []struct {
+		what, path string
+		want       int
+	}{
+		{"a long path", "/files/" + strings.Repeat("a/", 100_000) + "a", 200},
+		{"its escapes", "/files/" + strings.Repeat("%61", 1000), 200},
+		{"slashes", "/files" + strings.Repeat("/", 200) + "a", 200},
+		{"64 KiB of slashes", strings.Repeat("/", 64<<10), 400},
+		{"encoded slashes", "/files" + strings.Repeat("%2F", 300), 400},
+		{"64 KiB of dots", strings.Repeat("/.", 32<<10), 400},
+		{"64 KiB of escapes", "/" + strings.Repeat("%2e", 22<<10), 400},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL.Path, r.URL.RawPath = c.path, c.path
+		if path, err := url.PathUnescape(c.path); err == nil {
+			r.URL.Path = path
+		}
+		r.Header.Set("X-API-Key", "ada")
+		w := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%s: %d %s", c.what, w.Code, w.Body)
 		}
 	}
 }

@@ -3,27 +3,34 @@ package httpguard
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// wildcard returns a function that reads path wildcards of the endpoint's pattern, decoded. It returns nil if no identity needs one.
-func (r *routes) wildcard(req *http.Request, e *policy.Endpoint) func(string) string {
-	if !r.wildcards {
-		return nil
+// identify reads the identities of a request.
+func (r *routes) identify(req *http.Request, m match) (identity.Found, error) {
+	if len(r.wildcards) == 0 {
+		return r.reader.Read(req, nil)
 	}
-	return func(name string) string {
-		if r.mux == nil {
-			return ""
-		}
-		_, pattern := r.mux.Handler(req)
-		if r.patterns[pattern] != e {
-			return req.PathValue(name) // of the router before the guard
-		}
-		return segment(pattern, req.URL.EscapedPath(), name)
+	if len(m.read) == 0 {
+		return r.reader.Read(req, req.PathValue) // of the router before the guard
 	}
+	found, err := r.reader.Read(req, m.read[0].value)
+	for _, as := range m.read[1:] {
+		for _, name := range r.wildcards {
+			subject := name + "=" + identity.Value(as.value(r.policy.Identities[name].Path))
+			if subject != name+"=" && !slices.Contains(found.Subjects, subject) && !slices.Contains(found.Also, subject) {
+				found.Also = append(found.Also, subject)
+			}
+		}
+	}
+	return found, err
 }
+
+// value returns the part of a path that a wildcard of the pattern matches, decoded.
+func (as reading) value(name string) string { return segment(as.pattern, as.path, name) }
 
 // segment returns the part of a path that a wildcard of the pattern matches.
 func segment(pattern, path, name string) string {

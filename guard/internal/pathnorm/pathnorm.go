@@ -2,17 +2,28 @@
 package pathnorm
 
 import (
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
+// These bound the work for a path that routers read in several ways; plain paths have no bound.
+const (
+	maxBytes    = 8 << 10
+	maxSegments = 256
+)
+
 // Variants returns the escaped paths by which a ServeMux finds every endpoint that some router may match. Routers may decode a path partly
-// or fully, clean it, treat empty and dot segments as values, or strip the last slash. Most paths have one variant.
-func Variants(escaped, decoded string) []string {
+// or fully, clean it, treat empty and dot segments as values, or strip the last slash. Most paths have one variant. It reports false for
+// a path that is too long to be read in all these ways.
+func Variants(escaped, decoded string) (variants []string, ok bool) {
 	if IsPlain(escaped) && escaped == decoded {
-		return []string{escaped}
+		return []string{escaped}, true
+	}
+	if len(escaped) > maxBytes || strings.Count(decoded, "/") > maxSegments {
+		return nil, false
 	}
 	var all []string
 	add := func(p string) {
@@ -22,7 +33,7 @@ func Variants(escaped, decoded string) []string {
 			}
 		}
 	}
-	bases := []string{escaped, letters(escaped), escape(decoded)}
+	bases := slices.Compact([]string{escaped, letters(escaped), escape(decoded)})
 	for _, p := range bases {
 		add(cleaned(p))
 	}
@@ -31,7 +42,21 @@ func Variants(escaped, decoded string) []string {
 		add(literal(merged(p)))
 		add(literal(undotted(p)))
 	}
-	return all
+	return all, true
+}
+
+// Fold returns a path in which letters that differ only in case are the same, also those that fold to ASCII, such as U+017F.
+func Fold(path string) string { return strings.ToLower(strings.ToUpper(path)) }
+
+// FoldEscaped folds an escaped path.
+func FoldEscaped(escaped string) string {
+	segments := strings.Split(escaped, "/")
+	for i, s := range segments {
+		if decoded, err := url.PathUnescape(s); err == nil && !strings.HasPrefix(s, "{") { // the wildcard of a pattern
+			segments[i] = url.PathEscape(Fold(decoded))
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 // IsPlain reports whether all routers read a path alike, apart from escapes.
@@ -58,10 +83,13 @@ func cleaned(p string) string {
 
 // merged removes empty segments.
 func merged(p string) string {
-	for strings.Contains(p, "//") {
-		p = strings.ReplaceAll(p, "//", "/")
+	var b strings.Builder
+	for i := range len(p) {
+		if p[i] != '/' || i == 0 || p[i-1] != '/' {
+			b.WriteByte(p[i])
+		}
 	}
-	return p
+	return b.String()
 }
 
 // undotted removes dot segments; ".." also removes the segment before it, even if empty (RFC 3986, 5.2.4).
