@@ -26,20 +26,19 @@ func parseKeyURL(text string) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("must be a valid URL") // the text may hold a password
 	}
-	return u, checkKeyURL(u)
+	addr, err := netip.ParseAddr(u.Hostname())
+	loopback := err == nil && addr.IsLoopback() || u.Hostname() == "localhost"
+	return u, checkKeyURL(u, loopback)
 }
 
-// checkKeyURL requires https, or http of a loopback address.
-func checkKeyURL(u *url.URL) error {
-	host := u.Hostname()
-	addr, err := netip.ParseAddr(host)
-	loopback := err == nil && addr.IsLoopback() || host == "localhost"
+// checkKeyURL requires https, or http if that is allowed.
+func checkKeyURL(u *url.URL, allowHTTP bool) error {
 	switch {
-	case host == "":
+	case u.Hostname() == "":
 		return errors.New("must be a URL with a host")
 	case u.User != nil:
 		return errors.New("must be a URL without user and password")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
+	case u.Scheme != "https" && (u.Scheme != "http" || !allowHTTP):
 		return fmt.Errorf("must be an https URL, got %s://%s", u.Scheme, u.Host)
 	}
 	return nil

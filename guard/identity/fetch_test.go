@@ -164,6 +164,14 @@ func TestReader_rejectsUnsafeKeyResponses(t *testing.T) {
 			func(*http.Request) (*http.Response, error) { return redirect("http://id.example/keys"), nil },
 			`fetch keys: Get "http://id.example/keys": redirect target must be an https URL, got http://id.example`,
 		},
+		"a redirect to http on loopback": {
+			func(*http.Request) (*http.Response, error) { return redirect("http://127.0.0.1:6060/debug/keys"), nil },
+			`fetch keys: Get "http://127.0.0.1:6060/debug/keys": redirect target must be an https URL, got http://127.0.0.1:6060`,
+		},
+		"a redirect to http on localhost": {
+			func(*http.Request) (*http.Response, error) { return redirect("http://localhost/keys"), nil },
+			`fetch keys: Get "http://localhost/keys": redirect target must be an https URL, got http://localhost`,
+		},
 		"a redirect to a file": {
 			func(*http.Request) (*http.Response, error) { return redirect("file:///etc/passwd"), nil },
 			`fetch keys: Get "file:///etc/passwd": redirect target must be a URL with a host`,

@@ -83,7 +83,7 @@ func fetcher(client *http.Client) *http.Client {
 		if len(via) >= 3 {
 			return errors.New("more than 3 redirects")
 		}
-		if err := checkKeyURL(r.URL); err != nil {
+		if err := checkKeyURL(r.URL, false); err != nil {
 			return fmt.Errorf("redirect target %w", err)
 		}
 		if next != nil {
