@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -139,6 +140,21 @@ func TestRun_disconnectsPeersThatDoNotRead(t *testing.T) {
 			_, err := io.WriteString(conn, strings.Repeat("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 1000))
 			if got := time.Since(start); err == nil || got != 70*time.Second {
 				t.Errorf("%s: held for %v: %v", what, got, err)
+			}
+		}
+	})
+}
+
+// A proxy may pass on the fields of a body without the body.
+func TestRun_answersForwardAuthWithoutTheBody(t *testing.T) {
+	onVirtualTime(t, 0, func(t *testing.T, p ports) {
+		for _, body := range []string{"Content-Length: 1000", "Content-Length: 1000000", "Transfer-Encoding: chunked", "Content-Length: 1\r\nExpect: 100-continue"} {
+			conn, start := dial(t, p.http), time.Now()
+			defer conn.Close()
+			go io.WriteString(conn, "GET /forward-auth HTTP/1.1\r\nHost: h\r\n"+body+"\r\n\r\n")
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || answer.StatusCode != http.StatusForbidden || !answer.Close || time.Since(start) != 0 {
+				t.Errorf("%s: %+v after %v: %v", body, answer, time.Since(start), err)
 			}
 		}
 	})

@@ -25,6 +25,8 @@ import (
 // With the query refuse=403 each refusal has status 403. Its own status and body are then in the headers X-Refusal-Status and
 // X-Refusal-Body. nginx needs that, because auth_request passes on no other status and no body.
 //
+// It reads no body. A request that announces one is answered at once, and its connection is closed.
+//
 // The response to the request is not known here. A limit that counts some responses counts each request, and a budget is charged the estimate.
 // A limit of kind concurrency has no effect: the places are released before the request runs.
 func (m *Middleware) ForwardAuth() http.Handler {
@@ -35,6 +37,9 @@ func (m *Middleware) ForwardAuth() http.Handler {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 && r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close") // or net/http waits for the body, which many proxies announce and do not send
+		}
 		if r.URL.RawQuery == "refuse=403" {
 			r = r.WithContext(context.WithValue(r.Context(), onlyForbidden{}, true))
 		}
