@@ -19,9 +19,10 @@ type Config struct {
 	// IPv6Prefix is the number of bits of an IPv6 address that make a subject, 1 to 128. Defaults to 64.
 	IPv6Prefix int
 
-	// Header is the name of a header that holds the identity. A comma-separated list in one line is one value. Defaults to none.
+	// Header is the name of a header that holds the identity. A comma-separated list in one line is one value. That of Authorization is
+	// what follows the scheme. Defaults to none.
 	Header string
-	// Cookie is the name of a cookie that holds the identity. Defaults to none.
+	// Cookie is the name of a cookie that holds the identity, without its quotes and escapes. Defaults to none.
 	Cookie string
 	// Query is the name of a query parameter that holds the identity. Defaults to none.
 	Query string

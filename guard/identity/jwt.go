@@ -82,20 +82,20 @@ func (j *JWT) complete() error {
 // tokens adds the tokens of a request.
 func (j *JWT) tokens(v *values, r *http.Request) {
 	if j.Cookie != "" {
-		v.cookie(r, j.Cookie)
+		var raw values
+		raw.cookie(r, j.Cookie)
+		for _, value := range raw.all[:raw.n] {
+			v.add(unescaped(unquoted(value)))
+		}
+		v.over = raw.over
 		return
 	}
 	for _, line := range r.Header[j.Header] {
-		if token, ok := bearer(line); ok {
-			v.add(token)
-		} else if j.Header != "Authorization" {
-			v.add(strings.Trim(line, " \t"))
-		}
+		eachCredentials(line, func(value string) {
+			scheme, token := cutScheme(value)
+			if strings.EqualFold(scheme, "Bearer") || j.Header != "Authorization" {
+				v.add(token)
+			}
+		})
 	}
-}
-
-// bearer returns the token after the scheme Bearer, in any case (RFC 6750, 2.1; RFC 9110, 11.1).
-func bearer(line string) (string, bool) {
-	scheme, token, ok := strings.Cut(strings.Trim(line, " \t"), " ")
-	return strings.Trim(token, " \t"), ok && strings.EqualFold(scheme, "Bearer")
 }

@@ -59,6 +59,7 @@ func (accepting) Verify(_ context.Context, value string) (string, error) {
 func TestRead_values(t *testing.T) {
 	claimed := Config{Name: "key", Header: "x-api-key"}
 	verified := Config{Name: "key", Header: "X-Api-Key", Verify: accepting{}}
+	authorization := Config{Name: "key", Header: "Authorization", Verify: accepting{}}
 	cookie := Config{Name: "session", Cookie: "sid"}
 	query := Config{Name: "app", Query: "app id"}
 	many := strings.Split(strings.Repeat("X-API-Key,", 9), ",")
@@ -99,15 +100,45 @@ func TestRead_values(t *testing.T) {
 		{"a cookie", cookie, request("Cookie", "other=1; sid=a"), Found{Subjects: []string{"session=a"}}},
 		{"two cookies", cookie, request("Cookie", "sid=a; sid=b"), Found{Subjects: []string{"session=a"}, Also: []string{"session=b"}}},
 		{"two lines of cookies", cookie, request("Cookie", "sid=", "Cookie", "sid=b"), Found{Subjects: []string{"session=b"}}},
-		{"a quoted cookie", cookie, request("Cookie", `sid="a"`), Found{Subjects: []string{"session=a"}}},
+		{"a quoted cookie", cookie, request("Cookie", `sid="a"`), Found{Subjects: []string{"session=a"}, Also: []string{`session="a"`}}},
 		{"another cookie", cookie, request("Cookie", "SID=a"), Found{}},
+		{"empty quotes", cookie, request("Cookie", `sid=""; sid=b`), Found{Subjects: []string{"session=b"}}},
+		{"spaces around a cookie", cookie, request("Cookie", "x=1;\t sid = a ;y=2"), Found{Subjects: []string{"session=a"}}},
+		{"percent escapes", cookie, request("Cookie", "sid=%61b"), Found{Subjects: []string{"session=ab"}, Also: []string{"session=%2561b"}}},
+		{"escapes that are none", cookie, request("Cookie", "sid=100%"), Found{Subjects: []string{"session=100%25"}}},
+		{"escapes of escapes", cookie, request("Cookie", "sid=%2561"), Found{Subjects: []string{"session=%2561"}, Also: []string{"session=%252561"}}},
+		{"express-session", cookie, request("Cookie", "sid=s%3Aid.sig"), Found{Subjects: []string{"session=s:id.sig"}, Also: []string{"session=s%253Aid.sig"}}},
+		{"octal escapes", cookie, request("Cookie", `sid="\141b\""`), Found{Subjects: []string{`session=ab"`}, Also: []string{`session=\141b\"`, `session="\141b\""`}}},
+		{"octal escapes of percent escapes", cookie, request("Cookie", `sid="\04561"`), Found{
+			Subjects: []string{"session=a"}, Also: []string{"session=%2561", `session=\04561`, `session="\04561"`},
+		}},
+		{"a semicolon in quotes", cookie, request("Cookie", `x="; sid=a; y="; sid=b`), Found{Subjects: []string{"session=a"}, Also: []string{"session=b"}}},
+		{"its own semicolon in quotes", cookie, request("Cookie", `sid="a;b"`), Found{Subjects: []string{`session="a`}, Also: []string{"session=a;b", `session="a;b"`}}},
+		{"white space between cookies", cookie, request("Cookie", "x=1 sid=a"), Found{Subjects: []string{"session=a"}}},
+		{"white space behind a cookie", cookie, request("Cookie", "sid=a x=1"), Found{Subjects: []string{"session=a x=1"}, Also: []string{"session=a"}}},
+		{"a quote without an end", cookie, request("Cookie", `sid="a%62.`), Found{
+			Subjects: []string{`session="ab.`}, Also: []string{`session="a%2562.`, "session=ab"},
+		}},
+		{"a name that PHP reads", Config{Name: "session", Cookie: "s_i_d"}, request("Cookie", "sxixd=x; s.i d=a"), Found{Subjects: []string{"session=a"}}},
+		{"3000 cookies", cookie, request("Cookie", strings.Repeat("x=1;", 2999)+"sid=a"), Found{Subjects: []string{"session=a"}}},
+
+		{"a key in Authorization", authorization, request("Authorization", "good-a"), Found{Subjects: []string{"key=a"}}},
+		{"with a scheme", authorization, request("Authorization", "Bearer good-a"), Found{Subjects: []string{"key=a"}}},
+		{"with another scheme", authorization, request("Authorization", "Token good-a"), Found{Subjects: []string{"key=a"}}},
+		{"with a scheme in lower case", authorization, request("Authorization", "bearer good-a"), Found{Subjects: []string{"key=a"}}},
+		{"with two spaces", authorization, request("Authorization", "Bearer  good-a"), Found{Subjects: []string{"key=a"}}},
+		{"with a tab", authorization, request("Authorization", "Bearer\tgood-a"), Found{Subjects: []string{"key=a"}}},
+		{"with a space of Latin-1", authorization, request("Authorization", "Bearer\xa0good-a\xa0"), Found{Subjects: []string{"key=a"}}},
+		{"behind another scheme", authorization, request("Authorization", "Basic x, Bearer good-a"), Found{Subjects: []string{"key=a"}, Also: []string{"key=x", "key=Basic x"}}},
+		{"an unknown key", authorization, request("Authorization", "Bearer x"), Found{Also: []string{"key=x", "key=Bearer x"}}},
+		{"an escaped key in a cookie", Config{Name: "key", Cookie: "sid", Verify: accepting{}}, request("Cookie", `sid="\147ood%2Da"`), Found{Subjects: []string{"key=a"}}},
 
 		{"a parameter", query, withQuery("app+id=a%20b&x=1"), Found{Subjects: []string{"app=a b"}}},
 		{"an escaped name", query, withQuery("%61pp%20id=a"), Found{Subjects: []string{"app=a"}}},
 		{"two parameters", query, withQuery("app+id=a&app+id=&app+id=b"), Found{Subjects: []string{"app=a"}, Also: []string{"app=b"}}},
-		{"a semicolon before", query, withQuery("x=1;app+id=a"), Found{}},
-		{"a semicolon behind", query, withQuery("app+id=a;x=1"), Found{}},
-		{"a broken escape", query, withQuery("app+id=%zz"), Found{}},
+		{"a semicolon before", query, withQuery("x=1;app+id=a"), Found{Subjects: []string{"app=a"}}},
+		{"a semicolon behind", query, withQuery("app+id=a;x=1"), Found{Subjects: []string{"app=a;x=1"}, Also: []string{"app=a"}}},
+		{"a broken escape", query, withQuery("app+id=%zz%61"), Found{Subjects: []string{"app=%25zza"}}},
 		{"no value", query, withQuery("app+id"), Found{}},
 		{"no URL", query, &http.Request{}, Found{}},
 		{"1 MiB of parameters", query, withQuery(strings.Repeat("a=b&", 1<<18) + "app+id=a"), Found{Subjects: []string{"app=a"}}},
@@ -146,6 +177,26 @@ func TestRead_rejectsAmbiguousRequests(t *testing.T) {
 			"10,000 cookies", "identity key: the request is ambiguous: more than 8 different values",
 			Config{Name: "key", Cookie: "sid"},
 			lines("Cookie", "sid=%d", 2000),
+		},
+		{
+			"more cookies than net/http reads", "identity key: the request is ambiguous: more than 3000 cookies",
+			Config{Name: "key", Cookie: "sid"},
+			request("Cookie", "sid=a; "+strings.Repeat("x=1;", 3000)),
+		},
+		{
+			"more lines of cookies than net/http reads", "identity key: the request is ambiguous: more than 3000 cookies",
+			Config{Name: "key", Cookie: "sid"},
+			lines("Cookie", "x=%d", 3001),
+		},
+		{
+			"more cookies than net/http reads, and a token", "identity key: the request is ambiguous: more than 3000 cookies",
+			Config{Name: "key", JWT: &JWT{Cookie: "sid", Keys: "https://id.example/jwks.json"}},
+			request("Cookie", strings.Repeat("x=1;", 3001)),
+		},
+		{
+			"a cookie that verifies raw and decoded", "identity key: the request is ambiguous: two different values verify",
+			Config{Name: "key", Cookie: "sid", Verify: accepting{}},
+			request("Cookie", "sid=good-%61"),
 		},
 		{
 			"100,000 parameters", "identity key: the request is ambiguous: more than 8 different values",

@@ -83,17 +83,22 @@ func (p *reading) readValues(s *source) error {
 	default:
 		given.header(p.request, s.Fingerprint)
 	}
-	if given.over {
-		return fmt.Errorf("%w: more than %d different values", ErrAmbiguous, maxValues)
+	if given.over != "" {
+		return fmt.Errorf("%w: %s", ErrAmbiguous, given.over)
 	}
 	if s.Verify != nil {
 		return p.verify(s, given.all[:given.n])
 	}
-	for i, value := range given.all[:given.n] {
-		if i == 0 {
-			p.add(s, s.claimed(value))
-		} else {
-			p.also(s, s.claimed(value))
+	first := true
+	for _, value := range given.all[:given.n] {
+		forms := s.forms(value)
+		for _, form := range forms.all[:forms.n] {
+			if first {
+				p.add(s, s.claimed(form))
+				first = false
+			} else {
+				p.also(s, s.claimed(form))
+			}
 		}
 	}
 	return nil
@@ -103,22 +108,29 @@ func (p *reading) readValues(s *source) error {
 func (p *reading) verify(s *source, given []string) error {
 	verified := -1
 	for i, value := range given {
-		subject, err := s.Verify.Verify(p.request.Context(), value)
-		if err != nil || subject == "" {
-			continue
-		}
-		if verified >= 0 {
-			return fmt.Errorf("%w: two different values verify", ErrAmbiguous)
-		}
-		verified = i
-		p.add(s, subject)
-		if challenge, _, ok := splitFingerprint(value); ok && s.Fingerprint != "" {
-			p.found.Challenge, p.found.Receipt = shorten(challenge, maxChallenge), shorten(value, maxReceipt)
+		forms, known := s.forms(value), ""
+		for _, form := range forms.all[:forms.n] {
+			subject, err := s.Verify.Verify(p.request.Context(), form)
+			if err != nil || subject == "" || subject == known {
+				continue
+			}
+			if verified >= 0 {
+				return fmt.Errorf("%w: two different values verify", ErrAmbiguous)
+			}
+			verified, known = i, subject
+			p.add(s, subject)
+			if challenge, _, ok := splitFingerprint(value); ok && s.Fingerprint != "" {
+				p.found.Challenge, p.found.Receipt = shorten(challenge, maxChallenge), shorten(value, maxReceipt)
+			}
 		}
 	}
 	for i, value := range given {
-		if i != verified {
-			p.also(s, s.claimed(value))
+		if i == verified {
+			continue
+		}
+		forms := s.forms(value)
+		for _, form := range forms.all[:forms.n] {
+			p.also(s, s.claimed(form))
 		}
 	}
 	return nil
@@ -148,8 +160,8 @@ func (p *reading) claims(i int) ([]string, error) {
 	v := &p.verifications[i]
 	var given values
 	v.tokens(&given, p.request)
-	if given.over {
-		found.err = fmt.Errorf("%w: more than %d different tokens", ErrAmbiguous, maxValues)
+	if given.over != "" {
+		found.err = fmt.Errorf("%w: %s", ErrAmbiguous, given.over)
 		return nil, found.err
 	}
 	for _, token := range given.all[:given.n] {

@@ -209,6 +209,9 @@ func TestRead_tokenSources(t *testing.T) {
 	}{
 		{"bearer", bearer, []string{"Authorization", "Bearer " + token}, found},
 		{"in lower case", bearer, []string{"Authorization", "bearer  " + token + " "}, found},
+		{"with a tab", bearer, []string{"Authorization", "Bearer\t" + token}, found},
+		{"with a space of Latin-1", bearer, []string{"Authorization", "Bearer\xa0" + token + "\xa0"}, found},
+		{"behind another scheme in its line", bearer, []string{"Authorization", "Basic eDp5, bEARER " + token}, found},
 		{"without the scheme", bearer, []string{"Authorization", token}, none},
 		{"another scheme", bearer, []string{"Authorization", "Basic " + token}, none},
 		{"the scheme alone", bearer, []string{"Authorization", "Bearer"}, none},

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"fmt"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -14,11 +15,11 @@ const maxValues = 8
 type values struct {
 	all  [maxValues]string
 	n    int
-	over bool // there are more than maxValues
+	over string // what the request has too many of; "" if nothing
 }
 
 func (v *values) add(value string) {
-	if value == "" || v.over {
+	if value == "" || v.over != "" {
 		return
 	}
 	for i := range v.n {
@@ -27,7 +28,7 @@ func (v *values) add(value string) {
 		}
 	}
 	if v.n == maxValues {
-		v.over = true
+		v.over = fmt.Sprintf("more than %d different values", maxValues)
 		return
 	}
 	v.all[v.n] = value
@@ -37,37 +38,56 @@ func (v *values) add(value string) {
 // header adds the lines of a header, whose name must be canonical.
 func (v *values) header(r *http.Request, name string) {
 	for _, line := range r.Header[name] {
-		v.add(textproto.TrimString(line))
+		if isCredentials(name) {
+			eachCredentials(line, v.add)
+		} else {
+			v.add(textproto.TrimString(line))
+		}
 	}
 }
 
-func (v *values) cookie(r *http.Request, name string) {
-	if len(r.Header["Cookie"]) == 0 {
-		return
-	}
-	for _, cookie := range r.CookiesNamed(name) {
-		v.add(cookie.Value)
-	}
-}
-
-// query adds the values of a query parameter as url.ParseQuery reads them, without a map of all parameters.
-
+// query adds the values of a query parameter, without a map of all parameters. Services differ in what ; and broken escapes mean, so it adds
+// the values that each of them reads.
 func (v *values) query(r *http.Request, name string) {
 	if r.URL == nil {
 		return
 	}
-	for rest := r.URL.RawQuery; rest != "" && !v.over; {
+	for rest := r.URL.RawQuery; rest != "" && v.over == ""; {
 		var pair string
 		pair, rest, _ = strings.Cut(rest, "&")
-		if strings.Contains(pair, ";") {
-			continue
-		}
-		key, value, _ := strings.Cut(pair, "=")
-		if key, err := url.QueryUnescape(key); err != nil || key != name {
-			continue
-		}
-		if value, err := url.QueryUnescape(value); err == nil {
-			v.add(value)
+		v.pair(pair, name)
+		for more := strings.Contains(pair, ";"); more && v.over == ""; {
+			var part string
+			part, pair, more = strings.Cut(pair, ";")
+			v.pair(part, name)
 		}
 	}
+}
+
+func (v *values) pair(pair, name string) {
+	key, value, _ := strings.Cut(pair, "=")
+	if key, err := url.QueryUnescape(key); err == nil && isNamed(key, name) {
+		v.add(unescaped(strings.ReplaceAll(value, "+", " ")))
+	}
+}
+
+// forms returns the texts that services may read from a value: the canonical one, which counts, and others.
+func (s *source) forms(value string) (f values) {
+	switch {
+	case s.Cookie != "":
+		text := unquoted(value)
+		if text == "" {
+			return f
+		}
+		f.add(unescaped(text))
+		f.add(text)
+		if value[0] == '"' && len(value) > 1 {
+			f.add(unescaped(value[1 : len(value)-1])) // npm's cookie
+		}
+	case isCredentials(s.Header):
+		_, credentials := cutScheme(value)
+		f.add(credentials)
+	}
+	f.add(value)
+	return f
 }
