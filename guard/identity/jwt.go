@@ -18,7 +18,8 @@ const (
 // request are ErrAmbiguous. Identities that differ only in Claim share one verification.
 //
 // A Reader caches valid tokens by SHA-256 for at most 5 min, and no longer than they and their keys are valid: when a reload
-// removes a key, its tokens end. The cache holds 8 MiB. Invalid tokens are not cached.
+// removes a key, its tokens end. The cache holds 8 MiB. Another one, of 1 MiB, holds tokens that were refused, so that the same bytes are
+// verified once. A token is tried with at most 8 keys, and more than 3 different tokens in a request are ErrAmbiguous.
 //
 // The keys, not the token, determine the allowed algorithms: a key verifies its own alg, or those of its type if it has none.
 type JWT struct {
@@ -81,6 +82,12 @@ func (j *JWT) complete() error {
 
 // tokens adds the tokens of a request.
 func (j *JWT) tokens(v *values, r *http.Request) {
+	if j.addTokens(v, r); v.n > maxTokens {
+		v.over = fmt.Sprintf("more than %d different tokens", maxTokens)
+	}
+}
+
+func (j *JWT) addTokens(v *values, r *http.Request) {
 	if j.Cookie != "" {
 		var raw values
 		raw.cookie(r, j.Cookie)

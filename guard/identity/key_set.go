@@ -150,8 +150,8 @@ func parsePEM(content []byte) ([]key, error) {
 			return nil, fmt.Errorf("PEM block %d: %w", len(keys), err)
 		}
 		keys = append(keys, key{algorithms: allowed, key: public})
-		if len(keys) > maxKeys {
-			return nil, fmt.Errorf("more than %d PEM blocks", maxKeys)
+		if len(keys) > maxTried {
+			return nil, fmt.Errorf("more than %d PEM blocks: use a JWK Set, whose keys have a kid", maxTried)
 		}
 	}
 	return keys, nil

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"crypto/sha256"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	maxToken = 16 << 10 // bytes
-	maxTried = 8        // keys, for a token without a kid
+	maxToken  = 16 << 10 // bytes
+	maxTokens = 3        // different ones of a request
+	maxTried  = 8        // keys, for one token
 )
 
 // A verification is shared by the identities that read claims of the same tokens.
@@ -36,10 +38,30 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 	}
 	id, keys := tokenID{v.index, sha256.Sum256([]byte(token))}, v.keys.keys.Load()
 	if texts, ok := v.cache.find(id, keys, now); ok {
-		return texts, true
+		return texts, texts != nil
 	}
-	all, expiry, ok := v.prove(token, keys, now)
+	jws, err := jose.ParseSignedCompact(token, algorithms)
+	if err != nil {
+		return nil, false
+	}
+	payload, tried, known := v.payload(jws, keys)
+	if !known {
+		v.keys.requestRefresh()
+	}
+	if tried == 0 {
+		return nil, false
+	}
+	var all claims
+	expiry, begins := now, never
+	if !known {
+		begins = now.Add(minPause) // the next keys of a URL may verify it
+	}
+	ok := utf8.Valid(payload) && json.Unmarshal(payload, &all) == nil // duplicate claims are an error in this json package
+	if ok {
+		expiry, begins, ok = v.valid(payload, now)
+	}
 	if !ok {
+		v.cache.refuse(id, keys, now, begins)
 		return nil, false
 	}
 	texts := make([]string, len(v.claims))
@@ -50,29 +72,13 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 	return texts, true
 }
 
-// prove returns the claims and the expiry of a token that one of the keys signed.
-func (v *verification) prove(token string, keys *[]key, now time.Time) (all claims, expiry time.Time, ok bool) {
-	jws, err := jose.ParseSignedCompact(token, algorithms)
-	if err != nil {
-		return nil, expiry, false
-	}
-	payload, ok := v.payload(jws, keys)
-	if !ok || !utf8.Valid(payload) {
-		return nil, expiry, false
-	}
-	if json.Unmarshal(payload, &all) != nil { // duplicate claims are an error in this json package
-		return nil, expiry, false
-	}
-	expiry, ok = v.valid(payload, now)
-	return all, expiry, ok
-}
-
-// payload returns the payload that one of the keys signed; keys is nil before the first response of a URL.
-func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) ([]byte, bool) {
+// payload returns the payload that one of the keys signed, nil without one, how many it tried, and whether one has the kid of the token.
+// keys is nil before the first response of a URL.
+func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) (payload []byte, tried int, known bool) {
 	header := jws.Signatures[0].Protected
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} { // none is supported
 		if _, ok := header.ExtraHeaders[extension]; ok {
-			return nil, false
+			return nil, 0, true
 		}
 	}
 	var set []key
@@ -80,30 +86,31 @@ func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) ([]byte,
 		set = *keys
 	}
 	if header.KeyID == "" && len(set) > maxTried {
-		return nil, false
+		return nil, 0, true
 	}
-	known := header.KeyID == ""
+	known = header.KeyID == ""
 	for i := range set {
 		key := &set[i]
 		if key.id != "" && header.KeyID != "" && key.id != header.KeyID {
 			continue
 		}
 		known = known || key.id == header.KeyID
-		if !slices.Contains(key.algorithms, jose.SignatureAlgorithm(header.Algorithm)) {
+		if !slices.Contains(key.algorithms, jose.SignatureAlgorithm(header.Algorithm)) || tried == maxTried {
 			continue
 		}
+		tried++
 		if payload, err := jws.Verify(key.key); err == nil {
-			return payload, true
+			return payload, tried, true
 		}
 	}
-	if !known {
-		v.keys.requestRefresh()
-	}
-	return nil, false
+	return nil, tried, known
 }
 
-// valid checks the registered claims and returns the expiry.
-func (v *verification) valid(payload []byte, now time.Time) (expiry time.Time, ok bool) {
+// never is when a token begins to be valid that is not.
+var never = time.Unix(1<<40, 0)
+
+// valid checks the registered claims. It returns the expiry, and when a token that is not valid begins to be.
+func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time.Time, ok bool) {
 	var registered struct {
 		Issuer    string           `json:"iss"`
 		Audience  jwt.Audience     `json:"aud"`
@@ -112,16 +119,24 @@ func (v *verification) valid(payload []byte, now time.Time) (expiry time.Time, o
 		IssuedAt  *jwt.NumericDate `json:"iat"`
 	}
 	if json.Unmarshal(payload, &registered) != nil || registered.Expiry == nil {
-		return expiry, false
+		return expiry, never, false
 	}
 	expected := jwt.Expected{Issuer: v.Issuer, Time: now}
 	if v.Audience != "" {
 		expected.AnyAudience = jwt.Audience{v.Audience}
 	}
-	return registered.Expiry.Time(), jwt.Claims{
+	err := jwt.Claims{
 		Issuer: registered.Issuer, Audience: registered.Audience,
 		Expiry: registered.Expiry, NotBefore: registered.NotBefore, IssuedAt: registered.IssuedAt,
-	}.ValidateWithLeeway(expected, v.Leeway) == nil
+	}.ValidateWithLeeway(expected, v.Leeway)
+	begins = never
+	switch {
+	case errors.Is(err, jwt.ErrNotValidYet):
+		begins = registered.NotBefore.Time().Add(-v.Leeway)
+	case errors.Is(err, jwt.ErrIssuedInTheFuture):
+		begins = registered.IssuedAt.Time().Add(-v.Leeway)
+	}
+	return registered.Expiry.Time(), begins, err == nil
 }
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,38})$`)

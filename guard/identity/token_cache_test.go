@@ -2,6 +2,7 @@ package identity
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 	"github.com/maypok86/otter/v2"
 )
 
 func (c *tokenCache) otter() *otter.Cache[tokenID, *cachedToken] {
-	return c.tokens.(*otter.Cache[tokenID, *cachedToken])
+	return c.valid.(*otter.Cache[tokenID, *cachedToken])
 }
 
 // cached returns the number of tokens in the reader's cache.
@@ -75,7 +77,7 @@ func TestTokenCache_expiresWithTheTokenOrAfterFiveMinutes(t *testing.T) {
 		return all
 	}
 	entry := func(token string) *cachedToken {
-		e, _ := r.tokens.tokens.GetIfPresent(tokenID{0, sha256.Sum256([]byte(token))})
+		e, _ := r.tokens.valid.GetIfPresent(tokenID{0, sha256.Sum256([]byte(token))})
 		return e
 	}
 	start := now
@@ -146,8 +148,8 @@ func TestTokenCache_followsTheKeys(t *testing.T) {
 	}
 }
 
-// A client that makes tokens up stores nothing.
-func TestTokenCache_keepsNoInvalidToken(t *testing.T) {
+// A client that makes tokens up evicts none that are valid.
+func TestTokenCache_refusedTokensEvictNone(t *testing.T) {
 	r := tokenReader(t)
 	good := sign(t, rsaKey, "r1", valid())
 	for i := range 200 {
@@ -161,7 +163,85 @@ func TestTokenCache_keepsNoInvalidToken(t *testing.T) {
 		}
 	}
 	if n := cached(r); n != 0 {
-		t.Errorf("%d invalid tokens are cached", n)
+		t.Errorf("%d invalid tokens are cached as valid ones", n)
+	}
+	refused, keys := r.tokens.refused.(*otter.Cache[tokenID, *cachedToken]), new([]key)
+	for i := range 20_000 {
+		r.tokens.refuse(tokenID{0, sha256.Sum256(fmt.Append(nil, i))}, keys, time.Now(), never)
+	}
+	if refused.CleanUp(); refused.WeightedSize() > refusedBytes {
+		t.Errorf("refused tokens weigh %d", refused.WeightedSize())
+	}
+}
+
+// A countingKey counts the signatures that are verified with it.
+type countingKey struct{ verified *int }
+
+func (k countingKey) VerifyPayload([]byte, []byte, jose.SignatureAlgorithm) error {
+	*k.verified++
+	return errors.New("another key signed it")
+}
+
+// The signatures that a request has verified are at most three times those of one token, and none for a token that was refused before.
+func TestRead_boundsTheSignaturesOfARequest(t *testing.T) {
+	lines := func(n int, kid string) (all []string) {
+		header := object{}
+		if kid != "" {
+			header["kid"] = kid
+		}
+		for i := range n {
+			all = append(all, "Authorization", "Bearer "+signWith(t, otherKey, jose.RS256, header, valid(object{"jti": fmt.Sprint(i)})))
+		}
+		return all
+	}
+	with := func(kids ...string) *[]key {
+		keys := make([]key, len(kids))
+		for i, kid := range kids {
+			keys[i] = key{id: kid, algorithms: algorithms}
+		}
+		return &keys
+	}
+	for _, c := range []struct {
+		what    string
+		keys    *[]key
+		headers []string
+		want    int
+	}{
+		{"a token", with("a", "b"), lines(1, "a"), 1},
+		{"a token without a kid", with("a", "b", "c", "d", "e", "f", "g", "h"), lines(1, ""), 8},
+		{"three", with("a", "b"), lines(3, "a"), 3},
+		{"three without a kid", with("a", "b", "c", "d", "e", "f", "g", "h"), lines(3, ""), 24},
+		{"a kid, and 64 keys without", with(make([]string, 64)...), lines(1, "a"), 8},
+		{"a kid that 64 keys have", with(strings.Split(strings.Repeat("a ", 63)+"a", " ")...), lines(1, "a"), 8},
+		{"four", with("a"), lines(4, "a"), 0},
+		{"eight without a kid", with("a", "b", "c", "d", "e", "f", "g", "h"), lines(8, ""), 0},
+	} {
+		r, verified := tokenReader(t), 0
+		for i := range *c.keys {
+			(*c.keys)[i].key = countingKey{&verified}
+		}
+		r.verifications[0].keys.keys.Store(c.keys)
+		for _, want := range []int{c.want, c.want} { // the second time, the tokens are known
+			found, err := r.Read(request(c.headers...), nil)
+			if len(found.Subjects) > 0 || verified != want || (err != nil) != (c.want == 0) {
+				t.Errorf("%s: %d signatures, want %d: %+v, %v", c.what, verified, want, found, err)
+			}
+		}
+	}
+}
+
+// A token is verified once until it may be valid.
+func TestRead_verifiesATokenOfLaterAgain(t *testing.T) {
+	start := time.Now().Truncate(time.Second)
+	later := request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid(object{"nbf": start.Add(time.Minute).Unix(), "exp": start.Add(time.Hour).Unix()})))
+	for at, want := range map[time.Duration]string{0: "", 29 * time.Second: "", 31 * time.Second: "user=42", 10 * time.Minute: "user=42"} {
+		r := tokenReader(t)
+		for _, at := range []time.Duration{0, at, at} {
+			r.now = func() time.Time { return start.Add(at) }
+			if found, err := r.Read(later, nil); err != nil || at > 0 && found.Subject("user") != want {
+				t.Errorf("after %v: %+v, %v, want %s", at, found, err, want)
+			}
+		}
 	}
 }
 
