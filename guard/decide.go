@@ -43,17 +43,25 @@ func (g *Guard) decideWithHooks(ctx context.Context, d *Decision, r Request) err
 	call, err := g.decide(ctx, d, &r, start)
 	e.Function, e.Redis, e.Err = call.function, call.took, err
 	e.Duration = monotime.Now().Since(start)
-	if err == nil {
+	if err != nil {
+		d = nil
+	}
+	g.report(ctx, e, d)
+	return err
+}
+
+// report passes copies of a decision, nil after an error, to hooks and to the second policy.
+func (g *Guard) report(ctx context.Context, e Event, d *Decision) {
+	if d != nil {
 		e.Decision = d.Clone()
 	}
 	g.hooks.decided(ctx, e)
-	if g.shadow != nil && !errors.Is(err, ErrEndpoint) {
-		if err == nil {
+	if g.shadow != nil && !errors.Is(e.Err, ErrEndpoint) {
+		if d != nil {
 			e.Decision = d.Clone() // hooks may have kept the first copy
 		}
 		g.shadow.enqueue(ctx, e)
 	}
-	return err
 }
 
 // A redisCall is the call that a decision made. It is zero if guard did not call Redis.

@@ -116,13 +116,28 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 		return nil, nil, nil
 	}
 	asked := asRequest(ctx, method)
+	call := adapter.Call{Header: asked.Header, Operation: method, Path: method}
+	var measured guard.Request
+	i.measure(ctx, method, message, &measured)
+	of := func(who *identity.Found) guard.Request {
+		r := call.Request(methods.policy, e, others, who)
+		r.Estimate, r.Weight = measured.Estimate, measured.Weight
+		return r
+	}
+	if !i.options.Wait {
+		d := i.guard.Refused(ctx, func() guard.Request {
+			who := methods.reader.ReadAddress(asked)
+			return of(&who)
+		})
+		if d != nil {
+			return nil, nil, i.refuse(ctx, d)
+		}
+	}
 	who, err := methods.reader.Read(asked, nil)
 	if err != nil {
 		return nil, nil, invalid(unidentified)
 	}
-	call := adapter.Call{Header: asked.Header, Operation: method, Path: method}
-	r := call.Request(methods.policy, e, others, &who)
-	i.measure(ctx, method, message, &r)
+	r := of(&who)
 	d, err := i.decide(ctx, r)
 	switch {
 	case errors.Is(err, guard.ErrEndpoint) && methods != i.methods.Current():
@@ -157,10 +172,7 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 	case d != nil && d.Allowed:
 		return d, nil
 	case d != nil:
-		trailer := i.fields(d)
-		retryAfter(trailer, d.RetryAfter)
-		_ = grpc.SetTrailer(ctx, trailer)
-		return nil, refusal(d)
+		return nil, i.refuse(ctx, d)
 	case errors.Is(err, guard.ErrEndpoint):
 		return nil, err
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -171,6 +183,14 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 		_ = grpc.SetTrailer(ctx, trailer)
 	}
 	return nil, failure(err)
+}
+
+// refuse returns the error of a refusal, and sets its trailer.
+func (i *Interceptor) refuse(ctx context.Context, d *guard.Decision) error {
+	trailer := i.fields(d)
+	retryAfter(trailer, d.RetryAfter)
+	_ = grpc.SetTrailer(ctx, trailer)
+	return refusal(d)
 }
 
 type contextKey struct{}

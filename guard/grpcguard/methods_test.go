@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 type tcp string
@@ -137,5 +139,24 @@ func TestMethods_longOnesAreRefused(t *testing.T) {
 		if status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%.20q: %v", method, err)
 		}
+	}
+}
+
+// verifierFunc is a func that verifies values.
+type verifierFunc func(string) (string, error)
+
+func (f verifierFunc) Verify(_ context.Context, value string) (string, error) { return f(value) }
+
+// A client whose address is denied has no token or key verified.
+func TestDeny_ofTheAddressVerifiesNothing(t *testing.T) {
+	code := policy.Code{Verifiers: map[string]identity.Verifier{"key": verifierFunc(func(value string) (string, error) {
+		t.Errorf("%s is verified", value)
+		return value, nil
+	})}}
+	f := serve(t, "overrides: {deny: [ip=203.0.113.7]}"+chatAndAsk, grpcguard.Options{Code: code}, nil)
+	ctx := from(t, "203.0.113.7:1", "x-api-key", "ada")
+	_, err := f.interceptor.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/chat.Chat/Ask"}, nil)
+	if status.Code(err) != codes.PermissionDenied {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package httpguard_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +16,10 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 const hostile = `
@@ -201,5 +205,53 @@ func TestHandlers_disconnectedClientIsNotServed(t *testing.T) {
 	}()
 	if got := spent(t, s, rdb, "key=ada"); got != 0 {
 		t.Errorf("%v is spent", got)
+	}
+}
+
+// countingKeys counts the values that it verifies.
+type countingKeys struct{ verified *int }
+
+func (k countingKeys) Verify(context.Context, string) (string, error) {
+	*k.verified++
+	return "", errors.New("unknown")
+}
+
+// A client whose address is refused has no token or key verified.
+func TestHostile_aRefusedAddressCostsNoVerification(t *testing.T) {
+	const ask = `
+endpoints: [{name: chat, match: ["/"], limits: [{name: address, by: ip, limit: 2, window: 1h}%s]}]`
+	for name, c := range map[string]struct {
+		yaml           string
+		statuses       [5]int
+		verified, seen int
+	}{
+		"denied":                {fmt.Sprintf(ask, "") + "\noverrides: {deny: [ip=192.0.2.0/24]}", [5]int{403, 403, 403, 403, 403}, 0, 5},
+		"by a limit by ip":      {fmt.Sprintf(ask, ""), [5]int{200, 200, 429, 429, 429}, 3, 5},
+		"by a combination":      {fmt.Sprintf(ask, ", {name: key, by: client, limit: 1, window: 1h}"), [5]int{200, 429, 429, 429, 429}, 5, 5},
+		"unless keys pass":      {fmt.Sprintf(ask, "") + "\noverrides: {allow: [key=vip]}", [5]int{200, 200, 429, 429, 429}, 5, 5},
+		"unless keys have more": {fmt.Sprintf(ask, "") + "\noverrides: {multiply: {key=vip: 2}}", [5]int{200, 200, 429, 429, 429}, 5, 5},
+		"unless repeats pass":   {strings.Replace(fmt.Sprintf(ask, ""), "name: chat", "name: chat, idempotency: {header: Idempotency-Key}", 1), [5]int{200, 200, 429, 429, 429}, 5, 5},
+		"blocked": {`
+abuse: {by: ip, tiers: [{threshold: 2, window: 1h, block: 1h}]}
+endpoints: [{name: chat, match: ["/"], abuse: all}]`, [5]int{200, 429, 429, 429, 429}, 3, 5},
+	} {
+		rdb, _ := inProcess(t)
+		verified, seen := 0, 0
+		code := policy.Code{Verifiers: map[string]identity.Verifier{"key": countingKeys{&verified}}}
+		counted := guard.Hooks{Decided: func(context.Context, guard.Event) { seen++ }}
+		s := serveWith(t, rdb, parse(t, c.yaml), guard.Options{Hooks: []guard.Hooks{counted}}, httpguard.Options{Code: code}, nil)
+		var statuses [5]int
+		for i := range statuses {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Header.Set("X-API-Key", fmt.Sprint("made-up-", i))
+			w := httptest.NewRecorder()
+			s.Config.Handler.ServeHTTP(w, r)
+			if statuses[i] = w.Code; w.Code != http.StatusOK && w.Code != 403 && w.Header().Get("Retry-After") == "" {
+				t.Errorf("%s: no Retry-After: %v", name, w.Header())
+			}
+		}
+		if statuses != c.statuses || verified != c.verified || seen != c.seen {
+			t.Errorf("%s: %v, %d verified, %d decisions", name, statuses, verified, seen)
+		}
 	}
 }

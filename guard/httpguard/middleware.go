@@ -101,12 +101,24 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found match, again http.HandlerFunc) {
+	measured := m.measure(r)
+	if !m.options.Wait {
+		d := m.guard.Refused(r.Context(), func() guard.Request {
+			who := routes.reader.ReadAddress(r)
+			return measured.of(r, routes.policy, found, &who)
+		})
+		if d != nil {
+			m.writeHeaders(w.Header(), d)
+			m.refuse(w, r, problemFor(d))
+			return
+		}
+	}
 	who, err := routes.identify(r, found)
 	if err != nil {
 		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: unidentified, Cause: err})
 		return
 	}
-	d, err := m.decide(r.Context(), m.request(r, routes.policy, found, &who))
+	d, err := m.decide(r.Context(), measured.of(r, routes.policy, found, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
@@ -152,15 +164,27 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 	return m.guard.Decide(ctx, r)
 }
 
-func (m *Middleware) request(r *http.Request, p *policy.Policy, found match, who *identity.Found) guard.Request {
-	call := adapter.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
-	req := call.Request(p, found.endpoint, found.others, who)
+// A measure is what a request costs.
+type measure struct {
+	estimate fcall.Micros
+	weight   int64
+}
+
+func (m *Middleware) measure(r *http.Request) (c measure) {
 	if m.options.Estimate != nil {
-		req.Estimate = m.options.Estimate(r)
+		c.estimate = m.options.Estimate(r)
 	}
 	if m.options.Weight != nil {
-		req.Weight = m.options.Weight(r)
+		c.weight = m.options.Weight(r)
 	}
+	return c
+}
+
+// of returns the guard request of a client.
+func (c measure) of(r *http.Request, p *policy.Policy, found match, who *identity.Found) guard.Request {
+	call := adapter.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
+	req := call.Request(p, found.endpoint, found.others, who)
+	req.Estimate, req.Weight = c.estimate, c.weight
 	return req
 }
 

@@ -64,6 +64,17 @@ func (r *Reader) Read(req *http.Request, path func(wildcard string) string) (Fou
 	return found, nil
 }
 
+// ReadAddress reads the identities of the client's address alone, which need no proof.
+func (r *Reader) ReadAddress(req *http.Request) Found {
+	found := Found{Address: r.client(req)}
+	for i := range r.sources {
+		if s := &r.sources[i]; s.Address && found.Address.IsValid() {
+			found.Subjects = append(found.Subjects, string(appendAddress([]byte(s.prefix), found.Address, s.IPv4Prefix, s.IPv6Prefix)))
+		}
+	}
+	return found
+}
+
 // Forwarded returns nil if a trusted proxy forwards the request for a client. Otherwise it returns ErrUntrusted, or ErrNoClient for a
 // trusted proxy that adds no forwarded header.
 func (r *Reader) Forwarded(req *http.Request) error {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -52,6 +53,13 @@ func (w *grouping) subject(subjects []string) string {
 		b.WriteString(one)
 	}
 	return b.String()
+}
+
+// CountsAlone reports whether a limit counts one identity, neither a combination nor the first of several.
+func (pl *Plan) CountsAlone(endpoint, limit string) bool {
+	return slices.ContainsFunc(pl.Rows, func(r Row) bool {
+		return r.Endpoint == endpoint && r.Name == limit && len(r.grouping.parts) == 1 && len(r.grouping.parts[0]) == 1
+	})
 }
 
 // factor returns the largest factor that overrides give to one of the row's subjects.

@@ -6,6 +6,7 @@ import "github.com/rlfunc/rlfunc/guard/policy"
 type Overrides struct {
 	lookup   *policy.Lookup
 	multiply bool // some subject has a factor
+	allow    bool // some subject has no limits
 }
 
 // Overrides returns the active overrides.
@@ -17,7 +18,7 @@ func (ps *Plans) Override(o policy.Overrides) {
 		ps.overrides.Store(nil)
 		return
 	}
-	ps.overrides.Store(&Overrides{lookup: o.Lookup(), multiply: len(o.Multiply) > 0})
+	ps.overrides.Store(&Overrides{lookup: o.Lookup(), multiply: len(o.Multiply) > 0, allow: len(o.Allow) > 0})
 }
 
 // Decide reports whether an override decides the request. A deny of any subject wins, and denied is that subject.
@@ -39,6 +40,9 @@ func (o *Overrides) Decide(r *Request) (denied string, decided bool) {
 	}
 	return "", false
 }
+
+// Lifts reports whether an override raises or removes limits of some subject.
+func (o *Overrides) Lifts() bool { return o != nil && (o.allow || o.multiply) }
 
 // Multiplied returns the factors of subjects that have one.
 func (o *Overrides) Multiplied(subjects []string) map[string]int64 {

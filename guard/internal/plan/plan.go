@@ -32,6 +32,9 @@ type Plans struct {
 	tiers      map[string]func() *Plans   // by the name of the policy's plan; compiled by their first request
 }
 
+// HasTiers reports whether some clients have other limits.
+func (ps *Plans) HasTiers() bool { return len(ps.tiers) > 0 }
+
 // A Plan is what an endpoint's requests are checked against. A call evaluates the rows whose identities the request has.
 type Plan struct {
 	Scope     any // of cached refusals: the same for each plan of these endpoints
