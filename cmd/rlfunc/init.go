@@ -31,9 +31,9 @@ func (a *app) initCommand() *cobra.Command {
 the embedded engine, a Makefile and a CI workflow. The Makefile runs the version of rlfunc that tools/go.mod pins: because that is a
 module of its own, the project's go.mod does not list what the command is built with.
 
-An existing go.mod, Makefile, .gitignore and .github/workflows/ci.yml stay: init adds the requirement of rlfunc to go.mod, and prints
-the lines to add to the others. A project may take one more template. If any other file exists, or the project does not generate, init
-leaves the folder unchanged.
+An existing go.mod, Makefile, .gitattributes, .gitignore and .github/workflows/ci.yml stay: init adds the requirement of rlfunc to
+go.mod, and prints the lines to add to the others. A project may take one more template. If any other file exists, or the project does
+not generate, init leaves the folder unchanged.
 
 At the end it runs go mod tidy in both modules, so that go test ./... passes at once.
 

@@ -9,6 +9,7 @@ package challenge
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -21,7 +22,7 @@ var Library = &fcall.Library{
 	Name:       "challenge",
 	Version:    "1.0.0",
 	ServerName: "challenge_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 191},

@@ -11,6 +11,7 @@ package guard
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -23,7 +24,7 @@ var Library = &fcall.Library{
 	Name:       "guard",
 	Version:    "1.0.0",
 	ServerName: "guard_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 158, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 264},

@@ -10,6 +10,7 @@ package override
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -22,7 +23,7 @@ var Library = &fcall.Library{
 	Name:       "override",
 	Version:    "1.0.0",
 	ServerName: "override_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 191},

@@ -47,7 +47,8 @@ class Library:
     file: str
 
     def code(self) -> bytes:
-        return (Path(__file__).parent / self.file).read_bytes()
+        # Git may have checked it out with CRLF.
+        return (Path(__file__).parent / self.file).read_bytes().replace(b"\r\n", b"\n")
 
 
 # Codes that Redis answers before it starts a function. Those that are True may succeed soon.

@@ -78,7 +78,7 @@ func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
 			out = append(out, Difference{Path: name, Kind: "missing", Want: string(want)})
 		case err != nil:
 			return nil, err
-		case !bytes.Equal(have, want):
+		case !bytes.Equal(have, want) && !bytes.Equal(bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n")), want): // a checkout may have CRLF
 			out = append(out, Difference{Path: name, Kind: "stale", Have: string(have), Want: string(want)})
 		}
 	}

@@ -22,9 +22,10 @@ var builders embed.FS
 
 // built maps each file that builds a project to its path in it.
 var built = map[string]string{
-	"Makefile":  "Makefile",
-	"ci.yml":    ".github/workflows/ci.yml",
-	"gitignore": ".gitignore",
+	"Makefile":      "Makefile",
+	"ci.yml":        ".github/workflows/ci.yml",
+	"gitignore":     ".gitignore",
+	"gitattributes": ".gitattributes",
 }
 
 // shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
@@ -32,6 +33,7 @@ var shareable = map[string]string{
 	"rlfunc.yaml":              "its functions and gen must be the folders functions and gen",
 	"Makefile":                 "add `GOWORK=off go -C tools tool rlfunc -C .. generate --check` before its `go test ./...`",
 	".github/workflows/ci.yml": "let it run `GOWORK=off go -C tools tool rlfunc -C .. generate --check` and `go test ./...`",
+	".gitattributes":           "add `functions/** text eol=lf` and `gen/** text eol=lf`",
 	".gitignore":               "it must not list functions/ and gen/: commit both",
 }
 

@@ -12,6 +12,7 @@ package bloom
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -24,7 +25,7 @@ var Library = &fcall.Library{
 	Name:       "bloom",
 	Version:    "1.0.0",
 	ServerName: "bloom_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 135, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 241},

@@ -11,6 +11,7 @@ package counter
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -23,7 +24,7 @@ var Library = &fcall.Library{
 	Name:       "counter",
 	Version:    "1.0.0",
 	ServerName: "counter_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 135, File: "functions/lib/refusal.lua", FileLine: 1},
 		{Line: 151},

@@ -15,6 +15,7 @@ package inventory
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -27,7 +28,7 @@ var Library = &fcall.Library{
 	Name:       "inventory",
 	Version:    "1.0.0",
 	ServerName: "inventory_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 135, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 241},

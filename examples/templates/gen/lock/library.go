@@ -15,6 +15,7 @@ package lock
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -27,7 +28,7 @@ var Library = &fcall.Library{
 	Name:       "lock",
 	Version:    "1.0.0",
 	ServerName: "lock_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 191},

@@ -19,6 +19,7 @@ package queue
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -31,7 +32,7 @@ var Library = &fcall.Library{
 	Name:       "queue",
 	Version:    "1.0.0",
 	ServerName: "queue_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 191},

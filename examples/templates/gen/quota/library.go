@@ -7,6 +7,7 @@ package quota
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -19,7 +20,7 @@ var Library = &fcall.Library{
 	Name:       "quota",
 	Version:    "1.0.0",
 	ServerName: "quota_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 191},

@@ -12,6 +12,7 @@ package semaphore
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -24,7 +25,7 @@ var Library = &fcall.Library{
 	Name:       "semaphore",
 	Version:    "1.0.0",
 	ServerName: "semaphore_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 191},

@@ -14,6 +14,7 @@ package transfer
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -26,7 +27,7 @@ var Library = &fcall.Library{
 	Name:       "transfer",
 	Version:    "1.0.0",
 	ServerName: "transfer_v1",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 135, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 241},

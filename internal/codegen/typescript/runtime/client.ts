@@ -7,7 +7,7 @@ import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, Outco
 import { Reply } from "./reply";
 import { Failure, failureOf, send, sleep, whenReady, type IORedis, type NodeRedis, type Server } from "./send";
 import { days, seconds, toMilliseconds, type Duration } from "./units";
-import { Args, checkNamespace, toText, type Fn } from "./wire";
+import { Args, checkNamespace, toBytes, toText, type Fn } from "./wire";
 
 const REQUIRES = /^-- rlfunc: .* requires=(\S+)/m;
 // Each has its version in a field of INFO. Redis is last: the others have a redis_version too, for old clients.
@@ -230,8 +230,9 @@ export class BaseClient {
   }
 
   private async _loadOnce(fn: Fn, server: Server): Promise<void> {
-    const code = readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`));
-    const required = REQUIRES.exec(toText(code))?.[1];
+    // Git may have checked it out with CRLF.
+    const code = toText(readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`))).replace(/\r\n/g, "\n");
+    const required = REQUIRES.exec(code)?.[1];
     if (required !== undefined) {
       let info: unknown;
       try {
@@ -244,7 +245,7 @@ export class BaseClient {
       if (why !== "") throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${name}: ${why}`, "", undefined);
     }
     try {
-      await send(() => whenReady(server), ["FUNCTION", "LOAD", code], this._timeoutMs);
+      await send(() => whenReady(server), ["FUNCTION", "LOAD", toBytes(code)!], this._timeoutMs);
     } catch (cause) {
       // After ERR the library may be there, and after a lost reply it may have been loaded: the next call finds out.
       const f = failureOf(cause);

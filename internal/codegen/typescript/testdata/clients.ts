@@ -1,7 +1,8 @@
 // Runs against the servers that typescript_test.go starts: REDIS is the server, PROXY stands before it, VECTORS is the folder of the tables that all languages share.
 
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { test as register } from "node:test";
 import { createClient } from "redis";
 import * as rl from "rlfunc-clients";
@@ -289,6 +290,20 @@ test("options that make no sense are refused", () => using(async (redis) => {
   for (const autoLoad of ["false", 0] as any[]) throws(() => new ratelimit.Client(redis, { autoLoad }), is(TypeError));
   for (const timeout of [rl.days(24), microseconds(1e6)]) {
     equal((await new ratelimit.Client(redis, { namespace: "long", timeout }).gcra({ subject: "u", limit: 9, period: minute, burst: 9 })).allowed, true);
+  }
+}));
+
+test("a library of a checkout with CRLF is loaded with LF", () => using(async (redis) => {
+  const file = `${dirname(require.resolve("rlfunc-clients"))}/../lua/everything.lua`;
+  const code = readFileSync(file, "utf8");
+  writeFileSync(file, code.replace(/\n/g, "\r\n"));
+  try {
+    await redis.sendCommand(["FUNCTION", "DELETE", "everything_v2"]);
+    await new everything.Client(redis).fail({ subject: "e", how: "not" });
+    const [library] = await redis.sendCommand(["FUNCTION", "LIST", "LIBRARYNAME", "everything_v2", "WITHCODE"]) as unknown[][];
+    equal(library?.at(-1), code);
+  } finally {
+    writeFileSync(file, code);
   }
 }));
 

@@ -16,7 +16,12 @@ declare module "events" {
 }
 declare module "node:fs" {
   export function readFileSync(path: string, encoding: "utf8"): string;
+  export function writeFileSync(path: string, text: string): void;
 }
+declare module "node:path" {
+  export function dirname(path: string): string;
+}
+declare const require: { resolve(name: string): string };
 declare class Buffer extends Uint8Array {
   static from(data: string | Uint8Array, encoding?: string): Buffer;
   toString(encoding?: string): string;

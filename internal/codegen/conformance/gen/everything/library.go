@@ -9,6 +9,7 @@ package everything
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -21,7 +22,7 @@ var Library = &fcall.Library{
 	Name:       "everything",
 	Version:    "2.3.4",
 	ServerName: "everything_v2",
-	Code:       code,
+	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 208, File: "functions/lib/clock.lua", FileLine: 1},
 		{Line: 245},
