@@ -2,6 +2,7 @@ package command
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
@@ -54,7 +55,7 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 		sub := (*Command)(nil)
 		if len(args) > 1 {
 			if sub = cmd.Sub[lower(args[1])]; sub == nil {
-				return nil, failure("ERR Unknown Redis command called from script")
+				return nil, unknownInScript(args[:2])
 			}
 			cmd = sub
 		}
@@ -63,7 +64,7 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 	case cmd == nil && slices.Contains(neverInScripts, lower(args[0])):
 		return cmd, failure("ERR This Redis command is not allowed from script")
 	case cmd == nil:
-		return cmd, failure("ERR Unknown Redis command called from script")
+		return cmd, unknownInScript(args[:1])
 	case !cmd.accepts(len(args)):
 		return cmd, failure("ERR Wrong number of args calling Redis command from script")
 	case cmd.Flags&NoScript != 0:
@@ -83,6 +84,11 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 		h.wrote = true
 	}
 	return cmd, okay
+}
+
+// unknownInScript is Redis's reply, and what that does not say: a command may be missing only here.
+func unknownInScript(name []string) reply.Value {
+	return failure("ERR Unknown Redis command called from script (the embedded engine has no '" + clip(strings.Join(name, " ")) + "')")
 }
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.

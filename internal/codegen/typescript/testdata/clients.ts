@@ -301,7 +301,7 @@ test("a library of a checkout with CRLF is loaded with LF", () => using(async (r
     await redis.sendCommand(["FUNCTION", "DELETE", "everything_v2"]);
     await new everything.Client(redis).fail({ subject: "e", how: "not" });
     const [library] = await redis.sendCommand(["FUNCTION", "LIST", "LIBRARYNAME", "everything_v2", "WITHCODE"]) as unknown[][];
-    equal(library?.at(-1), code);
+    equal(library?.slice(-1)[0], code);
   } finally {
     writeFileSync(file, code);
   }
