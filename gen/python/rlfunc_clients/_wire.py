@@ -266,7 +266,9 @@ class Args:
     def _span(self, name: str, v: Any, kind: type, us: Any, word: str, least: int, most: int, optional: bool) -> None:
         if v is None and optional:
             self.args.append(b"")
-        elif not isinstance(v, kind) or not least <= us(v) <= most:
+        elif not isinstance(v, kind):
+            self.reject(name, f"be a {kind.__name__}", f"{type(v).__name__} {v!r}"[:34])
+        elif not least <= us(v) <= most:
             self.reject(name, f"be a {word} from {least} to {most} microseconds", str(v))
         else:
             self.args.append(b"%d" % us(v))

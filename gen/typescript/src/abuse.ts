@@ -82,12 +82,14 @@ const attemptFn: Fn = {
 };
 
 function attemptArgs(a: Args, p: AttemptParams): Args {
+  a.only(p, "subject", "tiers", "escalation", "strikeMemory");
   a.key("subject", p.subject, "block");
   a.key("attempts", p.subject, "attempts");
   a.key("pages", p.subject, "attempt_pages");
   a.rows("tiers", (p.tiers).length, 1, 8);
   (p.tiers).forEach((row, i) => {
     a.row = i;
+    a.only(row, "threshold", "window", "block");
     a.integer("threshold", row.threshold, 1, 10000);
     a.duration("window", row.window, 1, 315360000000000);
     a.duration("block", row.block, 1000, 315360000000000);
@@ -96,6 +98,7 @@ function attemptArgs(a: Args, p: AttemptParams): Args {
   a.rows("escalation", (p.escalation ?? []).length, 0, 8);
   (p.escalation ?? []).forEach((row, i) => {
     a.row = i;
+    a.only(row, "block");
     a.duration("block", row.block, 1000, 315360000000000);
   });
   a.group = "";
@@ -145,6 +148,7 @@ const blockFn: Fn = {
 };
 
 function blockArgs(a: Args, p: BlockParams): Args {
+  a.only(p, "subject", "duration", "reason");
   a.key("subject", p.subject, "block");
   a.duration("duration", p.duration, 1000, 315360000000000);
   a.text("reason", p.reason, 1, 256, true);
@@ -180,6 +184,7 @@ const forgiveFn: Fn = {
 };
 
 function forgiveArgs(a: Args, p: ForgiveParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "attempts");
   a.key("pages", p.subject, "attempt_pages");
   return a;
@@ -241,12 +246,14 @@ const statusFn: Fn = {
 };
 
 function statusArgs(a: Args, p: StatusParams): Args {
+  a.only(p, "subject", "tiers", "strikeMemory");
   a.key("subject", p.subject, "block");
   a.key("attempts", p.subject, "attempts");
   a.key("pages", p.subject, "attempt_pages");
   a.rows("tiers", (p.tiers ?? []).length, 0, 8);
   (p.tiers ?? []).forEach((row, i) => {
     a.row = i;
+    a.only(row, "threshold", "window");
     a.integer("threshold", row.threshold, 1, 10000);
     a.duration("window", row.window, 1, 315360000000000);
   });
@@ -292,6 +299,7 @@ const unblockFn: Fn = {
 };
 
 function unblockArgs(a: Args, p: UnblockParams): Args {
+  a.only(p, "subject", "pardon");
   a.key("subject", p.subject, "block");
   a.key("attempts", p.subject, "attempts");
   a.key("pages", p.subject, "attempt_pages");

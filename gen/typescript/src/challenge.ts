@@ -45,6 +45,7 @@ const consumeFn: Fn = {
 };
 
 function consumeArgs(a: Args, p: ConsumeParams): Args {
+  a.only(p, "subject", "token", "payload");
   a.key("subject", p.subject, "challenges");
   a.text("token", p.token, 1, 128);
   a.text("payload", p.payload, 1, 1024, true);
@@ -98,6 +99,7 @@ const issueFn: Fn = {
 };
 
 function issueArgs(a: Args, p: IssueParams): Args {
+  a.only(p, "subject", "token", "ttl", "payload", "reuseWithin", "maxOutstanding");
   a.key("subject", p.subject, "challenges");
   a.text("token", p.token, 1, 128);
   a.duration("ttl", p.ttl, 1, 315360000000000);
@@ -149,6 +151,7 @@ const peekFn: Fn = {
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {
+  a.only(p, "subject", "token");
   a.key("subject", p.subject, "challenges");
   a.text("token", p.token, 1, 128);
   return a;

@@ -59,6 +59,7 @@ const acquireFn: Fn = {
 };
 
 function acquireArgs(a: Args, p: AcquireParams): Args {
+  a.only(p, "subject", "holder", "limit", "lease", "weight");
   a.key("subject", p.subject, "holders");
   a.text("holder", p.holder, 1, 256);
   a.integer("limit", p.limit, 1, 1000000);
@@ -104,6 +105,7 @@ const evictFn: Fn = {
 };
 
 function evictArgs(a: Args, p: EvictParams): Args {
+  a.only(p, "subject", "holder");
   a.key("subject", p.subject, "holders");
   a.text("holder", p.holder, 1, 256);
   return a;
@@ -154,6 +156,7 @@ const peekFn: Fn = {
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "holders");
   return a;
 }
@@ -205,6 +208,7 @@ const releaseFn: Fn = {
 };
 
 function releaseArgs(a: Args, p: ReleaseParams): Args {
+  a.only(p, "subject", "holder", "fence");
   a.key("subject", p.subject, "holders");
   a.text("holder", p.holder, 1, 256);
   a.integer("fence", p.fence, 0, 9007199254740992, true);
@@ -252,6 +256,7 @@ const renewFn: Fn = {
 };
 
 function renewArgs(a: Args, p: RenewParams): Args {
+  a.only(p, "subject", "holder", "lease", "fence");
   a.key("subject", p.subject, "holders");
   a.text("holder", p.holder, 1, 256);
   a.duration("lease", p.lease, 1000, 86400000000);

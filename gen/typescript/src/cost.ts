@@ -50,6 +50,7 @@ const cancelFn: Fn = {
 };
 
 function cancelArgs(a: Args, p: CancelParams): Args {
+  a.only(p, "subject", "receipt");
   a.key("subject", p.subject, "charges");
   a.text("receipt", p.receipt, 1, 256);
   return a;
@@ -132,10 +133,12 @@ const peekFn: Fn = {
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {
+  a.only(p, "subject", "limits", "estimate", "receipt");
   a.key("subject", p.subject, "charges");
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
+    a.only(row, "budget", "window");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
   });
@@ -237,12 +240,14 @@ const reserveFn: Fn = {
 };
 
 function reserveArgs(a: Args, p: ReserveParams): Args {
+  a.only(p, "subject", "receipt", "estimate", "limits", "hold", "penalty");
   a.key("subject", p.subject, "charges");
   a.text("receipt", p.receipt, 1, 256);
   a.integer("estimate", p.estimate, 0, 1000000000000000);
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
+    a.only(row, "budget", "window");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
   });
@@ -346,12 +351,14 @@ const reserveAtMostFn: Fn = {
 };
 
 function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
+  a.only(p, "subject", "receipt", "most", "limits", "least", "hold", "penalty");
   a.key("subject", p.subject, "charges");
   a.text("receipt", p.receipt, 1, 256);
   a.integer("most", p.most, 1, 1000000000000000);
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
+    a.only(row, "budget", "window");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
   });
@@ -401,6 +408,7 @@ const resetFn: Fn = {
 };
 
 function resetArgs(a: Args, p: ResetParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "charges");
   return a;
 }
@@ -474,12 +482,14 @@ const settleFn: Fn = {
 };
 
 function settleArgs(a: Args, p: SettleParams): Args {
+  a.only(p, "subject", "receipt", "actual", "limits");
   a.key("subject", p.subject, "charges");
   a.text("receipt", p.receipt, 1, 256);
   a.integer("actual", p.actual, 0, 1000000000000000);
   a.rows("limits", (p.limits ?? []).length, 0, 16);
   (p.limits ?? []).forEach((row, i) => {
     a.row = i;
+    a.only(row, "budget", "window");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
   });

@@ -66,6 +66,7 @@ export function packLimit(...rows: Limit[]): LimitPack {
     4,
     rows,
     (a, row) => {
+      a.only(row, "name", "kind", "limit", "window", "burst", "cost", "shadow", "global", "previous", "start", "after");
       a.text("name", row.name, 1, 64);
       a.word("kind", row.kind, LimitKindValues);
       a.integer("limit", row.limit, 1, 16777216);
@@ -128,6 +129,7 @@ export function packAdmitBudgets(...rows: AdmitBudgets[]): AdmitBudgetsPack {
     2,
     rows,
     (a, row) => {
+      a.only(row, "budget", "window");
       a.integer("budget", row.budget, 0, 1000000000000000);
       a.duration("window", row.window, 1, 315360000000000);
     },
@@ -155,6 +157,7 @@ export function packAdmitTiers(...rows: AdmitTiers[]): AdmitTiersPack {
     3,
     rows,
     (a, row) => {
+      a.only(row, "threshold", "window", "block");
       a.integer("threshold", row.threshold, 1, 10000);
       a.duration("window", row.window, 1, 315360000000000);
       a.duration("block", row.block, 1000, 315360000000000);
@@ -179,6 +182,7 @@ export function packAdmitEscalation(...rows: AdmitEscalation[]): AdmitEscalation
     1,
     rows,
     (a, row) => {
+      a.only(row, "block");
       a.duration("block", row.block, 1000, 315360000000000);
     },
     () => [],
@@ -309,6 +313,7 @@ const admitFn: Fn = {
 };
 
 function admitArgs(a: Args, p: AdmitParams): Args {
+  a.only(p, "subject", "blocks", "limits", "limitsOf", "weight", "receipt", "receiptOf", "dedup", "repeats", "budgets", "budgetsOf", "estimate", "hold", "penalty", "reservation", "tiers", "escalation", "strikeMemory", "countRefused", "challenge", "challengeOf", "challengeRequired", "payload", "holder");
   a.key("subject", p.subject, "block");
   if (given(p.receipt)) a.key("receipts", p.receiptOf ?? p.subject, "checked");
   if (given(p.tiers)) a.key("attempts", p.subject, "attempts");
@@ -467,6 +472,7 @@ const peekFn: Fn = {
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {
+  a.only(p, "subject", "limits");
   a.key("subject", p.subject, "charges");
   a.key("challenges", p.subject, "challenges");
   a.key("attempts", p.subject, "attempts");
@@ -477,6 +483,7 @@ function peekArgs(a: Args, p: PeekParams): Args {
   a.rows("limits", (p.limits ?? []).length, 0, 16);
   (p.limits ?? []).forEach((row, i) => {
     a.row = i;
+    a.only(row, "name");
     a.text("name", row.name, 1, 64);
   });
   a.group = "";
@@ -578,6 +585,7 @@ const refundFn: Fn = {
 };
 
 function refundArgs(a: Args, p: RefundParams): Args {
+  a.only(p, "subject", "limits", "limitsOf", "weight", "at", "age", "receipt", "reservation", "reservationOf", "challenge", "challengeOf", "payload", "taken", "expires", "holder");
   a.key("subject", p.subject, "checked");
   if (given(p.challenge)) a.key("challenges", p.challengeOf ?? p.subject, "challenges");
   if (given(p.reservation)) a.key("charges", p.reservationOf ?? p.subject, "charges");
@@ -593,6 +601,7 @@ function refundArgs(a: Args, p: RefundParams): Args {
   a.rows("taken", (p.taken ?? []).length, 0, 16);
   (p.taken ?? []).forEach((row, i) => {
     a.row = i;
+    a.only(row, "left");
     a.duration("left", row.left, 0, 3153600000000000);
   });
   a.group = "";
@@ -635,6 +644,7 @@ const releaseFn: Fn = {
 };
 
 function releaseArgs(a: Args, p: ReleaseParams): Args {
+  a.only(p, "subject", "limits", "limitsOf", "holder");
   a.key("subject", p.subject, "places");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
@@ -676,6 +686,7 @@ const renewFn: Fn = {
 };
 
 function renewArgs(a: Args, p: RenewParams): Args {
+  a.only(p, "subject", "limits", "limitsOf", "holder");
   a.key("subject", p.subject, "places");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
@@ -727,6 +738,7 @@ const takeFn: Fn = {
 };
 
 function takeArgs(a: Args, p: TakeParams): Args {
+  a.only(p, "subject", "limits", "limitsOf", "most");
   a.key("subject", p.subject, "block");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 1);

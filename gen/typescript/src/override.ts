@@ -41,6 +41,7 @@ const clearFn: Fn = {
 };
 
 function clearArgs(a: Args, p: ClearParams): Args {
+  a.only(p, "subject", "target");
   a.key("subject", p.subject, "overrides");
   a.text("target", p.target, 1, 512);
   return a;
@@ -75,6 +76,7 @@ const clearAllFn: Fn = {
 };
 
 function clearAllArgs(a: Args, p: ClearAllParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "overrides");
   return a;
 }
@@ -141,6 +143,7 @@ const listFn: Fn = {
 };
 
 function listArgs(a: Args, p: ListParams): Args {
+  a.only(p, "subject", "known");
   a.key("subject", p.subject, "overrides");
   a.integer("known", p.known, 0, 9007199254740992, true);
   return a;
@@ -211,6 +214,7 @@ const setFn: Fn = {
 };
 
 function setArgs(a: Args, p: SetParams): Args {
+  a.only(p, "subject", "target", "effect", "duration", "by", "reason", "factor");
   a.key("subject", p.subject, "overrides");
   a.text("target", p.target, 1, 512);
   a.word("effect", p.effect, SetEffectValues);

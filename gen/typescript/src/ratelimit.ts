@@ -64,6 +64,7 @@ export function packLimit(...rows: Limit[]): LimitPack {
     4,
     rows,
     (a, row) => {
+      a.only(row, "name", "kind", "limit", "window", "burst", "cost", "shadow", "global", "previous", "start", "after");
       a.text("name", row.name, 1, 64);
       a.word("kind", row.kind, LimitKindValues);
       a.integer("limit", row.limit, 1, 16777216);
@@ -141,6 +142,7 @@ const checkFn: Fn = {
 };
 
 function checkArgs(a: Args, p: CheckParams): Args {
+  a.only(p, "subject", "limits", "limitsOf", "weight", "receipt", "dedup");
   a.key("subject", p.subject, "checked");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
@@ -208,6 +210,7 @@ const checkPeekFn: Fn = {
 };
 
 function checkPeekArgs(a: Args, p: CheckPeekParams): Args {
+  a.only(p, "subject", "limits", "limitsOf", "weight", "receipt", "dedup");
   a.key("subject", p.subject, "checked");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
@@ -258,6 +261,7 @@ const checkResetFn: Fn = {
 };
 
 function checkResetArgs(a: Args, p: CheckResetParams): Args {
+  a.only(p, "subject", "limits", "limitsOf");
   a.key("subject", p.subject, "checked");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
@@ -304,6 +308,7 @@ const fixedWindowFn: Fn = {
 };
 
 function fixedWindowArgs(a: Args, p: FixedWindowParams): Args {
+  a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "window");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
@@ -358,6 +363,7 @@ const fixedWindowAtMostFn: Fn = {
 };
 
 function fixedWindowAtMostArgs(a: Args, p: FixedWindowAtMostParams): Args {
+  a.only(p, "subject", "limit", "window", "most");
   a.key("subject", p.subject, "window");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
@@ -410,6 +416,7 @@ const fixedWindowPeekFn: Fn = {
 };
 
 function fixedWindowPeekArgs(a: Args, p: FixedWindowPeekParams): Args {
+  a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "window");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
@@ -463,6 +470,7 @@ const fixedWindowRefundFn: Fn = {
 };
 
 function fixedWindowRefundArgs(a: Args, p: FixedWindowRefundParams): Args {
+  a.only(p, "subject", "limit", "window", "cost", "expires");
   a.key("subject", p.subject, "window");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
@@ -501,6 +509,7 @@ const fixedWindowResetFn: Fn = {
 };
 
 function fixedWindowResetArgs(a: Args, p: FixedWindowResetParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "window");
   return a;
 }
@@ -547,6 +556,7 @@ const gcraFn: Fn = {
 };
 
 function gcraArgs(a: Args, p: GcraParams): Args {
+  a.only(p, "subject", "limit", "period", "burst", "cost");
   a.key("subject", p.subject, "gcra");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("period", p.period, 1, 315360000000000);
@@ -604,6 +614,7 @@ const gcraAtMostFn: Fn = {
 };
 
 function gcraAtMostArgs(a: Args, p: GcraAtMostParams): Args {
+  a.only(p, "subject", "limit", "period", "burst", "most");
   a.key("subject", p.subject, "gcra");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("period", p.period, 1, 315360000000000);
@@ -659,6 +670,7 @@ const gcraPeekFn: Fn = {
 };
 
 function gcraPeekArgs(a: Args, p: GcraPeekParams): Args {
+  a.only(p, "subject", "limit", "period", "burst", "cost");
   a.key("subject", p.subject, "gcra");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("period", p.period, 1, 315360000000000);
@@ -715,6 +727,7 @@ const gcraRefundFn: Fn = {
 };
 
 function gcraRefundArgs(a: Args, p: GcraRefundParams): Args {
+  a.only(p, "subject", "limit", "period", "burst", "cost", "expires");
   a.key("subject", p.subject, "gcra");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("period", p.period, 1, 315360000000000);
@@ -754,6 +767,7 @@ const gcraResetFn: Fn = {
 };
 
 function gcraResetArgs(a: Args, p: GcraResetParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "gcra");
   return a;
 }
@@ -804,6 +818,7 @@ const quotaFn: Fn = {
 };
 
 function quotaArgs(a: Args, p: QuotaParams): Args {
+  a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost");
   a.key("subject", p.subject, "quota");
   a.integer("limit", p.limit, 1, 16777216);
   a.time("previous", p.previous, 0, 9007199254740992);
@@ -867,6 +882,7 @@ const quotaAtMostFn: Fn = {
 };
 
 function quotaAtMostArgs(a: Args, p: QuotaAtMostParams): Args {
+  a.only(p, "subject", "limit", "previous", "start", "next", "after", "most");
   a.key("subject", p.subject, "quota");
   a.integer("limit", p.limit, 1, 16777216);
   a.time("previous", p.previous, 0, 9007199254740992);
@@ -928,6 +944,7 @@ const quotaPeekFn: Fn = {
 };
 
 function quotaPeekArgs(a: Args, p: QuotaPeekParams): Args {
+  a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost");
   a.key("subject", p.subject, "quota");
   a.integer("limit", p.limit, 1, 16777216);
   a.time("previous", p.previous, 0, 9007199254740992);
@@ -990,6 +1007,7 @@ const quotaRefundFn: Fn = {
 };
 
 function quotaRefundArgs(a: Args, p: QuotaRefundParams): Args {
+  a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost", "expires");
   a.key("subject", p.subject, "quota");
   a.integer("limit", p.limit, 1, 16777216);
   a.time("previous", p.previous, 0, 9007199254740992);
@@ -1031,6 +1049,7 @@ const quotaResetFn: Fn = {
 };
 
 function quotaResetArgs(a: Args, p: QuotaResetParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "quota");
   return a;
 }
@@ -1075,6 +1094,7 @@ const slidingCounterFn: Fn = {
 };
 
 function slidingCounterArgs(a: Args, p: SlidingCounterParams): Args {
+  a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "counter");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 7776000000000);
@@ -1125,6 +1145,7 @@ const slidingCounterPeekFn: Fn = {
 };
 
 function slidingCounterPeekArgs(a: Args, p: SlidingCounterPeekParams): Args {
+  a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "counter");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 7776000000000);
@@ -1173,6 +1194,7 @@ const slidingCounterRefundFn: Fn = {
 };
 
 function slidingCounterRefundArgs(a: Args, p: SlidingCounterRefundParams): Args {
+  a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "counter");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 7776000000000);
@@ -1210,6 +1232,7 @@ const slidingCounterResetFn: Fn = {
 };
 
 function slidingCounterResetArgs(a: Args, p: SlidingCounterResetParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "counter");
   return a;
 }
@@ -1265,6 +1288,7 @@ const slidingLogFn: Fn = {
 };
 
 function slidingLogArgs(a: Args, p: SlidingLogParams): Args {
+  a.only(p, "subject", "limit", "window", "receipt", "dedup", "refresh");
   a.key("subject", p.subject, "log");
   a.key("receipts", p.subject, "receipts");
   a.integer("limit", p.limit, 1, 1000000);
@@ -1320,6 +1344,7 @@ const slidingLogPeekFn: Fn = {
 };
 
 function slidingLogPeekArgs(a: Args, p: SlidingLogPeekParams): Args {
+  a.only(p, "subject", "limit", "window");
   a.key("subject", p.subject, "log");
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
@@ -1360,6 +1385,7 @@ const slidingLogRefundFn: Fn = {
 };
 
 function slidingLogRefundArgs(a: Args, p: SlidingLogRefundParams): Args {
+  a.only(p, "subject", "receipt");
   a.key("subject", p.subject, "log");
   a.key("receipts", p.subject, "receipts");
   a.text("receipt", p.receipt, 1, 256);
@@ -1394,6 +1420,7 @@ const slidingLogResetFn: Fn = {
 };
 
 function slidingLogResetArgs(a: Args, p: SlidingLogResetParams): Args {
+  a.only(p, "subject");
   a.key("subject", p.subject, "log");
   a.key("receipts", p.subject, "receipts");
   return a;

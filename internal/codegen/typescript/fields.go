@@ -116,6 +116,17 @@ func params(fn clients.Function) string {
 	return b.String()
 }
 
+// names returns the names of a function's arguments.
+func names(fn clients.Function) (all []string) {
+	for _, f := range clients.Args(fn.Function) {
+		all = append(all, camel(f.Name))
+		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 || clients.HasOwn(fn.Params, f.Name) {
+			all = append(all, camel(f.Name+"_of"))
+		}
+	}
+	return all
+}
+
 // document returns a method's comment.
 func document(fn clients.Function) string {
 	text := fn.Summary

@@ -27,6 +27,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"method":   method,
 		"results":  func(fields []spec.Field) string { return results(spec.Sent(fields)) },
 		"params":   params,
+		"names":    names,
 		"property": property,
 		"encode":   encodeAll,
 		"decode":   decodeAll,

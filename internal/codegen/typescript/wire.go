@@ -102,6 +102,9 @@ func encode(indent, owner, value string, f spec.Field) string {
 			rows, row = "[..."+rows+"]", "[key, value]"
 		}
 		fmt.Fprintf(&b, "%sa.rows(%q, %s.length, %d, %d);\n%s%s.forEach((%s, i) => {\n%s  a.row = i;\n", indent, f.Name, rows, f.Min, f.Max, indent, rows, row, indent)
+		if f.Kind == spec.KindGroup {
+			b.WriteString(indent + "  " + only(f.Fields))
+		}
 		for _, inner := range f.Fields {
 			switch {
 			case f.Kind == spec.KindList:
@@ -122,6 +125,17 @@ func encode(indent, owner, value string, f spec.Field) string {
 	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s);\n", indent, method, named(f), value, f.Min, f.Max, more)
 }
 
+// only returns the statement that rejects fields which a row does not have.
+func only(fields []spec.Field) string {
+	var names []string
+	for _, f := range fields {
+		if f.Kind != spec.KindKey {
+			names = append(names, camel(f.Name))
+		}
+	}
+	return fmt.Sprintf("a.only(row, %s);\n", words(names))
+}
+
 // named returns the name of a field in errors, which an item of a list does not have.
 func named(f spec.Field) string {
 	if f.Lua == "" {
@@ -133,6 +147,7 @@ func named(f spec.Field) string {
 // cells returns the statements that add one row's cells of a pack.
 func cells(r clients.Row) string {
 	var b strings.Builder
+	b.WriteString("      " + only(r.Fields))
 	for _, f := range r.Fields {
 		b.WriteString(encode("      ", r.Prefix, "row."+camel(f.Name), f))
 	}

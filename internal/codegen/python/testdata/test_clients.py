@@ -65,6 +65,15 @@ def test_keys_are_those_of_go():
         assert legal == v["legal"], v
 
 
+def test_a_duration_is_a_timedelta_and_a_time_a_datetime():
+    with pytest.raises(rl.ArgumentError) as found:
+        ratelimit.Client(server()).fixed_window("u", limit=9, window=60)
+    assert found.value.problems == ["window must be a timedelta, got int 60"]
+    with pytest.raises(rl.ArgumentError) as found:
+        everything.Client(server()).echo("u", **{**FULL, "since": 1763706867, "grace": "1h"})
+    assert set(found.value.problems) == {"grace must be a timedelta, got str '1h'", "since must be a datetime, got int 1763706867"}
+
+
 FULL = dict(
     number=100, cost=0, bonus=0, level=9, price=Micros(1_000_000_000), tip=Micros(1), window=timedelta(microseconds=2),
     grace=timedelta(hours=1), since=datetime(2025, 11, 21, 6, 34, 27, 123584, timezone.utc),

@@ -177,6 +177,11 @@ export class Args {
     return undefined;
   }
 
+  /** Rejects an argument that a call or a row does not have: a misspelt optional one would be left out. */
+  only(given: object, ...names: string[]): void {
+    for (const name of Object.keys(given)) if (!names.includes(name)) this.reject(name, `not be given: the names are ${names.join(", ")}`);
+  }
+
   key(name: string, subject: Subject, suffix: string): void {
     const raw = this.subject(name, subject);
     if (raw !== undefined) this.keys.push(key(this.namespace, raw, suffix));

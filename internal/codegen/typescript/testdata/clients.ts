@@ -94,6 +94,16 @@ test("numbers that a call cannot carry exactly are refused", () => using(async (
   equal((await c.echo({ ...full, bonus: -0 })).bonus, 0);
 }));
 
+test("an argument that there is not is refused", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const says = (want: string) => is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0].startsWith(want));
+  await rejects(c.echo({ ...full, windw: minute } as any), says("windw must not be given: the names are subject, number, "));
+  await rejects(new ratelimit.Client(redis).fixedWindow({ subject: "u", limit: 9, window: minute, cots: 5 } as any), says("cots must not be given: the names are subject, limit, window, cost"));
+  throws(() => ratelimit.packLimit({ name: "all", kind: "gcra", limit: 9, window: minute, bust: 5 } as any), says("limit.0.bust must not be given: "));
+  const tiers = [{ threshold: 3, window: minute, block: minute, blok: minute }];
+  await rejects(new abuse.Client(redis).attempt({ subject: "u", tiers } as any), says("tiers.0.blok must not be given: the names are threshold, window, block"));
+}));
+
 test("numbers below zero and defaults", () => using(async (redis) => {
   const c = new everything.Client(redis, { namespace: "ns" });
   const least = 1 - 2 ** 53;
