@@ -62,22 +62,20 @@ func (t *Target) Close() error {
 // It does not retry commands. The caller closes it.
 func (a *Address) NewClient() redis.UniversalClient {
 	o := *a.url.Options
+	several := redis.UniversalOptions{
+		Addrs: a.url.Hosts, MasterName: a.url.Primary, SentinelUsername: a.url.SentinelUser, SentinelPassword: a.url.SentinelPassword,
+		ClientName: o.ClientName, Protocol: o.Protocol, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
+		MaxRetries: o.MaxRetries, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
+		DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
+		ContextTimeoutEnabled: true, PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxConcurrentDials: o.MaxConcurrentDials,
+		MinIdleConns: o.MinIdleConns, MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns,
+		ConnMaxIdleTime: o.ConnMaxIdleTime, ConnMaxLifetime: o.ConnMaxLifetime, ConnMaxLifetimeJitter: o.ConnMaxLifetimeJitter,
+	}
 	switch a.url.Kind {
 	case redisurl.Cluster:
-		return redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: a.url.Hosts, ClientName: o.ClientName, Protocol: o.Protocol, Username: o.Username, Password: o.Password,
-			MaxRetries: -1, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
-			DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
-			ContextTimeoutEnabled: true, PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, TLSConfig: o.TLSConfig,
-		})
+		return redis.NewClusterClient(several.Cluster())
 	case redisurl.Sentinel:
-		return redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: a.url.Primary, SentinelAddrs: a.url.Hosts, SentinelUsername: a.url.SentinelUser, SentinelPassword: a.url.SentinelPassword,
-			ClientName: o.ClientName, Protocol: o.Protocol, Username: o.Username, Password: o.Password, DB: o.DB,
-			MaxRetries: o.MaxRetries, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
-			DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
-			ContextTimeoutEnabled: true, PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, TLSConfig: o.TLSConfig,
-		})
+		return redis.NewFailoverClient(several.Failover())
 	}
 	return redis.NewClient(&o)
 }

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"net"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,39 @@ func TestParseURL_readsTheNodesOfACluster(t *testing.T) {
 		[]any{a.String(), o.Addrs, o.Username, o.Password, o.TLSConfig != nil, o.DialTimeout})
 }
 
+// An option means the same for one server, a cluster and behind sentinels.
+func TestParseURL_takesEveryOptionInEveryForm(t *testing.T) {
+	const query = "?protocol=2&client_name=c&max_retries=4&min_retry_backoff=5ms&max_retry_backoff=6ms&dial_timeout=7s&read_timeout=8s&write_timeout=9s" +
+		"&pool_fifo=true&pool_size=10&pool_timeout=11s&min_idle_conns=12&max_idle_conns=13&max_active_conns=14&max_concurrent_dials=3" +
+		"&conn_max_idle_time=16s&conn_max_lifetime=17s&conn_max_lifetime_jitter=2s"
+	want := map[string]any{
+		"Protocol": 2, "ClientName": "c", "MaxRetries": 4, "MinRetryBackoff": 5 * time.Millisecond, "MaxRetryBackoff": 6 * time.Millisecond,
+		"DialTimeout": 7 * time.Second, "ReadTimeout": 8 * time.Second, "WriteTimeout": 9 * time.Second,
+		"PoolFIFO": true, "PoolSize": 10, "PoolTimeout": 11 * time.Second, "MinIdleConns": 12, "MaxIdleConns": 13, "MaxActiveConns": 14,
+		"MaxConcurrentDials": 3, "ConnMaxIdleTime": 16 * time.Second, "ConnMaxLifetime": 17 * time.Second, "ConnMaxLifetimeJitter": 2 * time.Second,
+	}
+	for _, url := range []string{"redis://127.0.0.1:1", "redis+cluster://127.0.0.1:1", "redis+sentinel://main@127.0.0.1:1"} {
+		a, err := loader.ParseURL(url + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := a.NewClient()
+		defer client.Close()
+		var options any
+		switch client := client.(type) {
+		case *redis.Client:
+			options = client.Options()
+		case *redis.ClusterClient:
+			options = client.Options()
+		}
+		got := map[string]any{}
+		for name := range want {
+			got[name] = reflect.ValueOf(options).Elem().FieldByName(name).Interface()
+		}
+		equal(t, "options of "+url, want, got)
+	}
+}
+
 func TestParseURL_errorsHidePasswords(t *testing.T) {
 	tests := []struct {
 		url    string
@@ -84,10 +118,12 @@ func TestParseURL_errorsHidePasswords(t *testing.T) {
 		{"redis://h?timeout=1s", loader.ErrURL, "unexpected option: timeout"},
 		{"redis://h?dial_timeout=soon", loader.ErrURL, "invalid dial_timeout duration"},
 		{"redis://h#1", loader.ErrURL, "%23"},
-		{"redis://u:secret@h:port", loader.ErrURL, "%2F"},
-		{"redis://u:sec/secret@h:1", loader.ErrURL, "%2F"},
-		{"redis://u:secret%zz@h:1", loader.ErrURL, "%25"},
-		{"redis://u:sec#secret@h:1", loader.ErrURL, ""},
+		{"redis://u:secret@h:port", loader.ErrURL, "a port is a number"},
+		{"redis://u:sec/secret@h:1", loader.ErrURL, "in a user or password write '/' as %2F"},
+		{"redis://u:secret%zz@h:1", loader.ErrURL, "write '%' as %25"},
+		{"redis://u:s]ecret%20@h:1", loader.ErrURL, "write ']' as %5D"},
+		{"redis://u:s\x01ecret@h:1", loader.ErrURL, "percent-encode"},
+		{"redis://u:sec#secret@h:1", loader.ErrURL, "write '#' as %23"},
 		{"redis://h\x00:1", loader.ErrURL, "host:port"},
 		{"unix://", loader.ErrURL, "unix:///run/redis.sock"},
 		{"unix://run/redis.sock", loader.ErrURL, "unix:///run/redis.sock"},
@@ -97,8 +133,8 @@ func TestParseURL_errorsHidePasswords(t *testing.T) {
 		{"unix+cluster:///run/a", loader.ErrURL, "is not one of"},
 		{"redis+cluster://h1,,h2", loader.ErrURL, "a host is missing"},
 		{"redis+cluster://h1,h2/3", loader.ErrURL, "database 0 only"},
-		{"redis+cluster://u:secret@h1:port,h2", loader.ErrURL, "%2F"},
-		{"redis+cluster://u:sec/secret@h1,h2", loader.ErrURL, "%2F"},
+		{"redis+cluster://u:secret@h1:port,h2", loader.ErrURL, "a port is a number"},
+		{"redis+cluster://u:sec/secret@h1,h2", loader.ErrURL, "write '/' as %2F"},
 		{"redis+sentinel://h1,h2", loader.ErrURL, "the name of the primary is missing"},
 		{"redis+sentinel://u:secret@h1,h2", loader.ErrURL, "before the last @ stands the name of the primary"},
 		{"redis+sentinel://@h1", loader.ErrURL, "before the last @"},

@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -44,5 +47,63 @@ func TestFlags_haveOneMeaning(t *testing.T) {
 	walk((&app{}).root())
 	if len(flags) < 30 {
 		t.Errorf("%d flags: the test does not see all commands", len(flags))
+	}
+}
+
+// A password in a variable has any characters, and reaches the server as it is. A variable may also hold the whole URL.
+func TestTarget_variables(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	first := make(chan string, 100) // what each connection sends first
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			buffer := make([]byte, 4096)
+			n, _ := conn.Read(buffer)
+			conn.Close()
+			first <- string(buffer[:n])
+		}
+	}()
+	dir, addr := t.TempDir(), listener.Addr().String()
+	for _, c := range []struct{ url, user, pass, wantUser, wantPass string }{
+		{"redis://${A_USER}:${A_PASS}@" + addr, "ops", "abc%41def", "ops", "abc%41def"},
+		{"redis://${A_USER}:${A_PASS}@${A_ADDR}", "ops", "p@ss/w#rd", "ops", "p@ss/w#rd"},
+		{"redis://${A_USER}:x${A_PASS}@${A_ADDR}/0?dial_timeout=9s", "o:p@s", "?a=b&c+d e:[1]", "o:p@s", "x?a=b&c+d e:[1]"},
+		{"redis://${A_ADDR}?username=${A_USER}", "", "", "", ""}, // an error
+		{"redis+cluster://${A_USER}:${A_PASS}@${A_ADDR}", "ops", "100%/@", "ops", "100%/@"},
+		{"${A_URL}", "", "", "u", "p@s"},
+		{"${A_URL}?dial_timeout=9s", "", "", "u", "p@s"},
+	} {
+		t.Setenv("A_USER", c.user)
+		t.Setenv("A_PASS", c.pass)
+		t.Setenv("A_ADDR", addr)
+		t.Setenv("A_URL", "redis://u:p%40s@"+addr)
+		write(t, filepath.Join(dir, "rlfunc.yaml"), "targets: {a: {redis: '"+c.url+"'}}\n")
+		var out strings.Builder
+		run([]string{"-C", dir, "history", "--target", "a"}, strings.NewReader(""), &out, &out)
+		if c.wantUser == "" {
+			if !strings.Contains(out.String(), "set the environment variable A_USER") {
+				t.Errorf("%s: %s", c.url, out.String())
+			}
+			continue
+		}
+		select {
+		case sent := <-first:
+			want := fmt.Sprintf("$%d\r\n%s\r\n$%d\r\n%s\r\n", len(c.wantUser), c.wantUser, len(c.wantPass), c.wantPass)
+			if !strings.Contains(strings.ToLower(sent), "auth\r\n"+strings.ToLower(want)) {
+				t.Errorf("%s with %q and %q: the server got %q", c.url, c.user, c.pass, sent)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: the server got nothing: %s", c.url, out.String())
+		}
+		for len(first) > 0 {
+			<-first
+		}
 	}
 }

@@ -89,7 +89,7 @@ func (p *parts) split(a *Address) (why string) {
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
 		p.user, authority = authority[:at+1], authority[at+1:]
 	} else if strings.Contains(p.tail, "@") {
-		return "the part behind :// is not user:password@hosts; in a user or password write / as %2F, ? as %3F and # as %23"
+		return "the part behind :// is not user:password@hosts; " + escapes(p.rest[:strings.LastIndexByte(p.rest, '@')])
 	}
 	if a.Kind == Sentinel {
 		const form = "; redis+sentinel://user:password@main@host1,host2 is one, with main the name that the sentinels have for the primary"
@@ -131,8 +131,9 @@ func parseServer(scheme, rest string, a *Address) (*redis.Options, string) {
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil {
 		// The cause quotes parts of the URL, and a part of the password may be among them.
-		if strings.Contains(rest, "@") {
-			return nil, "the part behind :// is not user:password@host:port; in a user or password write / as %2F, @ as %40, # as %23, ? as %3F and % as %25"
+		at := strings.LastIndexByte(rest, '@')
+		if _, err := url.Parse(scheme + "://" + rest[at+1:]); err == nil && at >= 0 {
+			return nil, "the part before the last @ is not user:password; " + escapes(rest[:at])
 		}
 		return nil, "the part behind :// is not host:port/db; an IPv6 address goes in brackets, and a port is a number"
 	}
@@ -170,6 +171,21 @@ func parseServer(scheme, rest string, a *Address) (*redis.Options, string) {
 	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
 	return o, ""
+}
+
+// escapes says how the characters of a user and password that end it too early, or begin an escape, are written.
+func escapes(user string) string {
+	var found []string
+	for _, c := range "%/?#@[] " {
+		_, err := url.PathUnescape(user)
+		if strings.ContainsRune(user, c) && (c != '%' || err != nil) {
+			found = append(found, strconv.QuoteRune(c)+" as "+url.PathEscape(string(c)))
+		}
+	}
+	if found == nil {
+		return "percent-encode what is neither an ASCII letter nor a digit"
+	}
+	return "in a user or password write " + strings.Join(found, ", ")
 }
 
 func take(query url.Values, name string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -151,6 +152,28 @@ func (c *Config) check(builtIn bool, fromFlags int) error {
 	return nil
 }
 
+// expand replaces the environment variables of a URL, and returns the names of those that are not set. A value is written as its part of the
+// URL requires, so that a password may have any characters. A value of everything, or of host and port, is a piece of URL already.
+func expand(text string) (expanded string, missing []string) {
+	authority, _, _ := strings.Cut(text, "?")
+	at := strings.LastIndexByte(authority, '@')
+	end := 0
+	for _, found := range variable.FindAllStringSubmatchIndex(text, -1) {
+		value := os.Getenv(text[found[2]:found[3]])
+		switch {
+		case value == "":
+			missing = append(missing, text[found[2]:found[3]])
+		case found[0] > len(authority):
+			value = url.QueryEscape(value)
+		case found[0] < at:
+			value = url.User(value).String()
+		}
+		expanded += text[end:found[0]] + value
+		end = found[1]
+	}
+	return expanded + text[end:], missing
+}
+
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // Target returns a target of rlfunc.yaml with its environment variables replaced, and the policy's file relative to this process.
@@ -165,14 +188,7 @@ func (p *Project) Target(name string) (Target, error) {
 		return t, fmt.Errorf("%s has no target %q%s (targets: %s)", filepath.Join(p.Dir, ConfigFile), name, spelling.DidYouMean(name, names), listed)
 	}
 	var missing []string
-	t.Redis = variable.ReplaceAllStringFunc(t.Redis, func(reference string) string {
-		key := variable.FindStringSubmatch(reference)[1]
-		value := os.Getenv(key)
-		if value == "" {
-			missing = append(missing, key)
-		}
-		return value
-	})
+	t.Redis, missing = expand(t.Redis)
 	if len(missing) > 0 {
 		return t, fmt.Errorf("targets.%s.redis of %s: set the environment variable %s", name, filepath.Join(p.Dir, ConfigFile), strings.Join(missing, " and "))
 	}

@@ -123,7 +123,7 @@ func TestTarget_replacesEnvironmentVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := project.Target{Redis: "rediss://ada:$x${y}@h:1", Namespace: "shop", Policy: "/shop/policy.yaml", Channel: "canary", NoReplicas: true}
+	want := project.Target{Redis: "rediss://ada:$x$%7By%7D@h:1", Namespace: "shop", Policy: "/shop/policy.yaml", Channel: "canary", NoReplicas: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
