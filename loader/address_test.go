@@ -122,6 +122,7 @@ func TestParseURL_errorsHidePasswords(t *testing.T) {
 		{"redis://u:sec/secret@h:1", loader.ErrURL, "in a user or password write '/' as %2F"},
 		{"redis://u:secret%zz@h:1", loader.ErrURL, "write '%' as %25"},
 		{"redis://u:s]ecret%20@h:1", loader.ErrURL, "write ']' as %5D"},
+		{"redis://u:s@ec%zz@h:1", loader.ErrURL, "write '%' as %25, '@' as %40"},
 		{"redis://u:s\x01ecret@h:1", loader.ErrURL, "percent-encode"},
 		{"redis://u:sec#secret@h:1", loader.ErrURL, "write '#' as %23"},
 		{"redis://h\x00:1", loader.ErrURL, "host:port"},

@@ -1,6 +1,7 @@
 package redisurl
 
 import (
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -179,7 +180,7 @@ func escapes(user string) string {
 	for _, c := range "%/?#@[] " {
 		_, err := url.PathUnescape(user)
 		if strings.ContainsRune(user, c) && (c != '%' || err != nil) {
-			found = append(found, strconv.QuoteRune(c)+" as "+url.PathEscape(string(c)))
+			found = append(found, fmt.Sprintf("%q as %%%02X", c, c))
 		}
 	}
 	if found == nil {
