@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
@@ -135,7 +136,7 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 		return usage.Errorf("no role %q%s (roles: %s)", role, spelling.DidYouMean(role, aclRoles), strings.Join(aclRoles, ", "))
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"user": o.user, "role": role, "keys": rule.Keys, "commands": rule.Commands, "line": rule.SetUser(o.user)})
+		return a.printJSON(map[string]any{"user": o.user, "role": role, "keys": rule.Keys, "channels": output.List(rule.Channels), "commands": rule.Commands, "line": rule.SetUser(o.user)})
 	}
 	fmt.Fprintln(a.out, rule.SetUser(o.user))
 	return nil

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
@@ -110,6 +112,60 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 			}
 			does(narrow, exitcode.OK, calls[0]...)
 			does(narrow, exitcode.Error, calls[2]...)
+		})
+	}
+}
+
+// A line grants the subcommands and the channels that functions use and no others, and keys to read only if they only read.
+func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{
+		"rlfunc.yaml":                 "",
+		"functions/shop/library.lua":  "--- Sells.\n--- @library shop 1.0.0\n",
+		"functions/shop/tell.lua":     "--- Tells who listens.\n--- @key    topic  string[topic]  what it is about\n--- @result heard  count          listeners\nlocal function tell(topic)\n  return redis.call('PUBLISH', 'shop:changes', 'x') + redis.call('SPUBLISH', topic, 'x')\nend\n",
+		"functions/stall/library.lua": "--- Shows.\n--- @library stall 1.0.0\n",
+		"functions/stall/look.lua":    "--- Looks.\n--- @flags  no-writes\n--- @key    orders  stream[orders]  the orders\n--- @result there   bool            whether there are any\nlocal function look(orders)\n  if redis.call('EXISTS', orders) == 0 then\n    return false\n  end\n  redis.call('XINFO', 'STREAM', orders)\n  return true\nend\n",
+	}
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, text)
+	}
+	line := func(library string) string {
+		var out, errOut bytes.Buffer
+		if code := run([]string{"-C", dir, "acl", "service", library, "--user", library}, strings.NewReader(""), &out, &errOut); code != exitcode.OK {
+			t.Fatalf("rlfunc acl service %s: exit %d: %s", library, code, &errOut)
+		}
+		return strings.TrimSpace(out.String())
+	}
+	shop, stall := line("shop"), line("stall")
+	if diff := cmp.Diff("ACL SETUSER shop reset on ~shop:* &shop:* &shop:changes +fcall|shop_v1_tell +publish +spublish +type", shop); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("ACL SETUSER stall reset on %R~stall:* +exists +fcall_ro|stall_v1_look +type +xinfo|stream", stall); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, e := range engines.AllReal(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			admin := e.Client(t)
+			rlfuncIn(t, dir, "deploy", "--redis", e.URL)
+			if err := admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "stall:{u1}:orders", Values: []string{"a", "b"}}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			rlfuncIn(t, dir, "call", "shop.tell", "subject=u1", "--redis", as(t, e, admin, shop))
+			reader := as(t, e, admin, stall)
+			rlfuncIn(t, dir, "call", "stall.look", "subject=u1", "--redis", reader)
+			o, err := redis.ParseURL(reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := redis.NewClient(o)
+			defer client.Close()
+			if err := client.XInfoGroups(t.Context(), "stall:{u1}:orders").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+				t.Errorf("XINFO GROUPS: %v", err)
+			}
 		})
 	}
 }

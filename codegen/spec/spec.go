@@ -50,7 +50,7 @@ type Function struct {
 	Errors  []Error  `json:"errors"`
 	States  []State  `json:"states"`   // what it keeps in Redis, as its own file and those it uses declare
 	Uses    []string `json:"uses"`     // lib files, in the order they are named
-	Command []string `json:"commands"` // Redis commands that it may run, upper case, sorted
+	Command []string `json:"commands"` // Redis commands that it may run, upper case, sorted: "GET", "XGROUP|CREATE", "PUBLISH|changes"
 }
 
 // Has reports whether the function carries a Redis flag.

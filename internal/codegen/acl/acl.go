@@ -5,6 +5,7 @@
 package acl
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,13 +14,14 @@ import (
 
 // A Rule is what one user may do.
 type Rule struct {
-	Keys     []string // as ACL SETUSER names them: "~ratelimit:*"
+	Keys     []string // as ACL SETUSER names them: "~ratelimit:*", "%R~ratelimit:*" to read only
+	Channels []string // as ACL SETUSER names them: "&ratelimit:*"
 	Commands []string // as ACL SETUSER names them: "get", "fcall|ratelimit_v1_gcra", "function|list"
 }
 
 // String returns what the rule adds to a user: `~ratelimit:* +fcall|ratelimit_v1_gcra +get`.
 func (r Rule) String() string {
-	words := slices.Clone(r.Keys)
+	words := slices.Concat(r.Keys, r.Channels)
 	for _, c := range r.Commands {
 		words = append(words, "+"+c)
 	}
@@ -34,7 +36,11 @@ func (r Rule) SetUser(name string) string {
 
 // And returns what the two rules allow together, sorted and without repeats.
 func (r Rule) And(other Rule) Rule {
-	return Rule{Keys: union(r.Keys, other.Keys), Commands: union(r.Commands, other.Commands)}
+	keys := union(r.Keys, other.Keys)
+	keys = slices.DeleteFunc(keys, func(k string) bool {
+		return slices.Contains(keys, strings.TrimPrefix(k, "%R")) && strings.HasPrefix(k, "%R")
+	})
+	return Rule{Keys: keys, Channels: union(r.Channels, other.Channels), Commands: union(r.Commands, other.Commands)}
 }
 
 func union(a, b []string) []string {
@@ -48,16 +54,29 @@ func Function(lib *spec.Library, fn *spec.Function, namespace string) Rule {
 	if namespace == "" {
 		namespace = lib.Name
 	}
-	verb := "fcall|"
+	keys, verb := "~", "fcall|"
 	if fn.Has("no-writes") {
-		verb = "fcall_ro|"
+		keys, verb = "%R~", "fcall_ro|"
 	}
-	r := Rule{Keys: []string{"~" + namespace + ":*"}, Commands: []string{verb + fn.Server}}
+	r := Rule{Keys: []string{keys + namespace + ":*"}, Commands: []string{verb + fn.Server}}
 	for _, c := range fn.Command {
+		name, channel, _ := strings.Cut(c, "|")
+		if name == "SPUBLISH" || name == "PUBLISH" {
+			switch c = name; {
+			case name == "SPUBLISH": // whose channel is one of the call's keys
+				channel = namespace + ":*"
+			case !plainChannel.MatchString(channel):
+				channel = "*"
+			}
+			r.Channels = append(r.Channels, "&"+channel)
+		}
 		r.Commands = append(r.Commands, strings.ToLower(c))
 	}
 	return r
 }
+
+// plainChannel matches a channel that ACL SETUSER takes as it is.
+var plainChannel = regexp.MustCompile(`^[A-Za-z0-9_.:{}/-]+$`)
 
 // Library returns the rule of a service that calls any function of a library.
 func Library(lib *spec.Library, namespace string) Rule {
@@ -84,7 +103,14 @@ func (r Rule) AnyFunction() Rule { return r.calling("fcall", "fcall_ro") }
 
 // Scripts returns the rule of a client that sends its functions as scripts: its user may run any Lua with the rule's commands and
 // keys, as a script has no name. Servers before Redis 7.0 do not have the two that end in _ro, and clients work without them.
-func (r Rule) Scripts() Rule { return r.calling("eval", "evalsha", "eval_ro", "evalsha_ro") }
+func (r Rule) Scripts() Rule {
+	keys := slices.Clone(r.Keys)
+	for i, k := range keys {
+		keys[i] = strings.TrimPrefix(k, "%R") // which they do not know either
+	}
+	r.Keys = keys
+	return r.calling("eval", "evalsha", "eval_ro", "evalsha_ro")
+}
 
 // calling returns the rule with other commands in place of the named functions.
 func (r Rule) calling(verbs ...string) Rule {

@@ -28,7 +28,11 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		return gives(s, unknown())
 	}
 	name := strings.ToUpper(*args[0].literal)
-	r.c.ran[name] = true
+	var second *string
+	if len(args) > 1 {
+		second = args[1].literal
+	}
+	r.c.ran[permission(name, second)] = true
 	cmd := commands[name]
 	if !r.available(e, name) {
 		return gives(s, r.silencedReply(s, e, name, args[1:]))
@@ -108,6 +112,18 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		return split
 	}
 	return r.told(s, e, cmd, args, keys, reply, before, expiries)
+}
+
+// permission returns what an ACL names for a command: with its subcommand, XGROUP|CREATE, and with the channel to which it always publishes.
+func permission(name string, second *string) string {
+	switch {
+	case second == nil:
+	case name == "PUBLISH":
+		return name + "|" + *second
+	case name == "OBJECT" || name == "XGROUP" || name == "XINFO":
+		return name + "|" + strings.ToUpper(*second)
+	}
+	return name
 }
 
 // readOnly reports a command that Redis refuses in a function with the flag no-writes.

@@ -79,7 +79,7 @@ func (c *checker) add(at site, also []site, rule, format string, args ...any) {
 type Report struct {
 	Found diag.List // sorted
 	// Commands are the Redis commands that each function of each library may run, directly or through lib files: upper
-	// case, sorted, in the order of the tree. They omit commands that only the generated entry runs.
+	// case, with the subcommand or the channel where it is always the same, sorted, in the order of the tree. They omit commands that only the generated entry runs.
 	Commands [][][]string
 }
 
@@ -201,7 +201,13 @@ func (c *checker) reach(fn *function, seen map[*function]bool) {
 				return
 			}
 			if cmd, ok := node.Args[0].(*ast.StringExpr); ok {
-				c.ran[strings.ToUpper(cmd.Value)] = true
+				var second *string
+				if len(node.Args) > 1 {
+					if s, ok := node.Args[1].(*ast.StringExpr); ok {
+						second = &s.Value
+					}
+				}
+				c.ran[permission(strings.ToUpper(cmd.Value), second)] = true
 			}
 		}
 	})
