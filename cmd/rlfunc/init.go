@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,8 @@ An existing go.mod, Makefile, .gitattributes, .gitignore and .github/workflows/c
 go.mod, and prints the lines to add to the others. A project may take one more template. If any other file exists, or the project does
 not generate, init leaves the folder unchanged.
 
-At the end it runs go mod tidy in both modules, so that go test ./... passes at once.
+At the end it runs go mod tidy in both modules, so that go test ./... passes at once; in a workspace also go work use, and beside vendored
+packages go mod vendor. Below another module it makes one of its own only with --module.
 
 The first function is one of library quota, or the functions of another template (docs/templates.md has what each guarantees):
 
@@ -63,7 +65,7 @@ The first function is one of library quota, or the functions of another template
 	cmd.Flags().StringVar(&module, "module", "", "Go module `PATH` of the project (default the folder's name)")
 	cmd.Flags().StringVar(&replace, "replace", "", "`FOLDER` with the source of rlfunc (default none; for an unreleased rlfunc, where it was built)")
 	cmd.Flags().StringVar(&template, "template", templates.Default, "`NAME` of the library to begin with; list prints them")
-	cmd.Flags().BoolVar(&noTidy, "no-tidy", false, "do not run go mod tidy")
+	cmd.Flags().BoolVar(&noTidy, "no-tidy", false, "do not run the go command; print what to run")
 	names := []string{"list"}
 	for _, t := range templates.All() {
 		names = append(names, t.Name)
@@ -124,11 +126,18 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	for _, kept := range plan.Kept {
 		a.note("%s", kept)
 	}
-	if !noTidy {
-		for _, module := range []string{o.Dir, filepath.Join(o.Dir, "tools")} {
-			if err := tidy(ctx, module); err != nil {
-				return err
-			}
+	left := ""
+	for _, words := range completion(ctx, o.Dir) {
+		command := "go " + strings.Join(words, " ")
+		if noTidy {
+			left += "\n  " + command
+			continue
+		}
+		if err := goTool(ctx, o.Dir, words...); err != nil {
+			return err
+		}
+		if !slices.Contains(words, "tidy") {
+			a.note("ran %s", command)
 		}
 	}
 	enter := ""
@@ -138,7 +147,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if a.json {
 		return a.printJSON(map[string]any{"dir": o.Dir, "files": len(plan.Files) + generated, "kept": output.List(plan.Kept)})
 	}
-	a.note("next:%s\n  go test ./...\n  rlfunc call --redis embedded %s", enter, o.Library.Example)
+	a.note("next:%s%s\n  go test ./...\n  rlfunc call --redis embedded %s", enter, left, o.Library.Example)
 	return nil
 }
 
@@ -188,13 +197,36 @@ func builtFrom() string {
 	return root
 }
 
-func tidy(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "mod", "tidy")
+// completion returns the go commands that a new project needs, so that its tests pass: go takes packages from a workspace and from a vendor
+// folder only if they list them.
+func completion(ctx context.Context, dir string) [][]string {
+	commands := [][]string{{"mod", "tidy"}, {"-C", "tools", "mod", "tidy"}}
+	vendored := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "vendor", "modules.txt"))
+		return err == nil
+	}
+	cmd := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	cmd.Dir = dir
+	output, _ := cmd.Output()
+	switch workspace := strings.TrimSpace(string(output)); {
+	case workspace != "" && workspace != "off":
+		commands = append(commands, []string{"work", "use", "."})
+		if vendored(filepath.Dir(workspace)) {
+			commands = append(commands, []string{"work", "vendor"})
+		}
+	case vendored(dir):
+		commands = append(commands, []string{"mod", "vendor"})
+	}
+	return commands
+}
+
+func goTool(ctx context.Context, dir string, words ...string) error {
+	cmd := exec.CommandContext(ctx, "go", words...)
 	cmd.Dir = dir
 	var output bytes.Buffer
 	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the project is written, but go mod tidy in %s: %w\n%s", dir, err, bytes.TrimSpace(output.Bytes()))
+		return fmt.Errorf("the project is written, but go %s in %s: %w\n%s", strings.Join(words, " "), dir, err, bytes.TrimSpace(output.Bytes()))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,48 @@ func write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Where the tests of a new project could not pass, init says what to do and writes nothing.
+func TestInit_refusesPlacesWhereItWouldNotWork(t *testing.T) {
+	onpath.Used()
+	onpath.Program(t, "go")
+	std, err := exec.Command("go", "list", "std", "cmd").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{"std": true, "vendor": true, ".hidden": true, "go": true, "toolchain": true, "a b": true}
+	for name := range strings.FieldsSeq(string(std)) {
+		name, _, _ = strings.Cut(name, "/")
+		names[name] = true
+	}
+	for name := range names {
+		checkRefused(t, filepath.Join(t.TempDir(), name), []string{"init"}, strconv.Quote(name)+" is not a Go module path", "--module example.com/")
+	}
+	checkRefused(t, t.TempDir(), []string{"init", "--module", "example.com/vendor/x"}, `"example.com/vendor/x" is not a Go module path`)
+
+	shop := t.TempDir()
+	write(t, filepath.Join(shop, "go.mod"), "module example.com/shop\n")
+	checkRefused(t, filepath.Join(shop, "limits"), []string{"init"},
+		"is inside module example.com/shop", "run rlfunc init in "+shop, "--module example.com/shop/limits")
+	rlfuncIn(t, shop, "init", "--no-tidy", "--module", "example.com/shop/limits", "limits") // as it said
+}
+
+func checkRefused(t *testing.T, dir string, args []string, says ...string) {
+	t.Helper()
+	var said strings.Builder
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code := run(append(args, "-C", dir, "--no-tidy"), strings.NewReader(""), &said, &said)
+	for _, want := range says {
+		if code != exitcode.Error || !strings.Contains(said.String(), want) {
+			t.Errorf("rlfunc %v in %s: exit %d, %q does not say %q", args, dir, code, said.String(), want)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("rlfunc %v in %s left %v, %v", args, dir, left, err)
 	}
 }
 

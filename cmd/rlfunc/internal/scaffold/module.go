@@ -13,30 +13,34 @@ import (
 	"slices"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
 const rlfunc = "github.com/rlfunc/rlfunc"
 
-var moduleForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$`)
+// reserved matches paths that the Go tool takes for its own packages and words, for packages of a vendor folder, or for hidden ones.
+var reserved = regexp.MustCompile(`^(cmd|go|std|toolchain|archive|bufio|builtin|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|` +
+	`expvar|flag|fmt|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|` +
+	`structs|sync|syscall|testing|text|time|unicode|unique|unsafe|weak)(/|$)|(^|/)(vendor(/|$)|\.)`)
 
 // modules plans the project's module, and module tools for the command, so that the project does not require what the command is built
 // with. It sets o.Module.
 func (p *Plan) modules(o *Options) error {
-	module, err := p.goMod(*o, "go.mod")
+	own, err := p.goMod(*o, "go.mod")
 	if err != nil {
 		return err
 	}
-	if o.Module != "" && o.Module != module {
-		return fmt.Errorf("%s declares module %s, not %s: omit --module or choose another folder", filepath.Join(o.Dir, "go.mod"), module, o.Module)
+	if o.Module != "" && o.Module != own {
+		return fmt.Errorf("%s declares module %s, not %s: omit --module or choose another folder", filepath.Join(o.Dir, "go.mod"), own, o.Module)
 	}
-	o.Module = module
+	o.Module = own
 	there, err := exists(filepath.Join(o.Dir, "tools", "go.mod"))
 	if err != nil {
 		return err
 	}
 	for _, form := range []string{"tools/*.go", "tools/*/*.go"} {
 		if found, _ := fs.Glob(os.DirFS(o.Dir), form); !there && len(found) > 0 {
-			return fmt.Errorf("%s has %s, which a new tools/go.mod for the command would take out of module %s: choose another folder", o.Dir, found[0], module)
+			return fmt.Errorf("%s has %s, which a new tools/go.mod for the command would take out of module %s: choose another folder", o.Dir, found[0], own)
 		}
 	}
 	tools := *o
@@ -95,9 +99,16 @@ func newModule(o Options) ([]byte, error) {
 			return nil, err
 		}
 		o.Module = filepath.Base(abs)
+		for above := filepath.Dir(abs); above != filepath.Dir(above); above = filepath.Dir(above) {
+			text, err := os.ReadFile(filepath.Join(above, "go.mod"))
+			if outer := modfile.ModulePath(text); err == nil && outer != "" {
+				return nil, fmt.Errorf("%s is inside module %s: run rlfunc init in %s to add to that module, or make one inside it with --module %s/%s",
+					o.Dir, outer, above, outer, o.Module)
+			}
+		}
 	}
-	if !moduleForm.MatchString(o.Module) {
-		return nil, fmt.Errorf("%q is not a Go module path: set one, for example --module example.com/limits", o.Module)
+	if module.CheckImportPath(o.Module) != nil || reserved.MatchString(o.Module) {
+		return nil, fmt.Errorf("%q is not a Go module path that other packages can import: set one, for example --module example.com/limits", o.Module)
 	}
 	return fmt.Appendf(nil, "module %s\n\ngo 1.26\n", o.Module), nil
 }
