@@ -151,6 +151,70 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 	}
 }
 
+// byKind are the functions whose commands depend on the kinds of their rows, which are found at run time: they ask for those that do not.
+var byKind = []string{"guard.admit", "guard.refund", "guard.take", "ratelimit.check"}
+
+// A function whose user lacks one of its permissions names it, before it has written anything. The first call on a server finds it, also
+// those of other users.
+func TestACL_aMissingPermissionIsFoundBeforeTheFirstWrite(t *testing.T) {
+	real := engines.AllReal(t)
+	if len(real) == 0 {
+		return // describing the libraries takes long
+	}
+	tree, err := (&app{dir: os.TempDir()}).described(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range real {
+		t.Run(e.Name, func(t *testing.T) {
+			admin := e.Client(t)
+			for _, lib := range tree.Libraries {
+				bundle := runtime.Library(lib)
+				for i := range lib.Spec.Functions {
+					fn := &lib.Spec.Functions[i]
+					if fn.Has("no-writes") || slices.Contains(byKind, lib.Spec.Name+"."+fn.Name) {
+						continue
+					}
+					rule := acl.Function(&lib.Spec, fn, "")
+					for _, command := range rule.Commands {
+						if strings.HasPrefix(command, "fcall") {
+							continue
+						}
+						o, err := redis.ParseURL(as(t, e, admin, rule.SetUser("lacking")+" -"+command))
+						if err != nil {
+							t.Fatal(err)
+						}
+						rdb := redis.NewClient(o)
+						if err := admin.FunctionLoadReplace(t.Context(), bundle.Code).Err(); err != nil {
+							t.Fatal(err)
+						}
+						client, err := fcall.NewClient(rdb, bundle, fcall.Options{Mode: fcall.ModeFunctions, NoAutoLoad: true})
+						if err != nil {
+							t.Fatal(err)
+						}
+						c, err := dyncall.New(client, fn, legal(fn))
+						if err != nil {
+							t.Fatal(err)
+						}
+						for range 3 {
+							if _, err := c.Do(t.Context()); !errors.Is(err, fcall.ErrNoPermission) || !strings.Contains(err.Error(), "+"+command) {
+								t.Errorf("%s.%s without +%s: %v", lib.Spec.Name, fn.Name, command, err)
+							}
+						}
+						if n := admin.DBSize(t.Context()).Val(); n != 0 {
+							t.Errorf("%s.%s without +%s wrote %d keys", lib.Spec.Name, fn.Name, command, n)
+							if err := admin.FlushDB(t.Context()).Err(); err != nil {
+								t.Fatal(err)
+							}
+						}
+						rdb.Close()
+					}
+				}
+			}
+		})
+	}
+}
+
 // The flags of acl print those rules.
 func TestACL_printsTheRuleThatIsAskedFor(t *testing.T) {
 	onpath.Full(t)

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -957,6 +979,7 @@ local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory
   return false, 'tier', counted.tier, block_us, counted.strikes, counted.rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins attempt to Redis.
 local function abuse_v1_attempt(keys, args)
@@ -1026,6 +1049,13 @@ local function abuse_v1_attempt(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG attempt must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('attempt', keys[1], {'get', 'pexpire', 'pttl', 'set', 'time', 'type', 'unlink', 'zadd', 'zcard', 'zrangebyscore', 'zremrangebyrank'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_reason, out_tier, out_retry_after_us, out_strikes, out_tiers = pcall(attempt, keys[1], keys[2], keys[3], tiers, escalation, strike_memory_us)
   if rlfunc_ok then
@@ -1163,9 +1193,12 @@ local function abuse_v1_attempt(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string', 'string', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string', 'string', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1197,6 +1230,7 @@ local function block(bucket, duration_us, reason)
   clock.store(bucket, value, block_ms)
   return true, block_ms * 1000
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins block to Redis.
 local function abuse_v1_block(keys, args)
@@ -1217,6 +1251,13 @@ local function abuse_v1_block(keys, args)
     if #reason < 1 or #reason > 256 then
       return {err = 'RLARG reason must be 1 to 256 bytes'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('block', keys[1], {'get', 'pttl', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_applied, out_retry_after_us = pcall(block, keys[1], duration_us, reason)
   if rlfunc_ok then
@@ -1242,9 +1283,12 @@ local function abuse_v1_block(keys, args)
     end
     out_applied = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_applied, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_applied, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1261,6 +1305,7 @@ do -- rlfunc: lines=9 file=functions/abuse/forgive.lua
 local function forgive(bucket, pages)
   return attempt_log.forget(bucket, pages)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins forgive to Redis.
 local function abuse_v1_forgive(keys, args)
@@ -1269,6 +1314,13 @@ local function abuse_v1_forgive(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('forgive', keys[1], {'get', 'set', 'type', 'unlink'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(forgive, keys[1], keys[2])
   if rlfunc_ok then
@@ -1285,9 +1337,12 @@ local function abuse_v1_forgive(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'string', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1338,6 +1393,7 @@ local function status(bucket, attempts, pages, tiers, strike_memory_us)
   end
   return blocked, tier, reason, left_ms * 1000, strikes, rows
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins status to Redis.
 local function abuse_v1_status(keys, args)
@@ -1383,6 +1439,13 @@ local function abuse_v1_status(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG status must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('status', keys[1], {'get', 'pttl', 'time', 'type', 'zrangebyscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_blocked, out_tier, out_reason, out_retry_after_us, out_strikes, out_tiers = pcall(status, keys[1], keys[2], keys[3], tiers, strike_memory_us)
   if rlfunc_ok then
@@ -1470,9 +1533,12 @@ local function abuse_v1_status(keys, args)
     end
     out_blocked = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_blocked, keys, {{rows = 1, 'string', 'string', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_blocked, keys, {{rows = 1, 'string', 'string', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1495,6 +1561,7 @@ local function unblock(bucket, attempts, pages, pardon)
   end
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins unblock to Redis.
 local function abuse_v1_unblock(keys, args)
@@ -1512,6 +1579,13 @@ local function abuse_v1_unblock(keys, args)
       return {err = 'RLARG pardon must be 1 or 0'}
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('unblock', keys[1], {'del', 'type', 'unlink'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(unblock, keys[1], keys[2], keys[3], pardon)
   if rlfunc_ok then
     if out_existed == nil then
@@ -1527,9 +1601,12 @@ local function abuse_v1_unblock(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string', 'string', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'string', 'string', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

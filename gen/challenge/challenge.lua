@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -402,6 +424,7 @@ local function consume(bucket, token, payload)
   return outcome
 end
 local rlfunc_places_outcome = {['consumed'] = 0, ['replayed'] = 1, ['expired_or_unknown'] = 2, ['mismatch'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins consume to Redis.
 local function challenge_v1_consume(keys, args)
@@ -423,6 +446,13 @@ local function challenge_v1_consume(keys, args)
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('consume', keys[1], {'hget', 'hset', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_outcome, rlfunc_refusal = pcall(consume, keys[1], token, payload)
   if rlfunc_ok then
     if out_outcome == nil then
@@ -442,9 +472,12 @@ local function challenge_v1_consume(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -508,6 +541,7 @@ local function issue(bucket, token, ttl_us, payload, reuse_within_us, max_outsta
   local outstanding = challenge_set.add(bucket, set, clock_us, token, ttl_us, purpose, max_outstanding)
   return token, false, set.now_us + ttl_us - clock_us, outstanding
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins issue to Redis.
 local function challenge_v1_issue(keys, args)
@@ -547,6 +581,13 @@ local function challenge_v1_issue(keys, args)
       end
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('issue', keys[1], {'hdel', 'hgetall', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_token, out_reused, out_expires_after_us, out_outstanding = pcall(issue, keys[1], token, ttl_us, payload, reuse_within_us, max_outstanding)
   if rlfunc_ok then
     if out_token == nil then
@@ -583,9 +624,12 @@ local function challenge_v1_issue(keys, args)
     end
     out_token = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_token, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_token, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -621,6 +665,7 @@ local function peek(bucket, token)
   return 'unused', challenge_record.payload(text), expires_us - clock_us
 end
 local rlfunc_places_state = {['unused'] = 0, ['consumed'] = 1, ['expired_or_unknown'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function challenge_v1_peek(keys, args)
@@ -633,6 +678,13 @@ local function challenge_v1_peek(keys, args)
   local token = args[1]
   if #token < 1 or #token > 128 then
     return {err = 'RLARG token must be 1 to 128 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'hget', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_state, out_payload, out_expires_after_us = pcall(peek, keys[1], token)
   if rlfunc_ok then
@@ -668,9 +720,12 @@ local function challenge_v1_peek(keys, args)
     end
     out_state = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_state, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_state, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

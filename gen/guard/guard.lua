@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Decodes packed groups.
@@ -5649,6 +5671,7 @@ end
 local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2, ['limit'] = 3, ['penalty'] = 4, ['budget'] = 5, ['too_large'] = 6, ['challenge'] = 7}
 local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2, ['unused'] = 3, ['replayed'] = 4, ['expired_or_unknown'] = 5, ['mismatch'] = 6}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
@@ -5839,6 +5862,13 @@ local function guard_v1_admit(keys, args)
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('admit', keys[1], {'del', 'exists', 'get', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'pttl', 'set', 'time', 'type', 'unlink', 'zadd', 'zcard', 'zcount', 'zrangebyscore', 'zrem', 'zremrangebyrank', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder)
   if rlfunc_ok then
@@ -6107,9 +6137,12 @@ local function guard_v1_admit(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}, {rows = #blocks, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}, {rows = #blocks, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -6185,6 +6218,7 @@ local function peek(bucket, challenges, attempts, pages, limits)
 end
 local rlfunc_places_reservations_state = {['open'] = 0, ['settled'] = 1, ['lapsed'] = 2}
 local rlfunc_places_challenges_state = {['unused'] = 0, ['consumed'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function guard_v1_peek(keys, args)
@@ -6217,6 +6251,13 @@ local function guard_v1_peek(keys, args)
   end
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'exists', 'get', 'hgetall', 'hmget', 'lrange', 'time', 'type', 'zrevrange'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_now_us, out_admissions, out_attempts, out_strikes, out_reservations, out_challenges = pcall(peek, keys[1], keys[2], keys[3], keys[4], limits)
   if rlfunc_ok then
@@ -6452,9 +6493,12 @@ local function guard_v1_peek(keys, args)
     end
     out_now_us = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_now_us, keys, {{rows = 1, 'hash', 'hash', 'string', 'zset'}, {rows = #limits, 'list'}})
+  local reply, raise, denied = rlfunc_failed(out_now_us, keys, {{rows = 1, 'hash', 'hash', 'string', 'zset'}, {rows = #limits, 'list'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -6644,6 +6688,7 @@ end
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
 local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins refund to Redis.
 local function guard_v1_refund(keys, args)
@@ -6779,6 +6824,13 @@ local function guard_v1_refund(keys, args)
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG refund must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('refund', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken, expires_us, holder)
   if rlfunc_ok then
     if out_refunded == nil then
@@ -6794,9 +6846,12 @@ local function guard_v1_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -6934,6 +6989,7 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins release to Redis.
 local function guard_v1_release(keys, args)
@@ -6977,6 +7033,13 @@ local function guard_v1_release(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG release must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('release', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_released, rlfunc_refusal = pcall(release, keys[1], limits, limits_state, holder)
   if rlfunc_ok then
     if out_released == nil then
@@ -6995,9 +7058,12 @@ local function guard_v1_release(keys, args)
     end
     out_released = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_released, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_released, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -7139,6 +7205,7 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins renew to Redis.
 local function guard_v1_renew(keys, args)
@@ -7182,6 +7249,13 @@ local function guard_v1_renew(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG renew must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('renew', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_lost, rlfunc_refusal = pcall(renew, keys[1], limits, limits_state, holder)
   if rlfunc_ok then
     if out_lost == nil then
@@ -7200,9 +7274,12 @@ local function guard_v1_renew(keys, args)
     end
     out_lost = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_lost, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_lost, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -7350,6 +7427,7 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins take to Redis.
 local function guard_v1_take(keys, args)
@@ -7392,6 +7470,13 @@ local function guard_v1_take(keys, args)
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG take must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('take', keys[1], {'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(take, keys[1], limits, limits_state, most)
   if rlfunc_ok then
@@ -7450,9 +7535,12 @@ local function guard_v1_take(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

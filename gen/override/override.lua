@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -352,6 +374,7 @@ local function clear(bucket, target)
   end
   return existed, #overrides.rows
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins clear to Redis.
 local function override_v1_clear(keys, args)
@@ -364,6 +387,13 @@ local function override_v1_clear(keys, args)
   local target = args[1]
   if #target < 1 or #target > 512 then
     return {err = 'RLARG target must be 1 to 512 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('clear', keys[1], {'del', 'hdel', 'hgetall', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, out_overrides = pcall(clear, keys[1], target)
   if rlfunc_ok then
@@ -386,9 +416,12 @@ local function override_v1_clear(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -403,6 +436,7 @@ do -- rlfunc: lines=7 file=functions/override/clear_all.lua
 local function clear_all(bucket)
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins clear_all to Redis.
 local function override_v1_clear_all(keys, args)
@@ -411,6 +445,13 @@ local function override_v1_clear_all(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('clear_all', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(clear_all, keys[1])
   if rlfunc_ok then
@@ -427,9 +468,12 @@ local function override_v1_clear_all(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -474,6 +518,7 @@ local function list(bucket, known)
   return true, version, override_set.sorted(overrides)
 end
 local rlfunc_places_overrides_effect = {['allow'] = 0, ['deny'] = 1, ['multiply'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins list to Redis.
 local function override_v1_list(keys, args)
@@ -490,6 +535,13 @@ local function override_v1_list(keys, args)
     if not known or known < 0 or known > 9007199254740992 then
       return {err = 'RLARG known must be a whole number from 0 to 9007199254740992'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('list', keys[1], {'hget', 'hgetall', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_changed, out_version, out_overrides = pcall(list, keys[1], known)
   if rlfunc_ok then
@@ -724,9 +776,12 @@ local function override_v1_list(keys, args)
     end
     out_changed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_changed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_changed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -774,6 +829,7 @@ local function set(bucket, target, effect, duration_us, by, reason, factor)
   overrides.rows[#overrides.rows + 1] = row
   return replaced, override_set.store(bucket, overrides, clock_us, row), row.ends_us, #overrides.rows
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins set to Redis.
 local function override_v1_set(keys, args)
@@ -810,6 +866,13 @@ local function override_v1_set(keys, args)
     if not factor or factor < 1 or factor > 1000000 then
       return {err = 'RLARG factor must be a whole number from 1 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('set', keys[1], {'del', 'hdel', 'hgetall', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], target, effect, duration_us, by, reason, factor)
   if rlfunc_ok then
@@ -852,9 +915,12 @@ local function override_v1_set(keys, args)
     end
     out_replaced = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_replaced, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_replaced, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

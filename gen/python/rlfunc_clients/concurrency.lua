@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -820,6 +842,7 @@ local function acquire(bucket, holder, limit, lease_us, weight)
   local fence = holder_set.add(set, holder, weight, now_us + lease_us)
   return true, false, fence, in_use + weight, limit - in_use - weight, 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins acquire to Redis.
 local function concurrency_v1_acquire(keys, args)
@@ -848,6 +871,13 @@ local function concurrency_v1_acquire(keys, args)
     if not weight or weight < 1 or weight > 1000 then
       return {err = 'RLARG weight must be a whole number from 1 to 1000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('acquire', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_held, out_fence, out_in_use, out_remaining, out_retry_after_us = pcall(acquire, keys[1], holder, limit, lease_us, weight)
   if rlfunc_ok then
@@ -901,9 +931,12 @@ local function concurrency_v1_acquire(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -931,6 +964,7 @@ local function evict(bucket, holder)
   holder_set.remove(set, mine)
   return true, mine.fence
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins evict to Redis.
 local function concurrency_v1_evict(keys, args)
@@ -943,6 +977,13 @@ local function concurrency_v1_evict(keys, args)
   local holder = args[1]
   if #holder < 1 or #holder > 256 then
     return {err = 'RLARG holder must be 1 to 256 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('evict', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_evicted, out_fence = pcall(evict, keys[1], holder)
   if rlfunc_ok then
@@ -968,9 +1009,12 @@ local function concurrency_v1_evict(keys, args)
     end
     out_evicted = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_evicted, keys, {{rows = 1, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_evicted, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1002,6 +1046,7 @@ local function peek(bucket)
   end
   return set.in_use, set.fence, rows -- rlfunc:ignore result-nil open sets it
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function concurrency_v1_peek(keys, args)
@@ -1010,6 +1055,13 @@ local function concurrency_v1_peek(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'mget', 'time', 'type', 'zlexcount', 'zrange', 'zrangebylex'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_in_use, out_fence, out_holders = pcall(peek, keys[1])
   if rlfunc_ok then
@@ -1167,9 +1219,12 @@ local function concurrency_v1_peek(keys, args)
     end
     out_in_use = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_in_use, keys, {{rows = 1, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_in_use, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1199,6 +1254,7 @@ local function release(bucket, holder, fence)
   return 'released'
 end
 local rlfunc_places_outcome = {['released'] = 0, ['not_held'] = 1, ['superseded'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins release to Redis.
 local function concurrency_v1_release(keys, args)
@@ -1220,6 +1276,13 @@ local function concurrency_v1_release(keys, args)
       return {err = 'RLARG fence must be a whole number from 0 to 9007199254740992'}
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('release', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_outcome, rlfunc_refusal = pcall(release, keys[1], holder, fence)
   if rlfunc_ok then
     if out_outcome == nil then
@@ -1239,9 +1302,12 @@ local function concurrency_v1_release(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1274,6 +1340,7 @@ local function renew(bucket, holder, lease_us, fence)
   return 'renewed', mine.ends_us - now_us
 end
 local rlfunc_places_outcome = {['renewed'] = 0, ['not_held'] = 1, ['superseded'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins renew to Redis.
 local function concurrency_v1_renew(keys, args)
@@ -1298,6 +1365,13 @@ local function concurrency_v1_renew(keys, args)
     if not fence or fence < 0 or fence > 9007199254740992 then
       return {err = 'RLARG fence must be a whole number from 0 to 9007199254740992'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('renew', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_expires_after_us = pcall(renew, keys[1], holder, lease_us, fence)
   if rlfunc_ok then
@@ -1327,9 +1401,12 @@ local function concurrency_v1_renew(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Decodes packed groups.
@@ -3030,6 +3052,7 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins check to Redis.
 local function ratelimit_v1_check(keys, args)
@@ -3090,6 +3113,13 @@ local function ratelimit_v1_check(keys, args)
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('check', keys[1], {'pexpire', 'time', 'type', 'zadd', 'zcount', 'zremrangebyrank', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check, keys[1], limits, limits_state, weight, receipt, dedup_us)
   if rlfunc_ok then
@@ -3251,9 +3281,12 @@ local function ratelimit_v1_check(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3395,6 +3428,7 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins check_peek to Redis.
 local function ratelimit_v1_check_peek(keys, args)
@@ -3455,6 +3489,13 @@ local function ratelimit_v1_check_peek(keys, args)
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('check_peek', keys[1], {'time', 'type', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check_peek, keys[1], limits, limits_state, weight, receipt, dedup_us)
   if rlfunc_ok then
@@ -3616,9 +3657,12 @@ local function ratelimit_v1_check_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3741,6 +3785,7 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins check_reset to Redis.
 local function ratelimit_v1_check_reset(keys, args)
@@ -3780,6 +3825,13 @@ local function ratelimit_v1_check_reset(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('check_reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(check_reset, keys[1], limits, limits_state)
   if rlfunc_ok then
     if out_existed == nil then
@@ -3795,9 +3847,12 @@ local function ratelimit_v1_check_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3839,6 +3894,7 @@ local function fixed_window(bucket, limit, window_us, cost)
   end
   return allowed, left, end_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins fixed_window to Redis.
 local function ratelimit_v1_fixed_window(keys, args)
@@ -3863,6 +3919,13 @@ local function ratelimit_v1_fixed_window(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('fixed_window', keys[1], {'get', 'incrby', 'pttl', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(fixed_window, keys[1], limit, window_us, cost)
   if rlfunc_ok then
@@ -3905,9 +3968,12 @@ local function ratelimit_v1_fixed_window(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3945,6 +4011,7 @@ local function fixed_window_at_most(bucket, limit, window_us, most)
   end_us = fixed_window_count.charge(bucket, cost, window_ms, end_us, windows)
   return true, cost, left + 1 - cost, end_us, 0, now_us - now_us % 1000 + end_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins fixed_window_at_most to Redis.
 local function ratelimit_v1_fixed_window_at_most(keys, args)
@@ -3965,6 +4032,13 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
   local most = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('fixed_window_at_most', keys[1], {'get', 'incrby', 'pttl', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(fixed_window_at_most, keys[1], limit, window_us, most)
   if rlfunc_ok then
@@ -4023,9 +4097,12 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4056,6 +4133,7 @@ local function fixed_window_peek(bucket, limit, window_us, cost)
   end
   return false, left, end_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins fixed_window_peek to Redis.
 local function ratelimit_v1_fixed_window_peek(keys, args)
@@ -4080,6 +4158,13 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('fixed_window_peek', keys[1], {'get', 'pttl', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(fixed_window_peek, keys[1], limit, window_us, cost)
   if rlfunc_ok then
@@ -4122,9 +4207,12 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4161,6 +4249,7 @@ local function fixed_window_refund(bucket, limit, window_us, cost, expires_us)
   end
   return refunded, math.max(limit - taken, 0), end_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins fixed_window_refund to Redis.
 local function ratelimit_v1_fixed_window_refund(keys, args)
@@ -4193,6 +4282,13 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
         return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
       end
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('fixed_window_refund', keys[1], {'decrby', 'del', 'get', 'pttl', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(fixed_window_refund, keys[1], limit, window_us, cost, expires_us)
   if rlfunc_ok then
@@ -4232,9 +4328,12 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4248,6 +4347,7 @@ do -- rlfunc: lines=6 file=functions/ratelimit/fixed_window_reset.lua
 local function fixed_window_reset(bucket)
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins fixed_window_reset to Redis.
 local function ratelimit_v1_fixed_window_reset(keys, args)
@@ -4256,6 +4356,13 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('fixed_window_reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(fixed_window_reset, keys[1])
   if rlfunc_ok then
@@ -4272,9 +4379,12 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4304,6 +4414,7 @@ do -- rlfunc: lines=22 file=functions/ratelimit/gcra.lua
 local function gcra(bucket, limit, period_us, burst, cost)
   return token_bucket.take(bucket, limit, period_us, burst or limit, cost)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins gcra to Redis.
 local function ratelimit_v1_gcra(keys, args)
@@ -4336,6 +4447,13 @@ local function ratelimit_v1_gcra(keys, args)
         return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
       end
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('gcra', keys[1], {'get', 'getex', 'pexpire', 'pttl', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra, keys[1], limit, period_us, burst, cost)
   if rlfunc_ok then
@@ -4378,9 +4496,12 @@ local function ratelimit_v1_gcra(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4423,6 +4544,7 @@ local function gcra_at_most(bucket, limit, period_us, burst, most)
   end
   return false, 0, left, full_us, wait_us, 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins gcra_at_most to Redis.
 local function ratelimit_v1_gcra_at_most(keys, args)
@@ -4450,6 +4572,13 @@ local function ratelimit_v1_gcra_at_most(keys, args)
   local most = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('gcra_at_most', keys[1], {'get', 'getex', 'pexpire', 'pttl', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(gcra_at_most, keys[1], limit, period_us, burst, most)
   if rlfunc_ok then
@@ -4508,9 +4637,12 @@ local function ratelimit_v1_gcra_at_most(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4542,6 +4674,7 @@ local function gcra_peek(bucket, limit, period_us, burst, cost)
   end
   return false, left, full_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins gcra_peek to Redis.
 local function ratelimit_v1_gcra_peek(keys, args)
@@ -4574,6 +4707,13 @@ local function ratelimit_v1_gcra_peek(keys, args)
         return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
       end
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('gcra_peek', keys[1], {'get', 'pttl', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra_peek, keys[1], limit, period_us, burst, cost)
   if rlfunc_ok then
@@ -4616,9 +4756,12 @@ local function ratelimit_v1_gcra_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4655,6 +4798,7 @@ local function gcra_refund(bucket, limit, period_us, burst, cost, expires_us)
   end
   return false, left, full_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins gcra_refund to Redis.
 local function ratelimit_v1_gcra_refund(keys, args)
@@ -4694,6 +4838,13 @@ local function ratelimit_v1_gcra_refund(keys, args)
       end
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('gcra_refund', keys[1], {'del', 'get', 'pexpire', 'pttl', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(gcra_refund, keys[1], limit, period_us, burst, cost, expires_us)
   if rlfunc_ok then
     if out_refunded == nil then
@@ -4724,9 +4875,12 @@ local function ratelimit_v1_gcra_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4740,6 +4894,7 @@ do -- rlfunc: lines=6 file=functions/ratelimit/gcra_reset.lua
 local function gcra_reset(bucket)
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins gcra_reset to Redis.
 local function ratelimit_v1_gcra_reset(keys, args)
@@ -4748,6 +4903,13 @@ local function ratelimit_v1_gcra_reset(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('gcra_reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(gcra_reset, keys[1])
   if rlfunc_ok then
@@ -4764,9 +4926,12 @@ local function ratelimit_v1_gcra_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4815,6 +4980,7 @@ local function quota(bucket, limit, previous_us, start_us, next_us, after_us, co
   end
   return allowed, left, left_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins quota to Redis.
 local function ratelimit_v1_quota(keys, args)
@@ -4851,6 +5017,13 @@ local function ratelimit_v1_quota(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('quota', keys[1], {'del', 'get', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(quota, keys[1], limit, previous_us, start_us, next_us, after_us, cost)
   if rlfunc_ok then
@@ -4893,9 +5066,12 @@ local function ratelimit_v1_quota(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4939,6 +5115,7 @@ local function quota_at_most(bucket, limit, previous_us, start_us, next_us, afte
   left_us = quota_count.charge(bucket, cost, boundaries, now_us, place, used, periods)
   return true, cost, left + 1 - cost, left_us, 0, now_us + left_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins quota_at_most to Redis.
 local function ratelimit_v1_quota_at_most(keys, args)
@@ -4971,6 +5148,13 @@ local function ratelimit_v1_quota_at_most(keys, args)
   local most = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('quota_at_most', keys[1], {'del', 'get', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(quota_at_most, keys[1], limit, previous_us, start_us, next_us, after_us, most)
   if rlfunc_ok then
@@ -5029,9 +5213,12 @@ local function ratelimit_v1_quota_at_most(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5069,6 +5256,7 @@ local function quota_peek(bucket, limit, previous_us, start_us, next_us, after_u
   end
   return allowed, left, left_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins quota_peek to Redis.
 local function ratelimit_v1_quota_peek(keys, args)
@@ -5105,6 +5293,13 @@ local function ratelimit_v1_quota_peek(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('quota_peek', keys[1], {'get', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(quota_peek, keys[1], limit, previous_us, start_us, next_us, after_us, cost)
   if rlfunc_ok then
@@ -5147,9 +5342,12 @@ local function ratelimit_v1_quota_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5190,6 +5388,7 @@ local function quota_refund(bucket, limit, previous_us, start_us, next_us, after
   end
   return refunded, math.max(limit - used, 0), left_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins quota_refund to Redis.
 local function ratelimit_v1_quota_refund(keys, args)
@@ -5235,6 +5434,13 @@ local function ratelimit_v1_quota_refund(keys, args)
       end
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('quota_refund', keys[1], {'del', 'get', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(quota_refund, keys[1], limit, previous_us, start_us, next_us, after_us, cost, expires_us)
   if rlfunc_ok then
     if out_refunded == nil then
@@ -5273,9 +5479,12 @@ local function ratelimit_v1_quota_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5289,6 +5498,7 @@ do -- rlfunc: lines=6 file=functions/ratelimit/quota_reset.lua
 local function quota_reset(bucket)
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins quota_reset to Redis.
 local function ratelimit_v1_quota_reset(keys, args)
@@ -5297,6 +5507,13 @@ local function ratelimit_v1_quota_reset(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('quota_reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(quota_reset, keys[1])
   if rlfunc_ok then
@@ -5313,9 +5530,12 @@ local function ratelimit_v1_quota_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5357,6 +5577,7 @@ local function sliding_counter(bucket, limit, window_us, cost)
   end
   return allowed, left, reset_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_counter to Redis.
 local function ratelimit_v1_sliding_counter(keys, args)
@@ -5381,6 +5602,13 @@ local function ratelimit_v1_sliding_counter(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_counter', keys[1], {'get', 'incrby', 'pttl', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_counter, keys[1], limit, window_us, cost)
   if rlfunc_ok then
@@ -5423,9 +5651,12 @@ local function ratelimit_v1_sliding_counter(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5456,6 +5687,7 @@ local function sliding_counter_peek(bucket, limit, window_us, cost)
   end
   return false, left, reset_us, wait_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_counter_peek to Redis.
 local function ratelimit_v1_sliding_counter_peek(keys, args)
@@ -5480,6 +5712,13 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_counter_peek', keys[1], {'get', 'pttl', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_counter_peek, keys[1], limit, window_us, cost)
   if rlfunc_ok then
@@ -5522,9 +5761,12 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5551,6 +5793,7 @@ local function sliding_counter_refund(bucket, limit, window_us, cost)
   end
   return refunded, math.max(limit - taken, 0), reset_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_counter_refund to Redis.
 local function ratelimit_v1_sliding_counter_refund(keys, args)
@@ -5575,6 +5818,13 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     if not cost or cost < 1 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_counter_refund', keys[1], {'decrby', 'del', 'get', 'pttl', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(sliding_counter_refund, keys[1], limit, window_us, cost)
   if rlfunc_ok then
@@ -5614,9 +5864,12 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5630,6 +5883,7 @@ do -- rlfunc: lines=6 file=functions/ratelimit/sliding_counter_reset.lua
 local function sliding_counter_reset(bucket)
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_counter_reset to Redis.
 local function ratelimit_v1_sliding_counter_reset(keys, args)
@@ -5638,6 +5892,13 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_counter_reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_counter_reset, keys[1])
   if rlfunc_ok then
@@ -5654,9 +5915,12 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5726,6 +5990,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
   end
   return true, false, count + 1, limit - count - 1, window_us + ahead_us, 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_log to Redis.
 local function ratelimit_v1_sliding_log(keys, args)
@@ -5764,6 +6029,13 @@ local function ratelimit_v1_sliding_log(keys, args)
         return {err = 'RLARG refresh must be 1 or 0'}
       end
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_log', keys[1], {'lindex', 'llen', 'lrem', 'lset', 'ltrim', 'pexpire', 'rpush', 'time', 'type', 'zadd', 'zcount', 'zremrangebyrank', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_count, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_log, keys[1], keys[2], limit, window_us, receipt, dedup_us, refresh)
   if rlfunc_ok then
@@ -5817,9 +6089,12 @@ local function ratelimit_v1_sliding_log(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'list', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'list', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5858,6 +6133,7 @@ local function sliding_log_peek(bucket, limit, window_us)
   end
   return false, count, 0, reset_us, room_us - clock_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_log_peek to Redis.
 local function ratelimit_v1_sliding_log_peek(keys, args)
@@ -5874,6 +6150,13 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_log_peek', keys[1], {'lindex', 'llen', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_count, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_log_peek, keys[1], limit, window_us)
   if rlfunc_ok then
@@ -5924,9 +6207,12 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'list'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'list'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5952,6 +6238,7 @@ local function sliding_log_refund(bucket, receipts, receipt)
   receipt_set.forget(receipts, receipt)
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_log_refund to Redis.
 local function ratelimit_v1_sliding_log_refund(keys, args)
@@ -5964,6 +6251,13 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
     return {err = 'RLARG receipt must be 1 to 256 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_log_refund', keys[1], {'lindex', 'linsert', 'llen', 'lrem', 'type', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(sliding_log_refund, keys[1], keys[2], receipt)
   if rlfunc_ok then
@@ -5980,9 +6274,12 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'list', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'list', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -5997,6 +6294,7 @@ do -- rlfunc: lines=7 file=functions/ratelimit/sliding_log_reset.lua
 local function sliding_log_reset(bucket, receipts)
   return redis.call('DEL', bucket, receipts) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sliding_log_reset to Redis.
 local function ratelimit_v1_sliding_log_reset(keys, args)
@@ -6005,6 +6303,13 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sliding_log_reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_log_reset, keys[1], keys[2])
   if rlfunc_ok then
@@ -6021,9 +6326,12 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'list', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'list', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

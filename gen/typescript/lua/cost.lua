@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -1668,6 +1690,7 @@ local function cancel(bucket, receipt)
   return cost_reservation.cancel(bucket, receipt, clock.now_us())
 end
 local rlfunc_places_outcome = {['cancelled'] = 0, ['settled'] = 1, ['lapsed'] = 2, ['unknown'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins cancel to Redis.
 local function cost_v1_cancel(keys, args)
@@ -1680,6 +1703,13 @@ local function cost_v1_cancel(keys, args)
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
     return {err = 'RLARG receipt must be 1 to 256 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('cancel', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_refunded_micros = pcall(cancel, keys[1], receipt)
   if rlfunc_ok then
@@ -1709,9 +1739,12 @@ local function cost_v1_cancel(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1768,6 +1801,7 @@ local function peek(bucket, limits, estimate_micros, receipt)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_places_status = {['unknown'] = 0, ['reserved'] = 1, ['settled'] = 2, ['lapsed'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
@@ -1821,6 +1855,13 @@ local function cost_v1_peek(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'exists', 'hget', 'hmget', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_reason, out_status, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(peek, keys[1], limits, estimate_micros, receipt)
   if rlfunc_ok then
@@ -2008,9 +2049,12 @@ local function cost_v1_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -2052,6 +2096,7 @@ local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalt
   return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
@@ -2113,6 +2158,13 @@ local function cost_v1_reserve(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('reserve', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve, keys[1], receipt, estimate_micros, limits, hold_us, penalty_us)
   if rlfunc_ok then
@@ -2296,9 +2348,12 @@ local function cost_v1_reserve(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -2341,6 +2396,7 @@ local function reserve_at_most(bucket, receipt, most_micros, limits, least_micro
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins reserve_at_most to Redis.
 local function cost_v1_reserve_at_most(keys, args)
@@ -2410,6 +2466,13 @@ local function cost_v1_reserve_at_most(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('reserve_at_most', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve_at_most, keys[1], receipt, most_micros, limits, least_micros, hold_us, penalty_us)
   if rlfunc_ok then
@@ -2593,9 +2656,12 @@ local function cost_v1_reserve_at_most(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -2612,6 +2678,7 @@ do -- rlfunc: lines=9 file=functions/cost/reset.lua
 local function reset(bucket)
   return redis.call('DEL', bucket) > 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins reset to Redis.
 local function cost_v1_reset(keys, args)
@@ -2620,6 +2687,13 @@ local function cost_v1_reset(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('reset', keys[1], {'del', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(reset, keys[1])
   if rlfunc_ok then
@@ -2636,9 +2710,12 @@ local function cost_v1_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -2706,6 +2783,7 @@ local function settle(bucket, receipt, actual_micros, limits)
   return outcome, charged_micros, charge_store.exceeded(state), penalty_us, budget_fit.rows(windows, limits)
 end
 local rlfunc_places_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
@@ -2750,6 +2828,13 @@ local function cost_v1_settle(keys, args)
   end
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('settle', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_charged_micros, out_exceeded, out_penalty_us, out_limits = pcall(settle, keys[1], receipt, actual_micros, limits)
   if rlfunc_ok then
@@ -2848,9 +2933,12 @@ local function cost_v1_settle(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

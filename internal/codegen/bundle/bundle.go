@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // A Section is the origin of a run of lines: bundle line Line is line FileLine of File, and so on until the next
@@ -71,9 +72,10 @@ func Write(lib *source.Library) Bundle {
 		w.file("local "+used.Name+" = (function()", used.File)
 		w.printf("end)()\n")
 	}
+	commands := vet.Commands(lib)
 	for i, f := range lib.Files {
 		w.file("do", f)
-		writeEntry(w, &lib.Spec.Functions[i])
+		writeEntry(w, &lib.Spec.Functions[i], commands[i])
 		w.printf("end\n")
 	}
 	return Bundle{Code: w.b.String(), Sections: w.sections}

@@ -21,10 +21,17 @@ type entryWriter struct {
 	end      string // of an argument that may be left out: the condition that it is there
 	declared bool   // whether the local of the argument is there with what its absence means
 	packed   bool   // inside a row of a packed group
+	commands string // what the function may run, as the elements of a Lua table
 }
 
-func writeEntry(w *writer, fn *spec.Function) {
+func writeEntry(w *writer, fn *spec.Function, commands []string) {
 	e := &entryWriter{writer: w, fn: fn, indent: "  "}
+	for i, c := range commands {
+		if commands[i] = quote(strings.ToLower(c)); strings.HasPrefix(c, "PUBLISH|") {
+			commands[i] = quote("publish" + strings.TrimPrefix(c, "PUBLISH"))
+		}
+	}
+	e.commands = strings.Join(commands, ", ")
 	none := false
 	for _, p := range fn.Params {
 		if p.Kind == spec.KindPacked {
@@ -37,6 +44,7 @@ func writeEntry(w *writer, fn *spec.Function) {
 		w.printf("local rlfunc_none = {} -- the rows of a group without any\n")
 	}
 	e.enums(spec.Sent(fn.Results), "")
+	w.printf("local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none\n")
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
 	w.printf("local function %s(keys, args)\n", fn.Server)
 	e.arity()

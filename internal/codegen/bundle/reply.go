@@ -17,13 +17,16 @@ func (e *entryWriter) call(args []string) {
 	if len(names) == 1 {
 		names = append(names, "rlfunc_refusal")
 	}
+	e.printf("  if rlfunc_unproven > 0 then\n    local lacking = rlfunc_lacking('%s', keys[1], {%s})\n", e.fn.Name, e.commands)
+	e.printf("    if lacking then\n      return lacking\n    end\n    rlfunc_unproven = rlfunc_unproven - 1\n  end\n")
 	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.fn.Name, strings.Join(args, ", "))
 	e.printf("  if rlfunc_ok then\n")
 	e.printf("    if %s == nil then\n      return %s\n    end\n", names[0], names[1])
 	e.reply()
 	e.printf("  end\n")
-	e.printf("  local reply, raise = rlfunc_failed(%s, keys, %s)\n", names[0], e.keyParts())
+	e.printf("  local reply, raise, denied = rlfunc_failed(%s, keys, %s)\n", names[0], e.keyParts())
 	e.printf("  if reply then\n    return reply\n  end\n")
+	e.printf("  if denied then\n    rlfunc_unproven = 1000\n  end\n")
 	// Redis reports the line that raises, so map it to the function's own line.
 	e.section(e.fn.File, e.fn.Line)
 	e.printf("  error(raise, 0)\n")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/annotation"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
@@ -115,15 +116,38 @@ func (c *checker) function(lib *source.Library, i int) []string {
 		r := newRun(c, f)
 		r.lib = lib
 		r.public(fn, &contract)
-		seen := map[*function]bool{}
-		c.reach(fn, seen)
-		for _, p := range contract.Params {
-			if p.Prepare {
-				c.reach(c.libs[p.Rows].members["prepare"], seen)
-			}
-		}
+		c.mentioned(fn, &contract)
 	}
 	return slices.Sorted(maps.Keys(c.ran))
+}
+
+func (c *checker) mentioned(fn *function, contract *spec.Function) {
+	seen := map[*function]bool{}
+	c.reach(fn, seen)
+	for _, p := range contract.Params {
+		if p.Prepare {
+			c.reach(c.libs[p.Rows].members["prepare"], seen)
+		}
+	}
+}
+
+// Commands returns the commands that each function of a library mentions, and TYPE, which the generated entry runs: sorted as those of a Report,
+// without those whose names are in variables, that a table's functions run, or that publish to any channel. It checks nothing, which is fast.
+func Commands(lib *source.Library) (all [][]string) {
+	tree := &source.Tree{Libraries: []*source.Library{lib}, Libs: map[string]*annotation.Lib{}}
+	for _, used := range lib.Libs {
+		tree.Libs[used.Name] = used
+	}
+	c := newChecker(tree)
+	for i, src := range lib.Files {
+		c.ran = map[string]bool{"TYPE": true}
+		if fn := c.files[src].public(lib.Spec.Functions[i].Name); fn != nil {
+			c.mentioned(fn, &lib.Spec.Functions[i])
+		}
+		delete(c.ran, "PUBLISH")
+		all = append(all, slices.Sorted(maps.Keys(c.ran)))
+	}
+	return all
 }
 
 // public returns the function that a file is named after.

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Numbers that may be below 0.
@@ -280,6 +302,7 @@ local function add(bits, item, keep_us)
   end
   return before < bloom_bits.hashes
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins add to Redis.
 local function bloom_v1_add(keys, args)
@@ -297,6 +320,13 @@ local function bloom_v1_add(keys, args)
   if not keep_us or keep_us < 1000000 or keep_us > 31622400000000 then
     return {err = 'RLARG keep must be from 1000000 to 31622400000000 microseconds'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('add', keys[1], {'pexpire', 'pttl', 'setbit', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_new, rlfunc_refusal = pcall(add, keys[1], item, keep_us)
   if rlfunc_ok then
     if out_new == nil then
@@ -312,9 +342,12 @@ local function bloom_v1_add(keys, args)
     end
     out_new = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_new, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_new, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -337,6 +370,7 @@ local function contains(bits, item)
   end
   return set == bloom_bits.hashes
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins contains to Redis.
 local function bloom_v1_contains(keys, args)
@@ -349,6 +383,13 @@ local function bloom_v1_contains(keys, args)
   local item = args[1]
   if #item < 1 or #item > 1024 then
     return {err = 'RLARG item must be 1 to 1024 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('contains', keys[1], {'getbit', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_known, rlfunc_refusal = pcall(contains, keys[1], item)
   if rlfunc_ok then
@@ -365,9 +406,12 @@ local function bloom_v1_contains(keys, args)
     end
     out_known = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_known, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_known, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -385,6 +429,7 @@ local function peek(bits)
   local set = redis.call('BITCOUNT', bits)
   return set, math.min((set / bloom_bits.size) ^ bloom_bits.hashes, 1)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function bloom_v1_peek(keys, args)
@@ -393,6 +438,13 @@ local function bloom_v1_peek(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'bitcount', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_set, out_false_share = pcall(peek, keys[1])
   if rlfunc_ok then
@@ -422,9 +474,12 @@ local function bloom_v1_peek(keys, args)
     end
     out_set = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_set, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_set, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Numbers that may be below 0.
@@ -313,6 +335,7 @@ local function add(total, by)
   redis.call('SET', total, string.format('%.0f', after))
   return after
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins add to Redis.
 local function counter_v1_add(keys, args)
@@ -325,6 +348,13 @@ local function counter_v1_add(keys, args)
   local by = rlfunc_signed.whole(args[1])
   if not by or by < -1000000000 or by > 1000000000 then
     return {err = 'RLARG by must be a whole number from -1000000000 to 1000000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('add', keys[1], {'get', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_total, rlfunc_refusal = pcall(add, keys[1], by)
   if rlfunc_ok then
@@ -348,9 +378,12 @@ local function counter_v1_add(keys, args)
     end
     out_total = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -380,6 +413,7 @@ local function hit(window, length_us, by)
   window_count.store(window, count + by, left_ms, length_ms)
   return count + by, left_ms * 1000
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins hit to Redis.
 local function counter_v1_hit(keys, args)
@@ -400,6 +434,13 @@ local function counter_v1_hit(keys, args)
     if not by or by < 1 or by > 1000000 then
       return {err = 'RLARG by must be a whole number from 1 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('hit', keys[1], {'get', 'pttl', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_count, out_reset_after_us = pcall(hit, keys[1], length_us, by)
   if rlfunc_ok then
@@ -433,9 +474,12 @@ local function counter_v1_hit(keys, args)
     end
     out_count = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_count, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_count, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -459,6 +503,7 @@ local function peek(window, total)
   end
   return count, left_ms * 1000, tonumber(redis.call('GET', total) or '0') or 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function counter_v1_peek(keys, args)
@@ -467,6 +512,13 @@ local function counter_v1_peek(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'get', 'pttl', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_count, out_reset_after_us, out_total = pcall(peek, keys[1], keys[2])
   if rlfunc_ok then
@@ -510,9 +562,12 @@ local function counter_v1_peek(keys, args)
     end
     out_count = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_count, keys, {{rows = 1, 'string', 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_count, keys, {{rows = 1, 'string', 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

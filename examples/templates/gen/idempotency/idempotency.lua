@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -204,6 +226,7 @@ local function abandon(record, token)
   redis.call('DEL', record)
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins abandon to Redis.
 local function idempotency_v1_abandon(keys, args)
@@ -216,6 +239,13 @@ local function idempotency_v1_abandon(keys, args)
   local token = args[1]
   if #token < 1 or #token > 64 then
     return {err = 'RLARG token must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('abandon', keys[1], {'del', 'hmget', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_abandoned, rlfunc_refusal = pcall(abandon, keys[1], token)
   if rlfunc_ok then
@@ -232,9 +262,12 @@ local function idempotency_v1_abandon(keys, args)
     end
     out_abandoned = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_abandoned, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_abandoned, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -275,6 +308,7 @@ local function begin(record, token, fingerprint, lease_us)
   return 'started', '', 0
 end
 local rlfunc_places_outcome = {['started'] = 0, ['finished'] = 1, ['in_progress'] = 2, ['mismatch'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins begin to Redis.
 local function idempotency_v1_begin(keys, args)
@@ -295,6 +329,13 @@ local function idempotency_v1_begin(keys, args)
   local lease_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
   if not lease_us or lease_us < 1000 or lease_us > 86400000000 then
     return {err = 'RLARG lease must be from 1000 to 86400000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('begin', keys[1], {'del', 'hmget', 'hset', 'pexpire', 'pttl', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_reply, out_retry_after_us = pcall(begin, keys[1], token, fingerprint, lease_us)
   if rlfunc_ok then
@@ -330,9 +371,12 @@ local function idempotency_v1_begin(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -360,6 +404,7 @@ local function finish(record, token, reply, keep_us)
   end
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins finish to Redis.
 local function idempotency_v1_finish(keys, args)
@@ -385,6 +430,13 @@ local function idempotency_v1_finish(keys, args)
       return {err = 'RLARG keep must be from 1000000 to 2592000000000 microseconds'}
     end
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('finish', keys[1], {'hmget', 'hset', 'pexpire', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_finished, rlfunc_refusal = pcall(finish, keys[1], token, reply, keep_us)
   if rlfunc_ok then
     if out_finished == nil then
@@ -400,9 +452,12 @@ local function idempotency_v1_finish(keys, args)
     end
     out_finished = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_finished, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_finished, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

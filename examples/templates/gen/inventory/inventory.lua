@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Numbers that may be below 0.
@@ -375,6 +397,7 @@ local function confirm(stock, ends, sold, id)
   return 'confirmed', book.on_hand
 end
 local rlfunc_places_outcome = {['confirmed'] = 0, ['not_reserved'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins confirm to Redis.
 local function inventory_v1_confirm(keys, args)
@@ -387,6 +410,13 @@ local function inventory_v1_confirm(keys, args)
   local id = args[1]
   if #id < 1 or #id > 64 then
     return {err = 'RLARG id must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('confirm', keys[1], {'hdel', 'hmget', 'hset', 'pexpire', 'time', 'type', 'zadd', 'zrangebyscore', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_on_hand = pcall(confirm, keys[1], keys[2], keys[3], id)
   if rlfunc_ok then
@@ -416,9 +446,12 @@ local function inventory_v1_confirm(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'zset', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'zset', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -442,6 +475,7 @@ local function peek(stock, ends)
   end
   return book.on_hand, book.reserved, stock_book.available(book)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function inventory_v1_peek(keys, args)
@@ -450,6 +484,13 @@ local function inventory_v1_peek(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'hmget', 'time', 'type', 'zrangebyscore', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_on_hand, out_reserved, out_available = pcall(peek, keys[1], keys[2])
   if rlfunc_ok then
@@ -491,9 +532,12 @@ local function inventory_v1_peek(keys, args)
     end
     out_on_hand = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_on_hand, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_on_hand, keys, {{rows = 1, 'hash', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -522,6 +566,7 @@ local function release(stock, ends, id)
   stock_book.store(stock, ends, book)
   return true, stock_book.available(book)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins release to Redis.
 local function inventory_v1_release(keys, args)
@@ -534,6 +579,13 @@ local function inventory_v1_release(keys, args)
   local id = args[1]
   if #id < 1 or #id > 64 then
     return {err = 'RLARG id must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('release', keys[1], {'hdel', 'hmget', 'hset', 'time', 'type', 'zrangebyscore', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_released, out_available = pcall(release, keys[1], keys[2], id)
   if rlfunc_ok then
@@ -559,9 +611,12 @@ local function inventory_v1_release(keys, args)
     end
     out_released = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_released, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_released, keys, {{rows = 1, 'hash', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -623,6 +678,7 @@ local function reserve(stock, ends, sold, id, units, hold_us)
   return 'reserved', available - units, hold_us, 0
 end
 local rlfunc_places_outcome = {['reserved'] = 0, ['confirmed'] = 1, ['busy'] = 2, ['sold_out'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins reserve to Redis.
 local function inventory_v1_reserve(keys, args)
@@ -643,6 +699,13 @@ local function inventory_v1_reserve(keys, args)
   local hold_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
   if not hold_us or hold_us < 1000000 or hold_us > 2592000000000 then
     return {err = 'RLARG hold must be from 1000000 to 2592000000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('reserve', keys[1], {'hdel', 'hmget', 'hset', 'time', 'type', 'zadd', 'zrange', 'zrangebyscore', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_available, out_expires_after_us, out_retry_after_us = pcall(reserve, keys[1], keys[2], keys[3], id, units, hold_us)
   if rlfunc_ok then
@@ -691,9 +754,12 @@ local function inventory_v1_reserve(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'zset', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'zset', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -729,6 +795,7 @@ local function restock(stock, ends, units)
   stock_book.store(stock, ends, book)
   return true, on_hand, stock_book.available(book)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins restock to Redis.
 local function inventory_v1_restock(keys, args)
@@ -741,6 +808,13 @@ local function inventory_v1_restock(keys, args)
   local units = rlfunc_signed.whole(args[1])
   if not units or units < -1000000 or units > 1000000 then
     return {err = 'RLARG units must be a whole number from -1000000 to 1000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('restock', keys[1], {'hdel', 'hmget', 'hset', 'time', 'type', 'zrangebyscore', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_on_hand, out_available = pcall(restock, keys[1], keys[2], units)
   if rlfunc_ok then
@@ -777,9 +851,12 @@ local function inventory_v1_restock(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

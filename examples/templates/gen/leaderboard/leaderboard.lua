@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Numbers that may be below 0.
@@ -257,6 +279,7 @@ local function rank(scores, player)
   end
   return true, redis.call('ZCOUNT', scores, '(' .. string.format('%.17g', best), '+inf') + 1, players, best
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins rank to Redis.
 local function leaderboard_v1_rank(keys, args)
@@ -269,6 +292,13 @@ local function leaderboard_v1_rank(keys, args)
   local player = args[1]
   if #player < 1 or #player > 64 then
     return {err = 'RLARG player must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('rank', keys[1], {'type', 'zcard', 'zcount', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_found, out_rank, out_players, out_best = pcall(rank, keys[1], player)
   if rlfunc_ok then
@@ -310,9 +340,12 @@ local function leaderboard_v1_rank(keys, args)
     end
     out_found = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_found, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_found, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -327,6 +360,7 @@ do -- rlfunc: lines=7 file=functions/leaderboard/remove.lua
 local function remove(scores, player)
   return redis.call('ZREM', scores, player) == 1
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins remove to Redis.
 local function leaderboard_v1_remove(keys, args)
@@ -339,6 +373,13 @@ local function leaderboard_v1_remove(keys, args)
   local player = args[1]
   if #player < 1 or #player > 64 then
     return {err = 'RLARG player must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('remove', keys[1], {'type', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_removed, rlfunc_refusal = pcall(remove, keys[1], player)
   if rlfunc_ok then
@@ -355,9 +396,12 @@ local function leaderboard_v1_remove(keys, args)
     end
     out_removed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_removed, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_removed, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -391,6 +435,7 @@ local function submit(scores, player, score, keep_us)
   end
   return best == score and before ~= score, rank, best
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins submit to Redis.
 local function leaderboard_v1_submit(keys, args)
@@ -415,6 +460,13 @@ local function leaderboard_v1_submit(keys, args)
     if not keep_us or keep_us < 60000000 or keep_us > 315360000000000 then
       return {err = 'RLARG keep must be from 60000000 to 315360000000000 microseconds'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('submit', keys[1], {'pexpire', 'type', 'zadd', 'zcount', 'zremrangebyrank', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_improved, out_rank, out_best = pcall(submit, keys[1], player, score, keep_us)
   if rlfunc_ok then
@@ -447,9 +499,12 @@ local function leaderboard_v1_submit(keys, args)
     end
     out_improved = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_improved, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_improved, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -483,6 +538,7 @@ local function top(scores, skip, most)
   end
   return rows
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins top to Redis.
 local function leaderboard_v1_top(keys, args)
@@ -506,6 +562,13 @@ local function leaderboard_v1_top(keys, args)
     if not most or most < 1 or most > 100 then
       return {err = 'RLARG most must be a whole number from 1 to 100'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('top', keys[1], {'type', 'zcount', 'zrevrange'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_players, rlfunc_refusal = pcall(top, keys[1], skip, most)
   if rlfunc_ok then
@@ -588,9 +651,12 @@ local function leaderboard_v1_top(keys, args)
     end
     out_players = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_players, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_players, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -273,6 +295,7 @@ local function acquire(lock, owner, lease_us)
   lock_lease.store(lock, now_us, owner, math.max(lease.ends_us, now_us + lease_us), fence)
   return true, fence, 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins acquire to Redis.
 local function lock_v1_acquire(keys, args)
@@ -289,6 +312,13 @@ local function lock_v1_acquire(keys, args)
   local lease_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not lease_us or lease_us < 1000 or lease_us > 86400000000 then
     return {err = 'RLARG lease must be from 1000 to 86400000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('acquire', keys[1], {'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_fence, out_retry_after_us = pcall(acquire, keys[1], owner, lease_us)
   if rlfunc_ok then
@@ -325,9 +355,12 @@ local function lock_v1_acquire(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -360,6 +393,7 @@ local function extend(lock, owner, lease_us)
   end
   return true, ends_us - now_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins extend to Redis.
 local function lock_v1_extend(keys, args)
@@ -376,6 +410,13 @@ local function lock_v1_extend(keys, args)
   local lease_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not lease_us or lease_us < 1000 or lease_us > 86400000000 then
     return {err = 'RLARG lease must be from 1000 to 86400000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('extend', keys[1], {'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_extended, out_expires_after_us = pcall(extend, keys[1], owner, lease_us)
   if rlfunc_ok then
@@ -401,9 +442,12 @@ local function lock_v1_extend(keys, args)
     end
     out_extended = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_extended, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_extended, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -427,6 +471,7 @@ local function peek(lock)
   end
   return lease.owner, lease.fence, math.max(lease.ends_us - now_us, 0)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function lock_v1_peek(keys, args)
@@ -435,6 +480,13 @@ local function lock_v1_peek(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'hmget', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_owner, out_fence, out_expires_after_us = pcall(peek, keys[1])
   if rlfunc_ok then
@@ -474,9 +526,12 @@ local function lock_v1_peek(keys, args)
     end
     out_owner = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_owner, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_owner, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -503,6 +558,7 @@ local function release(lock, owner)
   lock_lease.store(lock, now_us, '', now_us, lease.fence)
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins release to Redis.
 local function lock_v1_release(keys, args)
@@ -515,6 +571,13 @@ local function lock_v1_release(keys, args)
   local owner = args[1]
   if #owner < 1 or #owner > 64 then
     return {err = 'RLARG owner must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('release', keys[1], {'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_released, rlfunc_refusal = pcall(release, keys[1], owner)
   if rlfunc_ok then
@@ -531,9 +594,12 @@ local function lock_v1_release(keys, args)
     end
     out_released = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_released, keys, {{rows = 1, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_released, keys, {{rows = 1, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -226,6 +248,7 @@ local function ack(jobs, taken, id, attempt)
   redis.call('HDEL', jobs, 'p:' .. id, 'a:' .. id)
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins ack to Redis.
 local function queue_v1_ack(keys, args)
@@ -243,6 +266,13 @@ local function queue_v1_ack(keys, args)
   if not attempt or attempt < 1 or attempt > 1000000 then
     return {err = 'RLARG attempt must be a whole number from 1 to 1000000'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('ack', keys[1], {'hdel', 'hget', 'type', 'zrem'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_removed, rlfunc_refusal = pcall(ack, keys[1], keys[2], id, attempt)
   if rlfunc_ok then
     if out_removed == nil then
@@ -258,9 +288,12 @@ local function queue_v1_ack(keys, args)
     end
     out_removed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_removed, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_removed, keys, {{rows = 1, 'hash', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -290,6 +323,7 @@ local function enqueue(jobs, ready, id, payload, most)
   return 'queued', length + 1
 end
 local rlfunc_places_outcome = {['queued'] = 0, ['known'] = 1, ['full'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins enqueue to Redis.
 local function queue_v1_enqueue(keys, args)
@@ -314,6 +348,13 @@ local function queue_v1_enqueue(keys, args)
     if not most or most < 1 or most > 1000000 then
       return {err = 'RLARG most must be a whole number from 1 to 1000000'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('enqueue', keys[1], {'hexists', 'hlen', 'hset', 'rpush', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_length = pcall(enqueue, keys[1], keys[2], id, payload, most)
   if rlfunc_ok then
@@ -340,9 +381,12 @@ local function queue_v1_enqueue(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'list'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'list'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -367,6 +411,7 @@ local function extend(jobs, taken, id, attempt, hidden_us)
   redis.call('ZADD', taken, 'XX', clock.text(clock.now_us() + hidden_us), id)
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins extend to Redis.
 local function queue_v1_extend(keys, args)
@@ -388,6 +433,13 @@ local function queue_v1_extend(keys, args)
   if not hidden_us or hidden_us < 0 or hidden_us > 86400000000 then
     return {err = 'RLARG hidden must be from 0 to 86400000000 microseconds'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('extend', keys[1], {'hget', 'time', 'type', 'zadd'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_extended, rlfunc_refusal = pcall(extend, keys[1], keys[2], id, attempt, hidden_us)
   if rlfunc_ok then
     if out_extended == nil then
@@ -403,9 +455,12 @@ local function queue_v1_extend(keys, args)
     end
     out_extended = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_extended, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_extended, keys, {{rows = 1, 'hash', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -422,6 +477,7 @@ do -- rlfunc: lines=9 file=functions/queue/peek.lua
 local function peek(ready, taken)
   return redis.call('LLEN', ready), redis.call('ZCARD', taken)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function queue_v1_peek(keys, args)
@@ -430,6 +486,13 @@ local function queue_v1_peek(keys, args)
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'llen', 'type', 'zcard'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_ready, out_taken = pcall(peek, keys[1], keys[2])
   if rlfunc_ok then
@@ -458,9 +521,12 @@ local function queue_v1_peek(keys, args)
     end
     out_ready = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_ready, keys, {{rows = 1, 'list', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_ready, keys, {{rows = 1, 'list', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -510,6 +576,7 @@ local function reserve(jobs, ready, taken, hidden_us)
   redis.call('ZADD', taken, clock.text(now_us + hidden_us), id)
   return true, attempt, id, payload, 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins reserve to Redis.
 local function queue_v1_reserve(keys, args)
@@ -522,6 +589,13 @@ local function queue_v1_reserve(keys, args)
   local hidden_us = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not hidden_us or hidden_us < 1000 or hidden_us > 86400000000 then
     return {err = 'RLARG hidden must be from 1000 to 86400000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('reserve', keys[1], {'hmget', 'hset', 'lindex', 'lpop', 'time', 'type', 'zadd', 'zrange'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_found, out_attempt, out_id, out_payload, out_retry_after_us = pcall(reserve, keys[1], keys[2], keys[3], hidden_us)
   if rlfunc_ok then
@@ -565,9 +639,12 @@ local function queue_v1_reserve(keys, args)
     end
     out_found = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_found, keys, {{rows = 1, 'hash', 'list', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_found, keys, {{rows = 1, 'hash', 'list', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

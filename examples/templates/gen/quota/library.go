@@ -22,14 +22,14 @@ var Library = &fcall.Library{
 	ServerName: "quota_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
-		{Line: 85, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 191},
-		{Line: 194, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 210},
-		{Line: 213, File: "functions/quota/take.lua", FileLine: 1},
-		{Line: 256},
-		{Line: 320, File: "functions/quota/take.lua", FileLine: 16},
-		{Line: 321},
+		{Line: 107, File: "functions/lib/clock.lua", FileLine: 1},
+		{Line: 213},
+		{Line: 216, File: "functions/lib/refusal.lua", FileLine: 1},
+		{Line: 232},
+		{Line: 235, File: "functions/quota/take.lua", FileLine: 1},
+		{Line: 278},
+		{Line: 353, File: "functions/quota/take.lua", FileLine: 16},
+		{Line: 354},
 	},
 }
 

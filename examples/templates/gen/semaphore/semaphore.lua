@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
@@ -252,6 +274,7 @@ local function acquire(leases, holder, limit, lease_us)
   clock.extend(leases, lease_us)
   return true, taken, 0
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins acquire to Redis.
 local function semaphore_v1_acquire(keys, args)
@@ -272,6 +295,13 @@ local function semaphore_v1_acquire(keys, args)
   local lease_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
   if not lease_us or lease_us < 1000 or lease_us > 86400000000 then
     return {err = 'RLARG lease must be from 1000 to 86400000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('acquire', keys[1], {'pexpire', 'time', 'type', 'zadd', 'zcount', 'zrangebyscore', 'zremrangebyscore', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_taken, out_retry_after_us = pcall(acquire, keys[1], holder, limit, lease_us)
   if rlfunc_ok then
@@ -308,9 +338,12 @@ local function semaphore_v1_acquire(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -331,6 +364,7 @@ local function release(leases, holder)
   redis.call('ZREM', leases, holder)
   return true
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins release to Redis.
 local function semaphore_v1_release(keys, args)
@@ -343,6 +377,13 @@ local function semaphore_v1_release(keys, args)
   local holder = args[1]
   if #holder < 1 or #holder > 64 then
     return {err = 'RLARG holder must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('release', keys[1], {'time', 'type', 'zrem', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_released, rlfunc_refusal = pcall(release, keys[1], holder)
   if rlfunc_ok then
@@ -359,9 +400,12 @@ local function semaphore_v1_release(keys, args)
     end
     out_released = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_released, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_released, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -390,6 +434,7 @@ local function renew(leases, holder, lease_us)
   end
   return true, ends_us - now_us
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins renew to Redis.
 local function semaphore_v1_renew(keys, args)
@@ -406,6 +451,13 @@ local function semaphore_v1_renew(keys, args)
   local lease_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not lease_us or lease_us < 1000 or lease_us > 86400000000 then
     return {err = 'RLARG lease must be from 1000 to 86400000000 microseconds'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('renew', keys[1], {'pexpire', 'time', 'type', 'zadd', 'zscore'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_renewed, out_expires_after_us = pcall(renew, keys[1], holder, lease_us)
   if rlfunc_ok then
@@ -431,9 +483,12 @@ local function semaphore_v1_renew(keys, args)
     end
     out_renewed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_renewed, keys, {{rows = 1, 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_renewed, keys, {{rows = 1, 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

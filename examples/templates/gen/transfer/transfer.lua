@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Numbers that may be below 0.
@@ -334,6 +356,7 @@ local function deposit(balance, done, account_id, id, units)
   account.finish(done, what)
   return true, after
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins deposit to Redis.
 local function transfer_v1_deposit(keys, args)
@@ -354,6 +377,13 @@ local function transfer_v1_deposit(keys, args)
   local units = rlfunc_signed.whole(args[3])
   if not units or units < -1000000000 or units > 1000000000 then
     return {err = 'RLARG units must be a whole number from -1000000000 to 1000000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('deposit', keys[1], {'get', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_left = pcall(deposit, keys[1], keys[2], account_id, id, units)
   if rlfunc_ok then
@@ -379,9 +409,12 @@ local function transfer_v1_deposit(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string', 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string', 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -439,6 +472,7 @@ local function move(from, to, done, payer, payee, id, units)
   return 'moved', left - units
 end
 local rlfunc_places_outcome = {['moved'] = 0, ['short'] = 1, ['full'] = 2}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins move to Redis.
 local function transfer_v1_move(keys, args)
@@ -463,6 +497,13 @@ local function transfer_v1_move(keys, args)
   local units = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
   if not units or units < 1 or units > 1000000000 then
     return {err = 'RLARG units must be a whole number from 1 to 1000000000'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('move', keys[1], {'get', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_outcome, out_left = pcall(move, keys[1], keys[2], keys[3], payer, payee, id, units)
   if rlfunc_ok then
@@ -492,9 +533,12 @@ local function transfer_v1_move(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'string', 'string', 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_outcome, keys, {{rows = 1, 'string', 'string', 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -517,6 +561,7 @@ local function peek(balance, account_id)
   end
   return left
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins peek to Redis.
 local function transfer_v1_peek(keys, args)
@@ -529,6 +574,13 @@ local function transfer_v1_peek(keys, args)
   local account_id = args[1]
   if #account_id < 1 or #account_id > 64 then
     return {err = 'RLARG account_id must be 1 to 64 bytes'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('peek', keys[1], {'get', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_left, rlfunc_refusal = pcall(peek, keys[1], account_id)
   if rlfunc_ok then
@@ -551,9 +603,12 @@ local function transfer_v1_peek(keys, args)
     end
     out_left = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_left, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_left, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end

@@ -40,7 +40,7 @@ local function rlfunc_line(text)
 end
 
 -- Returns the reply to an error inside a function, or nil and the error to raise again. A key of another type than the header declares
--- is unreadable state. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
+-- is unreadable state; a third result says that the user lacks a permission. Each of parts lists the types of a run of keys that is repeated rows times; a prepared row of part.of may set
 -- redis_type for its key of any type. An error that is raised again keeps the server's mark that the function raised it, so that a
 -- caller does not mistake it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
@@ -75,10 +75,32 @@ local function rlfunc_failed(failure, keys, parts)
       return unlike
     end
   end
+  local denied = string.find(text, 'ACL failure in script', 1, true) or string.find(text, "The user executing the script can't", 1, true)
   if type(failure) == 'table' then
-    return nil, failure
+    return nil, failure, denied
   end
-  return nil, rlfunc_line(text)
+  return nil, rlfunc_line(text), denied
+end
+
+-- Returns the error that names the commands which the caller's user may not run, or nil. A function asks before it begins: on its first call
+-- after a load, and on a thousand calls after a command was refused. To ask on every call would cost a tenth of it.
+local function rlfunc_lacking(name, key, commands)
+  local lacking = ''
+  for _, command in ipairs(commands) do
+    local first, second = string.match(command, '^([^|]+)|?(.*)$')
+    local known, allowed
+    if second == '' then
+      known, allowed = pcall(redis.acl_check_cmd, first, key)
+    else
+      known, allowed = pcall(redis.acl_check_cmd, first, second, key)
+    end
+    if known and not allowed then
+      lacking = lacking .. ' +' .. command
+    end
+  end
+  if lacking ~= '' then
+    return {err = 'NOPERM the user needs' .. lacking .. ' for ' .. name}
+  end
 end
 
 -- Decodes packed groups.
@@ -332,6 +354,7 @@ local function beyond(bucket, which, value)
   end
   return redis.call('EXISTS', bucket) == 0, r.small, r.large, r.price, r.wait, r.note, {{number = r.row}}
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins beyond to Redis.
 local function everything_v2_beyond(keys, args)
@@ -348,6 +371,13 @@ local function everything_v2_beyond(keys, args)
   local value = rlfunc_whole(args[2])
   if not value or value < 0 or value > 9007199254740992 then
     return {err = 'RLARG value must be a whole number from 0 to 9007199254740992'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('beyond', keys[1], {'exists', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_ok, out_small, out_large, out_price_micros, out_wait_us, out_note, out_rows = pcall(beyond, keys[1], which, value)
   if rlfunc_ok then
@@ -439,9 +469,12 @@ local function everything_v2_beyond(keys, args)
     end
     out_ok = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_ok, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_ok, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -533,6 +566,7 @@ local function rlfunc_rows_rows(text)
   return rows
 end
 local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins blobs to Redis.
 local function everything_v2_blobs(keys, args)
@@ -638,6 +672,13 @@ local function everything_v2_blobs(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG blobs must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('blobs', keys[1], {'get', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_same, out_data, out_seal, out_payload, out_order, out_before, out_note, out_parts, out_orders, out_rows = pcall(blobs, keys[1], data, seal, payload, order, before, note, wrong, parts, orders, rows)
   if rlfunc_ok then
@@ -776,9 +817,12 @@ local function everything_v2_blobs(keys, args)
     end
     out_same = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_same, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_same, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -830,6 +874,7 @@ local function echo(bucket, second, number, cost, bonus, level, price_micros, ti
 end
 local rlfunc_places_kind = {['log'] = 0, ['bucket'] = 1}
 local rlfunc_places_mode = {['open'] = 0, ['closed'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins echo to Redis.
 local function everything_v2_echo(keys, args)
@@ -930,6 +975,13 @@ local function everything_v2_echo(keys, args)
     if mode ~= 'open' and mode ~= 'closed' then
       return {err = 'RLARG mode must be one of open, closed'}
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('echo', keys[1], {'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_bucket, out_second, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_on, out_off, out_note, out_receipt, out_kind, out_mode = pcall(echo, keys[1], keys[2], number, cost, bonus, level, price_micros, tip_micros, window_us, grace_us, since_us, latest_us, on, off, note, receipt, kind, mode)
   if rlfunc_ok then
@@ -1059,9 +1111,12 @@ local function everything_v2_echo(keys, args)
     end
     out_bucket = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_bucket, keys, {{rows = 1, 'string', 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_bucket, keys, {{rows = 1, 'string', 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1097,6 +1152,7 @@ local function fail(bucket, how)
   end
   return 1
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins fail to Redis.
 local function everything_v2_fail(keys, args)
@@ -1109,6 +1165,13 @@ local function everything_v2_fail(keys, args)
   local how = args[1]
   if how ~= 'not' and how ~= 'declared' and how ~= 'runtime' and how ~= 'command' and how ~= 'result' and how ~= 'negative' and how ~= 'nan' then
     return {err = 'RLARG how must be one of not, declared, runtime, command, result, negative, nan'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('fail', keys[1], {'get', 'set', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_number, rlfunc_refusal = pcall(fail, keys[1], how)
   if rlfunc_ok then
@@ -1131,9 +1194,12 @@ local function everything_v2_fail(keys, args)
     end
     out_number = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1160,6 +1226,7 @@ local function few(bucket, rows, items)
   end
   return results, numbers
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins few to Redis.
 local function everything_v2_few(keys, args)
@@ -1176,6 +1243,13 @@ local function everything_v2_few(keys, args)
   local items = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not items or items < 0 or items > 9 then
     return {err = 'RLARG items must be a whole number from 0 to 9'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('few', keys[1], {'exists', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_results, out_numbers = pcall(few, keys[1], rows, items)
   if rlfunc_ok then
@@ -1235,9 +1309,12 @@ local function everything_v2_few(keys, args)
     end
     out_results = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_results, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_results, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1270,6 +1347,7 @@ local function groups(bucket, second, logs, tables)
   end
   return out, total
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins groups to Redis.
 local function everything_v2_groups(keys, args)
@@ -1322,6 +1400,13 @@ local function everything_v2_groups(keys, args)
   end
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG groups must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('groups', keys[1], {'hlen', 'llen', 'strlen', 'type', 'zcard'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_sizes, out_total = pcall(groups, keys[1], keys[2], logs, tables)
   if rlfunc_ok then
@@ -1400,9 +1485,12 @@ local function everything_v2_groups(keys, args)
     end
     out_sizes = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_sizes, keys, {{rows = 1, 'string', 'hash'}, {rows = #logs, 'list', 'zset'}, {rows = #tables, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_sizes, keys, {{rows = 1, 'string', 'hash'}, {rows = #logs, 'list', 'zset'}, {rows = #tables, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1426,6 +1514,7 @@ local function keep(stock, recent, name, amount, lots)
   redis.call('SET', recent, amount, 'PX', 60000)
   return redis.call('HINCRBY', stock, name, amount)
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins keep to Redis.
 local function everything_v2_keep(keys, args)
@@ -1467,6 +1556,13 @@ local function everything_v2_keep(keys, args)
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG keep must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('keep', keys[1], {'hincrby', 'incrby', 'set', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_stock, rlfunc_refusal = pcall(keep, keys[1], keys[2], name, amount, lots)
   if rlfunc_ok then
     if out_stock == nil then
@@ -1488,9 +1584,12 @@ local function everything_v2_keep(keys, args)
     end
     out_stock = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_stock, keys, {{rows = 1, 'hash', 'string'}, {rows = #lots, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_stock, keys, {{rows = 1, 'hash', 'string'}, {rows = #lots, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1537,6 +1636,7 @@ local function lists(bucket, names, counts, deltas, scores, prices_micros, waits
   return out, counts, deltas, scores, prices_micros, waits_us, times_us, marks, kinds, total
 end
 local rlfunc_places_kinds = {['log'] = 0, ['bucket'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins lists to Redis.
 local function everything_v2_lists(keys, args)
@@ -1738,6 +1838,13 @@ local function everything_v2_lists(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG lists must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('lists', keys[1], {'strlen', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_names, out_counts, out_deltas, out_scores, out_prices_micros, out_waits_us, out_times_us, out_marks, out_kinds, out_total = pcall(lists, keys[1], names, counts, deltas, scores, prices_micros, waits_us, times_us, marks, kinds, copies)
   if rlfunc_ok then
@@ -1945,9 +2052,12 @@ local function everything_v2_lists(keys, args)
     end
     out_names = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_names, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_names, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -1988,6 +2098,7 @@ local function maps(bucket, deltas, waits, names, kinds, marks, papers, again)
   return out, waits, names, kinds, marks, papers, total
 end
 local rlfunc_places_kinds_value = {['log'] = 0, ['bucket'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins maps to Redis.
 local function everything_v2_maps(keys, args)
@@ -2184,6 +2295,13 @@ local function everything_v2_maps(keys, args)
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG maps must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('maps', keys[1], {'strlen', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_deltas, out_waits, out_names, out_kinds, out_marks, out_papers, out_total = pcall(maps, keys[1], deltas, waits, names, kinds, marks, papers, again)
   if rlfunc_ok then
     if out_deltas == nil then
@@ -2326,9 +2444,12 @@ local function everything_v2_maps(keys, args)
     end
     out_deltas = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_deltas, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_deltas, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -2373,6 +2494,7 @@ local function maybe(bucket, which, rows)
   return true, 'ann', 9, 9, 3, -9, 0.25, 7, 1000, 1, true, 'bucket', all
 end
 local rlfunc_places_kind = {['log'] = 0, ['bucket'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins maybe to Redis.
 local function everything_v2_maybe(keys, args)
@@ -2389,6 +2511,13 @@ local function everything_v2_maybe(keys, args)
   local rows = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not rows or rows < 0 or rows > 3 then
     return {err = 'RLARG rows must be a whole number from 0 to 3'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('maybe', keys[1], {'exists', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_found, out_holder, out_small, out_never_zero, out_large, out_delta, out_score, out_price_micros, out_wait_us, out_since_us, out_on, out_kind, out_rows = pcall(maybe, keys[1], which, rows)
   if rlfunc_ok then
@@ -2655,9 +2784,12 @@ local function everything_v2_maybe(keys, args)
     end
     out_found = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_found, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_found, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -2924,6 +3056,7 @@ local function rlfunc_last_rows(text)
   return rows
 end
 local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins mixed to Redis.
 local function everything_v2_mixed(keys, args)
@@ -3047,6 +3180,13 @@ local function everything_v2_mixed(keys, args)
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('mixed', keys[1], {'type', 'zcard'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_keys, out_sum = pcall(mixed, keys[1], first, first_state, first_seen, plain, second, second_state, second_seen, last, after)
   if rlfunc_ok then
     if out_keys == nil then
@@ -3098,9 +3238,12 @@ local function everything_v2_mixed(keys, args)
     end
     out_keys = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_keys, keys, {{rows = 1, 'string'}, {rows = #first, of = first, 'any', 'zset'}, {rows = #plain, 'list'}, {rows = #second, of = second, 'any', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_keys, keys, {{rows = 1, 'string'}, {rows = #first, of = first, 'any', 'zset'}, {rows = #plain, 'list'}, {rows = #second, of = second, 'any', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3284,6 +3427,7 @@ end
 local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_items_kind = {['sum'] = 0, ['last'] = 1}
 local rlfunc_places_items_mode = {['open'] = 0, ['closed'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins packs to Redis.
 local function everything_v2_packs(keys, args)
@@ -3356,6 +3500,13 @@ local function everything_v2_packs(keys, args)
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG packs must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('packs', keys[1], {'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_total, out_items, out_whole, out_pairs_of, out_between = pcall(packs, keys[1], before, items, items_state, items_seen, between, pairs_of, after)
   if rlfunc_ok then
@@ -3636,9 +3787,12 @@ local function everything_v2_packs(keys, args)
     end
     out_total = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #items, of = items, 'any', 'zset'}})
+  local reply, raise, denied = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #items, of = items, 'any', 'zset'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3667,6 +3821,7 @@ local function pays(from, to, seen, payer, payee, receipt)
   end
   return payer == payee, stored, from, to, ''
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins pays to Redis.
 local function everything_v2_pays(keys, args)
@@ -3702,6 +3857,13 @@ local function everything_v2_pays(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG pays must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('pays', keys[1], {'strlen', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_same, out_stored, out_from, out_to, out_seen = pcall(pays, keys[1], keys[2], seen, payer, payee, receipt)
   if rlfunc_ok then
     if out_same == nil then
@@ -3735,9 +3897,12 @@ local function everything_v2_pays(keys, args)
     end
     out_same = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_same, keys, {{rows = 1, 'string', 'string'}, {rows = seen and 1 or 0, 'hash'}})
+  local reply, raise, denied = rlfunc_failed(out_same, keys, {{rows = 1, 'string', 'string'}, {rows = seen and 1 or 0, 'hash'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -3788,6 +3953,7 @@ local function rows(bucket, before, limits, tiers, after)
   return before + #limits + #tiers, out, blocks, after or bucket
 end
 local rlfunc_places_limits_kind = {['log'] = 0, ['bucket'] = 1}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins rows to Redis.
 local function everything_v2_rows(keys, args)
@@ -3878,6 +4044,13 @@ local function everything_v2_rows(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('rows', keys[1], {'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_total, out_limits, out_tiers, out_after = pcall(rows, keys[1], before, limits, tiers, after)
   if rlfunc_ok then
@@ -4081,9 +4254,12 @@ local function everything_v2_rows(keys, args)
     end
     out_total = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #limits, 'list', 'zset', 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #limits, 'list', 'zset', 'any'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4105,6 +4281,7 @@ local function short(bucket, rows)
   end
   return results
 end
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins short to Redis.
 local function everything_v2_short(keys, args)
@@ -4117,6 +4294,13 @@ local function everything_v2_short(keys, args)
   local rows = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not rows or rows < 0 or rows > 9 then
     return {err = 'RLARG rows must be a whole number from 0 to 9'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('short', keys[1], {'exists', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_results, rlfunc_refusal = pcall(short, keys[1], rows)
   if rlfunc_ok then
@@ -4213,9 +4397,12 @@ local function everything_v2_short(keys, args)
     end
     out_results = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_results, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_results, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4304,6 +4491,7 @@ local function rlfunc_steps_rows(text)
   return rows
 end
 local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins signs to Redis.
 local function everything_v2_signs(keys, args)
@@ -4364,6 +4552,13 @@ local function everything_v2_signs(keys, args)
         end
       end
     end
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('signs', keys[1], {'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
   end
   local rlfunc_ok, out_allowed, out_delta, out_score, out_wide, out_debt, out_weight, out_region, out_steps = pcall(signs, keys[1], delta, score, wide, debt, weight, region, strict, steps)
   if rlfunc_ok then
@@ -4520,9 +4715,12 @@ local function everything_v2_signs(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
@@ -4693,6 +4891,7 @@ end
 local rlfunc_items_state_of = {}
 local rlfunc_items_seen_of = {}
 local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins sometimes to Redis.
 local function everything_v2_sometimes(keys, args)
@@ -4779,6 +4978,13 @@ local function everything_v2_sometimes(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
   end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('sometimes', keys[1], {'hlen', 'strlen', 'type', 'zcard'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
   local rlfunc_ok, out_number, out_keys = pcall(sometimes, keys[1], noted, counted, others, number, note, pairs_of, items, items_state, items_seen)
   if rlfunc_ok then
     if out_number == nil then
@@ -4830,9 +5036,12 @@ local function everything_v2_sometimes(keys, args)
     end
     out_number = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}, {rows = noted and 1 or 0, 'hash'}, {rows = counted and 1 or 0, 'zset'}, {rows = #items, of = items, 'any', 'zset'}, {rows = #others, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}, {rows = noted and 1 or 0, 'hash'}, {rows = counted and 1 or 0, 'zset'}, {rows = #items, of = items, 'any', 'zset'}, {rows = #others, 'string'}})
   if reply then
     return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
   end
   error(raise, 0)
 end
