@@ -22,14 +22,14 @@ var Library = &fcall.Library{
 	ServerName: "quota_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
-		{Line: 107, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 213},
-		{Line: 216, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 232},
-		{Line: 235, File: "functions/quota/take.lua", FileLine: 1},
-		{Line: 278},
-		{Line: 353, File: "functions/quota/take.lua", FileLine: 16},
-		{Line: 354},
+		{Line: 113, File: "functions/lib/clock.lua", FileLine: 1},
+		{Line: 219},
+		{Line: 222, File: "functions/lib/refusal.lua", FileLine: 1},
+		{Line: 238},
+		{Line: 241, File: "functions/quota/take.lua", FileLine: 1},
+		{Line: 284},
+		{Line: 359, File: "functions/quota/take.lua", FileLine: 16},
+		{Line: 360},
 	},
 }
 
