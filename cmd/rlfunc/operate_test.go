@@ -238,7 +238,7 @@ func TestOperator_resetsTheLimitsOfASubject(t *testing.T) {
 			decide(t, shop(t, rdb), guard.Request{Endpoint: "chat", Subjects: []string{"tenant=a", "key=b", "ip=203.0.113.9"}}, 3)
 			at := " --policy " + shopPolicy + " --redis " + e.URL
 			ran(t, exitcode.OK, "inspect tenant=a+key=b"+at, "member", "3 of 500 in 1 h")
-			ran(t, exitcode.OK, "inspect tenant=a"+at, "team", "3 of 5000 in 1 h", "year", "3 of 90000 in 36")
+			ran(t, exitcode.OK, "inspect tenant=a"+at, "team", "3 of 5000 in 1 h", "year", "3 of 90000 every year, UTC")
 			ran(t, exitcode.OK, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
 			ran(t, exitcode.OK, "reset tenant=a+key=b --reason x --yes"+at, "tenant=a+key=b: reset; now nothing")
 			ran(t, exitcode.OK, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
@@ -246,7 +246,7 @@ func TestOperator_resetsTheLimitsOfASubject(t *testing.T) {
 			ran(t, exitcode.OK, "inspect tenant=a"+at, "3 of 5000 in 1 h")
 			ran(t, exitcode.OK, "inspect --global"+at, "3 of 1000 in 1 min")
 			ran(t, exitcode.OK, "reset tenant=a --limit chat/year --reason x --yes"+at, "tenant=a: reset; now chat/team 3 used in 1 h")
-			ran(t, exitcode.OK, "inspect tenant=a"+at, "3 of 5000 in 1 h", "0 of 90000 in 36")
+			ran(t, exitcode.OK, "inspect tenant=a"+at, "3 of 5000 in 1 h", "0 of 90000 every year, UTC")
 		})
 	}
 }

@@ -4,6 +4,12 @@ import "regexp"
 
 var knownWordings = []wording{
 	{
+		servers: "*",
+		reason:  "The embedded engine names a command that it does not have.",
+		ours:    regexp.MustCompile(`called from script \(the embedded engine has no '\w+'\)`),
+		theirs:  "called from script",
+	},
+	{
 		servers: "Valkey 9.[1-9]*",
 		reason:  "Valkey 9.1 leaves the function's name out of an error from inside.",
 		ours:    regexp.MustCompile(` script: \w+, on @`),
