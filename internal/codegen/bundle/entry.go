@@ -21,6 +21,7 @@ type entryWriter struct {
 	end      string // of an argument that may be left out: the condition that it is there
 	declared bool   // whether the local of the argument is there with what its absence means
 	packed   bool   // inside a row of a packed group
+	function string // the local that holds the author's function
 	commands string // what the function may run, as the elements of a Lua table
 }
 
@@ -45,6 +46,11 @@ func writeEntry(w *writer, fn *spec.Function, commands []string) {
 	}
 	e.enums(spec.Sent(fn.Results), "")
 	w.printf("local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none\n")
+	e.function = fn.Name
+	if slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Lua == fn.Name }) {
+		e.function = "rlfunc_function" // the argument hides the other name
+		w.printf("local %s = %s\n", e.function, fn.Name)
+	}
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
 	w.printf("local function %s(keys, args)\n", fn.Server)
 	e.arity()

@@ -19,7 +19,7 @@ func (e *entryWriter) call(args []string) {
 	}
 	e.printf("  if rlfunc_unproven > 0 then\n    local lacking = rlfunc_lacking('%s', keys[1], {%s})\n", e.fn.Name, e.commands)
 	e.printf("    if lacking then\n      return lacking\n    end\n    rlfunc_unproven = rlfunc_unproven - 1\n  end\n")
-	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.fn.Name, strings.Join(args, ", "))
+	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.function, strings.Join(args, ", "))
 	e.printf("  if rlfunc_ok then\n")
 	e.printf("    if %s == nil then\n      return %s\n    end\n", names[0], names[1])
 	e.reply()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -86,5 +88,28 @@ func TestWrite_smallResultsThatOneNumberDoesNotHold(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// An argument may have the name of its function.
+func TestWrite_anArgumentNamedLikeItsFunction(t *testing.T) {
+	tree, found := source.Load(fstest.MapFS{
+		"demo/library.lua": {Data: []byte("--- Looks.\n--- @library demo 1.0.0\n")},
+		"demo/order.lua": {Data: []byte("--- Orders.\n--- @key stock string[stock] what is left\n--- @arg order int[1..9] how many\n" +
+			"--- @result ordered int[1..9] how many\nlocal function order(stock, order)\n  return order\nend\n")},
+	}, "functions", source.Options{})
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	if err := rdb.FunctionLoad(t.Context(), bundle.Write(tree.Libraries[0]).Code).Err(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := rdb.FCall(t.Context(), "demo_v1_order", []string{"ns:{u}:stock"}, 3).Result()
+	if diff := cmp.Diff(any([]any{int64(0), "3"}), got); err != nil || diff != "" {
+		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
 }
