@@ -140,7 +140,7 @@ func TestBreaking_readsLinksAndSubmodules(t *testing.T) {
 					r.write(t, files[i-1], narrowTake)
 				}
 			}
-			demoProject{r.dir}.does(t, exitcode.OK, "generate")
+			demoProject(r).does(t, exitcode.OK, "generate")
 			breaks(t, r.dir, "v1.0.0")
 		})
 	}
@@ -155,11 +155,11 @@ func TestBreaking_readsLinksAndSubmodules(t *testing.T) {
 		inside := repository{filepath.Join(r.dir, "modules/limits")}
 		inside.write(t, "demo/library.lua", newLibrary, "demo/take.lua", narrowTake)
 		inside.commit(t, "newer")
-		demoProject{r.dir}.does(t, exitcode.OK, "generate")
+		demoProject(r).does(t, exitcode.OK, "generate")
 		breaks(t, r.dir, "v1.0.0")
 		r.git(t, "submodule", "-q", "deinit", "-f", "modules/limits")
 		r.write(t, "modules/limits/demo/library.lua", newLibrary, "modules/limits/demo/take.lua", narrowTake)
-		_, said := demoProject{r.dir}.does(t, exitcode.Error, "breaking", "--against", "v1.0.0")
+		_, said := demoProject(r).does(t, exitcode.Error, "breaking", "--against", "v1.0.0")
 		contains(t, "breaking", said, "modules/limits", "git submodule update --init")
 	})
 }
@@ -183,7 +183,7 @@ func TestBreaking_failsOnWhatARevisionDoesNotHold(t *testing.T) {
 			if err := os.Remove(filepath.Join(r.dir, "functions/other")); err != nil {
 				t.Fatal(err)
 			}
-			_, said := demoProject{r.dir}.does(t, exitcode.Error, "breaking", "--against", "v1.0.0")
+			_, said := demoProject(r).does(t, exitcode.Error, "breaking", "--against", "v1.0.0")
 			contains(t, "breaking", said, "revision v1.0.0", "functions/other", c.want)
 		})
 	}
@@ -199,9 +199,9 @@ func TestVet_readsChangesBehindLinks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := repository{t.TempDir()}
 			d.write(t, append(files, "rlfunc.yaml", "", "shared/take.lua", demoTake)...)
-			demoProject{d.dir}.does(t, exitcode.OK, "generate")
+			demoProject(d).does(t, exitcode.OK, "generate")
 			d.write(t, "shared/take.lua", faulty)
-			out, _ := demoProject{d.dir}.does(t, exitcode.Findings, "generate")
+			out, _ := demoProject(d).does(t, exitcode.Findings, "generate")
 			contains(t, "generate", out, "functions/demo/take.lua:9")
 		})
 	}

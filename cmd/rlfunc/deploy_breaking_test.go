@@ -232,9 +232,9 @@ func TestRollback_printsWhatItBreaks(t *testing.T) {
 			d.does(t, exitcode.OK, append(at, "deploy")...)
 			d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
 			d.does(t, exitcode.OK, append(at, "deploy")...)
-			out, said := d.does(t, exitcode.Error, append(at, "rollback", "demo", "--json")...)
+			out, _ := d.does(t, exitcode.Error, append(at, "rollback", "demo", "--json")...)
 			contains(t, "rollback --json", out, `"rule": "argument-bounds"`)
-			_, said = d.does(t, exitcode.OK, append(at, "rollback", "demo", "--yes")...)
+			_, said := d.does(t, exitcode.OK, append(at, "rollback", "demo", "--yes")...)
 			contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:5:13: argument limit of take has at most 9 and had at most 99 (argument-bounds)")
 			if strings.Contains(said, "version-lowered") {
 				t.Errorf("rollback:\n%s", said)
