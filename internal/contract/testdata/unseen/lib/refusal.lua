@@ -1,0 +1,16 @@
+--- Error replies: a code, then one line that is safe to send.
+--- @lib refusal
+local refusal = {}
+
+-- Refuses an argument that another argument rules out.
+function refusal.argument(text)
+  return {err = 'RLARG ' .. text}
+end
+
+-- Reports a key with data that this library did not write. Keys may hold any byte; only printable ones go into a reply.
+function refusal.state(key, text)
+  local line = string.gsub(string.sub(key, 1, 200), '[^\32-\126]', '?')
+  return {err = 'RLSTATE ' .. line .. ': ' .. text}
+end
+
+return refusal
