@@ -103,7 +103,7 @@ func TestNetwork_repliesInPiecesFailNoCall(t *testing.T) {
 func TestNetwork_gone(t *testing.T) {
 	server := engines.OnPath(t).StartCluster(t, 1, 0).Primaries[0]
 	p := startProxy(t, server.Addr)
-	tr := begin(t, load{clients: through(t, p.Listen)})
+	tr := begin(t, load{clients: through(t, p.Listen), deadline: 2 * time.Second}) // on a busy machine few answers are later
 	p.Stop()
 	tr.awaitFailed(t, notBegun, 100)
 	if err := p.Start(); err != nil {
@@ -111,7 +111,7 @@ func TestNetwork_gone(t *testing.T) {
 	}
 	tr.awaitAnswers(t, 500)
 	r := tr.end(t)
-	r.only(t, notBegun, cutOff, tooLate, noTime) // cut off, and late on a busy machine: those that were under way at the first moment
+	r.only(t, notBegun, cutOff, tooLate, noTime) // cut off, or late: those that were under way at the first moment
 	r.nothingDestroyed(t)
 	r.within(t, tr.deadline)
 	if r.Failed[cutOff]+r.Failed[tooLate] > 3*workers { // three consume at once
