@@ -65,7 +65,7 @@ func (c *Cluster) startNode(t testing.TB, p Program) *Member {
 		}
 		return p.flags(port, append([]string{
 			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", strconv.Itoa(bus),
-			"--cluster-node-timeout", "2000", "--repl-ping-replica-period", "1",
+			"--cluster-node-timeout", "4000", "--repl-ping-replica-period", "1",
 		}, c.args...))
 	})
 }
