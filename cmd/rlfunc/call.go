@@ -55,7 +55,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	}
 	defer conn.Close()
 	if f.calls > 1 {
-		return a.callMany(ctx, conn, call, f)
+		return a.callMany(ctx, call, f)
 	}
 	result, err := call.Do(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *app) callOn(ctx context.Context, conn *connection.Conn, lib *fcall.Libr
 	return call, conn.Ensure(ctx, client.Library())
 }
 
-func (a *app) callMany(ctx context.Context, conn *connection.Conn, call *dyncall.Call, f callFlags) error {
+func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) error {
 	s := call.Many(ctx, f.calls, f.workers)
 	if a.json {
 		if err := a.printJSON(s); err != nil {
