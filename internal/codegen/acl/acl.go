@@ -36,10 +36,13 @@ func (r Rule) SetUser(name string) string {
 
 // And returns what the two rules allow together, sorted and without repeats.
 func (r Rule) And(other Rule) Rule {
-	keys := union(r.Keys, other.Keys)
-	keys = slices.DeleteFunc(keys, func(k string) bool {
-		return slices.Contains(keys, strings.TrimPrefix(k, "%R")) && strings.HasPrefix(k, "%R")
-	})
+	var keys []string
+	all := union(r.Keys, other.Keys)
+	for _, k := range all {
+		if whole, readOnly := strings.CutPrefix(k, "%R"); !readOnly || !slices.Contains(all, whole) {
+			keys = append(keys, k)
+		}
+	}
 	return Rule{Keys: keys, Channels: union(r.Channels, other.Channels), Commands: union(r.Commands, other.Commands)}
 }
 
