@@ -191,8 +191,8 @@ func moved(p, now *Plan, o ApplyOptions) error {
 		}
 		i := slices.IndexFunc(p.Nodes, func(was NodePlan) bool { return was.Addr == n.Addr })
 		was := p.Nodes[i]
-		if n.Problem != nil && was.Problem == nil && !o.Partial && slices.ContainsFunc(n.Steps, func(s Step) bool { return s.Action == Unusable }) {
-			return n.Problem.at("apply", "")
+		if problem := n.Blocking(); problem != nil && was.Problem == nil && !o.Partial {
+			return problem.at("apply", "")
 		}
 		for j, s := range n.Steps {
 			old := was.Steps[j]

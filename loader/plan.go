@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -90,6 +91,14 @@ func (s Step) String() string {
 type Change struct {
 	Node Node
 	Step
+}
+
+// Blocking returns why a step of the node cannot be done, or nil. A node that refuses loads, and needs none, has no such step.
+func (n NodePlan) Blocking() *Error {
+	if slices.ContainsFunc(n.Steps, func(s Step) bool { return s.Action == Unusable }) {
+		return n.Problem
+	}
+	return nil
 }
 
 // Changes lists the steps that load something.

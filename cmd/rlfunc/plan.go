@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if change.breaks() {
 		return exitcode.Breaking
 	}
-	if err := nodeProblems(plan.Nodes, problemOf); err != nil {
+	if err := nodeProblems(plan.Nodes, loader.NodePlan.Blocking); err != nil {
 		return err
 	}
 	if len(plan.Changes())+len(plan.Blocked()) > 0 {
@@ -138,16 +137,8 @@ func (a *app) warnPlan(plan *loader.Plan) {
 	a.warn("", plan.Warnings)
 	for _, node := range plan.Nodes {
 		a.warn(node.Addr, node.Warnings)
-		if node.Problem != nil && problemOf(node) == nil {
+		if node.Problem != nil && node.Blocking() == nil {
 			a.warnf("%v", node.Problem)
 		}
 	}
-}
-
-// problemOf returns why a step of the node cannot be done. A node that refuses loads, and needs none, has no such step.
-func problemOf(n loader.NodePlan) *loader.Error {
-	if slices.ContainsFunc(n.Steps, func(s loader.Step) bool { return s.Action == loader.Unusable }) {
-		return n.Problem
-	}
-	return nil
 }
