@@ -157,7 +157,6 @@ func (p *Policy) sourced() []string {
 	return slices.DeleteFunc(p.names(), func(name string) bool { return !p.isSourced(name) })
 }
 
-// isSourced reports whether an identity has a source of its own: it is not the first of others.
 // Undefined returns the first identity of subjects that the policy does not define, or "". No limit counts such a subject.
 func (p *Policy) Undefined(subjects []string) string {
 	for _, s := range subjects {
@@ -169,6 +168,7 @@ func (p *Policy) Undefined(subjects []string) string {
 	return ""
 }
 
+// isSourced reports whether an identity has a source of its own: it is not the first of others.
 func (p *Policy) isSourced(name string) bool {
 	alternatives := p.Alternatives(name)
 	return len(alternatives) == 1 && alternatives[0] == name
