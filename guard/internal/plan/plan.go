@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,6 +53,7 @@ type Plan struct {
 	OnCost, OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
 
 	endpoint  *policy.Endpoint
+	place     int       // of the endpoint in the policy
 	repeats   *int64    // how often a receipt may repeat
 	account   *grouping // of the budgets; nil without budgets
 	attempts  *grouping // nil if requests are not attempts
@@ -132,7 +134,9 @@ func compileTier(p *policy.Policy, clock func() time.Time, batches *Batches) *Pl
 		}
 	}
 	for i := range p.Endpoints {
-		ps.byName[p.Endpoints[i].Name] = ps.compile(&p.Endpoints[i])
+		pl := ps.compile(&p.Endpoints[i])
+		pl.place = i
+		ps.byName[p.Endpoints[i].Name] = pl
 	}
 	return ps
 }
@@ -263,18 +267,21 @@ func (ps *Plans) PlanFor(r *Request) (*Plan, error) {
 	if err != nil || len(r.OtherEndpoints) == 0 {
 		return pl, err
 	}
+	plans := []*Plan{pl}
 	for _, name := range r.OtherEndpoints {
-		if _, err := ps.named(name); err != nil {
+		other, err := ps.named(name)
+		if err != nil {
 			return nil, err
 		}
-	}
-	var endpoints []*policy.Endpoint
-	u := union{of: ps}
-	for i := range ps.Policy.Endpoints {
-		if e := &ps.Policy.Endpoints[i]; e.Name == r.Endpoint || slices.Contains(r.OtherEndpoints, e.Name) {
-			endpoints = append(endpoints, e)
-			u.names += e.Name + "\x00"
+		if !slices.Contains(plans, other) {
+			plans = append(plans, other)
 		}
+	}
+	slices.SortFunc(plans, func(a, b *Plan) int { return cmp.Compare(a.place, b.place) })
+	endpoints, u := make([]*policy.Endpoint, len(plans)), union{of: ps}
+	for i, one := range plans {
+		endpoints[i] = one.endpoint
+		u.names += one.endpoint.Name + "\x00"
 	}
 	if known, ok := ps.unions.Load(u); ok {
 		return known.(*Plan), nil
