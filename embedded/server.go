@@ -23,6 +23,8 @@ type Options struct {
 	// UndeclaredKeys permits functions and scripts to use keys that are not among the keys of their call, as Redis does outside of
 	// a cluster. Defaults to false: such a command gets an error that begins with RLUNDECLARED.
 	UndeclaredKeys bool
+	// Observer is told what the server's functions do. Defaults to none.
+	Observer Observer
 }
 
 // A Server is a Redis server inside the process. It is safe for concurrent use.
@@ -59,6 +61,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{state: command.NewState(o.Clock.Now, log), conns: make(map[net.Conn]struct{}), closing: make(chan struct{})}
 	s.state.AnyKey = o.UndeclaredKeys
+	s.state.Functions.Observer = o.Observer
 	s.state.Share(&s.mu)
 	s.state.IdleChanged = s.idleChanged
 	s.own = &command.Session{Addr: "process"}

@@ -98,6 +98,22 @@ var neverInScripts = []string{
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }
 
+// KeysOf tells an observer which keys a command names, and whether it may write.
+func (h *script) KeysOf(args []string) (keys []string, write bool) {
+	cmd := Lookup(args[0])
+	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
+		cmd = cmd.Sub[lower(args[1])]
+	}
+	if cmd == nil {
+		return nil, false
+	}
+	cmd.keys(args, func(k string) bool {
+		keys = append(keys, k)
+		return true
+	})
+	return keys, cmd.Flags&Write != 0
+}
+
 // Allowed answers redis.acl_check_cmd: this server has no users, so every command that there is may be run.
 func (h *script) Allowed(args []string) (allowed, known bool) {
 	return true, Lookup(args[0]) != nil || slices.Contains(neverInScripts, lower(args[0]))

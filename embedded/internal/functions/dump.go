@@ -57,7 +57,7 @@ func (r *Registry) Restore(payload string, policy Policy) error {
 	}
 	next := r.clone()
 	if policy == Flush {
-		next = Registry{}
+		next = Registry{Observer: r.Observer}
 	}
 	incoming := Registry{}
 	for body = body[:len(body)-2]; len(body) > 0; {
@@ -69,7 +69,7 @@ func (r *Registry) Restore(payload string, policy Policy) error {
 			return ErrPayload
 		}
 		body = rest
-		l, err := luahost.Load(code)
+		l, err := luahost.Load(code, r.Observer)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@ type Function struct {
 
 // Registry holds the libraries of a server. Its zero value is empty and ready.
 type Registry struct {
+	Observer luahost.Observer // of all libraries; or nil
+
 	libraries map[string]*luahost.Library
 	functions map[string]*Function // by name in lower case: names are compared without case
 }
@@ -70,7 +72,7 @@ func (r *Registry) Load(code string, replace bool) (name string, err error) {
 	if err := r.taken(name, replace); err != nil {
 		return "", err
 	}
-	l, err := luahost.Load(code)
+	l, err := luahost.Load(code, r.Observer)
 	if err != nil {
 		return "", err
 	}
@@ -133,11 +135,11 @@ func (r *Registry) Delete(name string) error {
 }
 
 // Flush removes all libraries.
-func (r *Registry) Flush() { *r = Registry{} }
+func (r *Registry) Flush() { *r = Registry{Observer: r.Observer} }
 
 // clone copies the registry, so that several libraries can be added all or none.
 func (r *Registry) clone() Registry {
-	c := Registry{libraries: make(map[string]*luahost.Library), functions: make(map[string]*Function)}
+	c := Registry{Observer: r.Observer, libraries: make(map[string]*luahost.Library), functions: make(map[string]*Function)}
 	for k, v := range r.libraries {
 		c.libraries[k] = v
 	}

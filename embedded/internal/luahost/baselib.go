@@ -11,6 +11,9 @@ import (
 // as on servers with the fixes of 2025.
 func (l *Library) openBase(globals *lua.LTable) {
 	l.openOperators()
+	if l.observer != nil {
+		l.openObserved()
+	}
 	next := function(l.state, "next", l.baseNext)
 	step := function(l.state, "ipairs", l.ipairsStep)
 	for name, f := range map[string]func(c call) int{
@@ -42,10 +45,16 @@ func (l *Library) openBase(globals *lua.LTable) {
 		"select":       baseSelect,
 		"setmetatable": l.baseSetMetatable,
 		"tonumber":     baseToNumber,
-		"tostring":     func(c call) int { return c.oneText(l.tostring(c.LState, c.any(1))) },
-		"type":         func(c call) int { return c.oneText(c.any(1).Type().String()) },
-		"unpack":       l.baseUnpack,
-		"xpcall":       l.baseXPCall,
+		"tostring": func(c call) int {
+			text := l.tostring(c.LState, c.any(1))
+			if n, isNumber := c.Get(1).(lua.LNumber); isNumber {
+				l.lossy(c.LState, float64(n), text, false)
+			}
+			return c.oneText(text)
+		},
+		"type":   func(c call) int { return c.oneText(c.any(1).Type().String()) },
+		"unpack": l.baseUnpack,
+		"xpcall": l.baseXPCall,
 	} {
 		globals.RawSetString(name, function(l.state, name, f))
 	}

@@ -17,6 +17,14 @@ const (
 )
 
 // budget makes a running call stoppable. To the interpreter it is a context whose
+// taken is how many steps a call took, and above its limit if that stopped it.
+func (b *budget) taken() int {
+	if b.stopped != "" {
+		return int(b.most) + 1
+	}
+	return int(b.steps)
+}
+
 // Done is asked before each instruction; it counts these and looks at the flag
 // and the clock only now and then, so an instruction pays for a counter.
 //
@@ -25,6 +33,7 @@ const (
 type budget struct {
 	steps   uint32
 	most    uint32 // steps; 0: any number
+	over    string // what to say when they are over
 	stopped string // why, empty while running
 	killed  atomic.Bool
 
@@ -40,9 +49,9 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// start begins a call or, with a limit, a load.
-func (b *budget) start(most uint32) {
-	b.steps, b.most, b.stopped = 0, most, ""
+// start begins a call or a load, which takes at most so many steps; over says what stopped it then.
+func (b *budget) start(most uint32, over string) {
+	b.steps, b.most, b.over, b.stopped = 0, most, over, ""
 	b.slowAt = time.Time{}
 	b.killed.Store(false)
 }
@@ -61,7 +70,7 @@ func (b *budget) look() <-chan struct{} {
 	case b.killed.Load():
 		b.stopped = killedText
 	case b.most > 0 && b.steps > b.most:
-		b.stopped = timeoutText
+		b.stopped = b.over
 	default:
 		if b.slowAfter > 0 {
 			b.lookAtClock()

@@ -2,6 +2,7 @@ package luahost
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -16,12 +17,12 @@ const chunkName = "user_function"
 // runTopLevel compiles the source and runs it, so that it registers its functions.
 func (l *Library) runTopLevel(body string) error {
 	L := l.state
-	proto, err := compiled.get(body)
+	proto, blocks, err := compiled.get(body, l.observer != nil)
 	if err != nil {
 		return errors.New("Error compiling function: " + err.Error())
 	}
 	l.loading = true
-	l.budget.start(loadSteps)
+	l.budget.start(loadSteps, timeoutText)
 	defer func() {
 		l.loading = false
 		l.env.see(l.env.globals)
@@ -31,6 +32,9 @@ func (l *Library) runTopLevel(body string) error {
 		return errors.New("Error registering functions: " + l.errorText(err))
 	}
 	l.bind(proto)
+	if l.observer != nil {
+		l.observer.Loaded(l.Name, blocks)
+	}
 	return nil
 }
 
@@ -51,13 +55,20 @@ func (l *Library) run(name string, f *lua.LFunction, lists [][]string, h Host) r
 	l.raisedAt = ""
 	l.host, l.inHost, l.resp3 = h, false, false
 	l.statuses.used = 0
-	l.budget.start(0)
+	most := 0
+	if l.observer != nil {
+		most = l.observer.Called(l.Name, name)
+	}
+	l.budget.start(uint32(most), "stopped after "+strconv.Itoa(most)+" instructions")
 	L.Push(f)
 	for _, texts := range lists {
 		L.Push(list(L, texts))
 	}
 	err := L.PCall(len(lists), 1, l.locate)
 	l.host = nil
+	if l.observer != nil {
+		l.observer.Ended(l.budget.taken())
+	}
 	if err != nil {
 		if l.inHost { // the host's own bug: it is not the script's error
 			panic(err)

@@ -11,16 +11,17 @@ import (
 // the order of their first assignment, where Redis has that of its hash.
 type jsonEncoder struct {
 	call
-	env *environment
-	set *jsonState
-	out strings.Builder
+	library *Library
+	env     *environment
+	set     *jsonState
+	out     strings.Builder
 }
 
 func (l *Library) jsonEncode(c call, set *jsonState) int {
 	if c.GetTop() != 1 {
 		c.badArgument(1, "expected 1 argument")
 	}
-	e := &jsonEncoder{call: c, env: l.env, set: set}
+	e := &jsonEncoder{call: c, env: l.env, set: set, library: l}
 	e.value(c.Get(1), 0)
 	return c.oneText(e.out.String())
 }
@@ -125,7 +126,9 @@ func (e *jsonEncoder) num(n float64) {
 		}
 	}
 	if e.set.precision == 14 {
-		e.out.WriteString(formatNumber(n))
+		text := formatNumber(n)
+		e.library.lossy(e.LState, n, text, false)
+		e.out.WriteString(text)
 		return
 	}
 	e.out.WriteString(formatG(n, e.set.precision, false))

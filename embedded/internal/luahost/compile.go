@@ -14,20 +14,26 @@ const maxUpvalues = 60
 
 // compileChunk compiles a chunk of Lua. Nothing in the result belongs to a Lua state.
 func compileChunk(source, name string) (*lua.FunctionProto, error) {
+	proto, _, err := compileFor(false, source, name)
+	return proto, err
+}
+
+// compileFor compiles a chunk, for an Observer or not. blocks are the lines of the blocks that are marked for it.
+func compileFor(observe bool, source, name string) (proto *lua.FunctionProto, blocks []int, err error) {
 	statements, err := parse.Parse(strings.NewReader(source), name)
 	if err != nil {
-		return nil, syntaxError(err, source, name)
+		return nil, nil, syntaxError(err, source, name)
 	}
-	var r rewriter
+	r := rewriter{observe: observe}
 	statements = r.block(statements)
 	if r.refused != "" {
-		return nil, fmt.Errorf("%s:%d: %s", name, r.refusedLine, r.refused)
+		return nil, nil, fmt.Errorf("%s:%d: %s", name, r.refusedLine, r.refused)
 	}
-	proto, err := lua.Compile(statements, name)
+	proto, err = lua.Compile(statements, name)
 	if err != nil {
-		return nil, compileError(err, name)
+		return nil, nil, compileError(err, name)
 	}
-	return proto, checkUpvalues(proto, name)
+	return proto, r.blocks, checkUpvalues(proto, name)
 }
 
 // chunk makes a function of a compiled chunk, whose globals are the library's environment.

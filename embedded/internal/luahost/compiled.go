@@ -23,34 +23,36 @@ type compiledSources struct {
 }
 
 type compiledSource struct {
-	source string
-	proto  *lua.FunctionProto
+	source  string
+	observe bool
+	proto   *lua.FunctionProto
+	blocks  []int
 }
 
 // get returns the code of a library, which the caller may change. Equal sources that come at once are compiled once.
-func (c *compiledSources) get(source string) (*lua.FunctionProto, error) {
+func (c *compiledSources) get(source string, observe bool) (proto *lua.FunctionProto, blocks []int, err error) {
 	if len(source) > maxCompiledSize {
-		return compileChunk(source, chunkName)
+		return compileFor(observe, source, chunkName)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.kept, func(k compiledSource) bool { return k.source == source })
+	at := slices.IndexFunc(c.kept, func(k compiledSource) bool { return k.source == source && k.observe == observe })
 	if at < 0 {
-		proto, err := compileChunk(source, chunkName)
+		proto, blocks, err := compileFor(observe, source, chunkName)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if at = len(c.kept); at == maxCompiled {
 			at--
 			c.kept = c.kept[:at]
 		}
 		trim(proto)
-		c.kept = append(c.kept, compiledSource{source, proto})
+		c.kept = append(c.kept, compiledSource{source, observe, proto, blocks})
 	}
 	found := c.kept[at]
 	copy(c.kept[1:at+1], c.kept[:at])
 	c.kept[0] = found
-	return ownCode(found.proto), nil
+	return ownCode(found.proto), found.blocks, nil
 }
 
 // trim frees the room for more code that the compiler left: two thirds of a library's memory.

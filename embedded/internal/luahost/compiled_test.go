@@ -26,7 +26,7 @@ func TestCompiled_keepsTheLastSources(t *testing.T) {
 		t.Errorf("%d kept: return 0 %t, return 1 %t, return 2 %t", len(c.kept), has("return 0"), has("return 1"), has("return 2"))
 	}
 	mustCompile(t, &c, "return '"+strings.Repeat("x", maxCompiledSize)+"'")
-	if _, err := c.get("return ="); err == nil || len(c.kept) != maxCompiled || c.kept[0].source != "return 'one more'" {
+	if _, _, err := c.get("return =", false); err == nil || len(c.kept) != maxCompiled || c.kept[0].source != "return 'one more'" {
 		t.Errorf("%v, first %.40q: a source that is too large or does not compile is kept", err, c.kept[0].source)
 	}
 }
@@ -39,7 +39,7 @@ redis.register_function('f', function() n = n + 1 return {n, redis.call('PING'),
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			l, err := Load("#!lua name=t\n" + source)
+			l, err := Load("#!lua name=t\n"+source, nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -57,7 +57,7 @@ redis.register_function('f', function() n = n + 1 return {n, redis.call('PING'),
 
 func mustCompile(t *testing.T, c *compiledSources, source string) {
 	t.Helper()
-	if _, err := c.get(source); err != nil {
+	if _, _, err := c.get(source, false); err != nil {
 		t.Fatal(err)
 	}
 }

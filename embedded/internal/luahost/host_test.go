@@ -45,7 +45,7 @@ func (h *fakeHost) Log(_ int, text string) { h.logs = append(h.logs, text) }
 // mustLoad loads a library whose first line of code is line 2.
 func mustLoad(t testing.TB, body string) *Library {
 	t.Helper()
-	l, err := Load("#!lua name=t\n" + body)
+	l, err := Load("#!lua name=t\n"+body, nil)
 	if err != nil {
 		t.Fatalf("load: %v\n%s", err, body)
 	}

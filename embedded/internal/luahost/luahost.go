@@ -73,6 +73,7 @@ type Library struct {
 	env       *environment
 	budget    budget
 	random    rand48
+	observer  Observer // or nil
 
 	host     Host      // of the running call, else nil
 	inHost   bool      // Host.Call is running; still set after it panicked
@@ -95,13 +96,13 @@ type callback struct {
 
 // Load runs the top level of a library. The error's text is what Redis answers
 // after "ERR ". A name that another library has already taken is the server's to
-// refuse, not Load's.
-func Load(code string) (*Library, error) {
+// refuse, not Load's. An observer may be nil.
+func Load(code string, observer Observer) (*Library, error) {
 	head, err := readHead(code)
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{Name: head.name, Engine: "LUA", Code: code, callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
+	l := &Library{Name: head.name, Engine: "LUA", Code: code, observer: observer, callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
 	l.open()
 	if err := l.runTopLevel(head.body); err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
 // openOperators makes the functions that rewritten operators call.
 func (l *Library) openOperators() {
-	l.env.table.RawSetString(concatName, l.state.NewFunction(concat))
-	l.env.table.RawSetString(moduloName, l.state.NewFunction(moduloOperator))
+	l.env.table.RawSetString(concatName, l.state.NewFunction(l.concat))
+	l.env.table.RawSetString(moduloName, l.state.NewFunction(l.moduloOperator))
 	l.env.table.RawSetString(boundName, l.state.NewFunction(func(L *lua.LState) int {
 		n, ok := toNumber(L.Get(1))
 		if !ok {
@@ -35,8 +35,11 @@ func (l *Library) openOperators() {
 	}))
 }
 
-func moduloOperator(L *lua.LState) int {
+func (l *Library) moduloOperator(L *lua.LState) int {
 	a, b := L.Get(1), L.Get(2)
+	if l.observer != nil && b == lua.LNumber(0) {
+		l.doubt(L, "division", "divides by 0")
+	}
 	x, ok := a.(lua.LNumber)
 	y, ok2 := b.(lua.LNumber)
 	switch {
@@ -61,7 +64,7 @@ func moduloOperator(L *lua.LState) int {
 }
 
 // concat joins its arguments as a chain of .. does.
-func concat(L *lua.LState) int {
+func (l *Library) concat(L *lua.LState) int {
 	n := L.GetTop()
 	var held [8]string
 	texts := held[:0]
@@ -70,7 +73,17 @@ func concat(L *lua.LState) int {
 		if !ok {
 			return concatFallback(L)
 		}
+		if n, isNumber := L.Get(i).(lua.LNumber); isNumber {
+			l.lossy(L, float64(n), s, false)
+		}
 		texts = append(texts, s)
+	}
+	size := 0
+	for _, s := range texts {
+		size += len(s)
+	}
+	if size > maxString {
+		L.RaiseError("not enough memory")
 	}
 	L.Push(lua.LString(strings.Join(texts, "")))
 	return 1

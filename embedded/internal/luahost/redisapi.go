@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
 // newRedis is the table "redis" of a running function.
@@ -49,15 +51,34 @@ func (l *Library) redisCall(L *lua.LState, raise bool) int {
 		L.Push(t)
 		return 1
 	}
+	if l.observer != nil {
+		l.command(L, args, !raise)
+	}
 	l.inHost = true
 	answer := l.host.Call(args)
 	l.inHost = false
+	if l.observer != nil {
+		l.observer.Replied(elements(&answer))
+	}
 	v := l.toLua(&answer)
 	if raise && answer.IsError() {
 		L.Error(v, 1)
 	}
 	L.Push(v)
 	return 1
+}
+
+// elements counts those of a reply, each 4 KiB of a text as one, or returns its error.
+func elements(v *reply.Value) (n int, failure string) {
+	if v.IsError() {
+		return 0, v.Str
+	}
+	n = 1 + len(v.Str)/4096
+	for i := range v.Array {
+		more, _ := elements(&v.Array[i])
+		n += more
+	}
+	return n, ""
 }
 
 // commandArgs reads the arguments of a command; the slice is reused.

@@ -24,6 +24,8 @@ const (
 //
 // It refuses goto and labels, which Lua 5.1 does not have.
 type rewriter struct {
+	observe     bool  // for an Observer
+	blocks      []int // the lines of those that are marked for it
 	refused     string
 	refusedLine int
 }
@@ -49,30 +51,31 @@ func (r *rewriter) statement(s ast.Stmt) ast.Stmt {
 		}
 	case *ast.LocalAssignStmt:
 		r.list(s.Exprs)
+		r.returned(s)
 	case *ast.FuncCallStmt:
 		s.Expr = r.expression(s.Expr)
 	case *ast.DoBlockStmt:
 		s.Stmts = r.block(s.Stmts)
 	case *ast.WhileStmt:
 		s.Condition = r.expression(s.Condition)
-		s.Stmts = r.block(s.Stmts)
+		s.Stmts = r.body(s, s.Stmts)
 	case *ast.RepeatStmt:
 		s.Condition = r.expression(s.Condition)
-		s.Stmts = r.block(s.Stmts)
+		s.Stmts = r.body(s, s.Stmts)
 	case *ast.IfStmt:
 		s.Condition = r.expression(s.Condition)
-		s.Then = r.block(s.Then)
-		s.Else = r.block(s.Else)
+		s.Then = r.body(s, s.Then)
+		s.Else = r.body(s, s.Else)
 	case *ast.NumberForStmt:
 		s.Init = bound(r.expression(s.Init), "initial value")
 		s.Limit = bound(r.expression(s.Limit), "limit")
 		s.Step = bound(r.expression(s.Step), "step")
-		s.Stmts = r.block(s.Stmts)
+		s.Stmts = r.body(s, s.Stmts)
 	case *ast.GenericForStmt:
 		r.list(s.Exprs)
-		s.Stmts = r.block(s.Stmts)
+		s.Stmts = r.body(s, s.Stmts)
 	case *ast.FuncDefStmt:
-		s.Func.Stmts = r.block(s.Func.Stmts)
+		s.Func.Stmts = r.body(s, s.Func.Stmts)
 	case *ast.ReturnStmt:
 		r.list(s.Exprs)
 	case *ast.GotoStmt:
@@ -128,9 +131,14 @@ func (r *rewriter) expression(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = r.expression(e.Expr)
 	case *ast.FunctionExpr:
-		e.Stmts = r.block(e.Stmts)
+		e.Stmts = r.body(e, e.Stmts)
 	case *ast.StringConcatOpExpr:
 		return r.concat(e)
+	}
+	if r.observe {
+		if call := observed(e); call != nil {
+			return call
+		}
 	}
 	return e
 }

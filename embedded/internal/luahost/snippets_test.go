@@ -42,7 +42,7 @@ var (
 
 // answer runs the snippet here.
 func (s snippet) answer() string {
-	l, err := Load(s.source())
+	l, err := Load(s.source(), nil)
 	if err != nil {
 		return "-ERR " + err.Error()
 	}

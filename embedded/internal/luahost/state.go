@@ -48,7 +48,7 @@ func (l *Library) open() {
 	}
 	l.env.library.RawSetString("redis", l.env.protect(l.newLibraryAPI()))
 	l.openStringType(globals.RawGetString("string"))
-	l.budget.start(0)
+	l.budget.start(0, "")
 	L.SetContext(&l.budget)
 }
 

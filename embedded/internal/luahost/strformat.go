@@ -16,7 +16,7 @@ type directive struct {
 
 func (d directive) has(flag byte) bool { return strings.IndexByte(d.flags, flag) >= 0 }
 
-func stringFormat(c call) int {
+func (l *Library) stringFormat(c call) int {
 	format := c.text(1)
 	var out strings.Builder
 	arg := 1
@@ -37,7 +37,11 @@ func stringFormat(c call) int {
 		}
 		var d directive
 		d, i = parseDirective(c, format, i)
+		before := out.Len()
 		d.write(c, &out, arg)
+		if l.observer != nil && strings.IndexByte("diueEfgG", d.verb) >= 0 {
+			l.lossy(c.LState, c.number(arg), out.String()[before:], d.verb == 'd' || d.verb == 'i' || d.verb == 'u')
+		}
 	}
 	return c.oneText(out.String())
 }

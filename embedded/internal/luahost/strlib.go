@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxString is the longest string that string.rep makes: a real server would
+// maxString is the longest string that string.rep and .. make: a real server would
 // answer "not enough memory" or be killed.
 const maxString = 512 << 20
 
@@ -20,7 +20,7 @@ func (l *Library) newString() *lua.LTable {
 			return 0
 		},
 		"find":    stringFind,
-		"format":  stringFormat,
+		"format":  l.stringFormat,
 		"gmatch":  stringGMatch,
 		"gsub":    stringGSub,
 		"len":     func(c call) int { return c.oneNumber(float64(len(c.text(1)))) },

@@ -1,0 +1,297 @@
+package luahost
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// Observer is embedded.Observer, which describes it.
+type Observer interface {
+	Loaded(library string, blocks []int)
+	Called(library, function string) (most int)
+	Block(i int)
+	Operator(line int, problem, text string)
+	Text(line int, text, problem, what string)
+	Command(line int, args []any, keys []string, write, protected bool)
+	Replied(elements int, failure string)
+	Returned(values []any)
+	Ended(steps int)
+}
+
+// KeyFinder is what a Host has if it can tell an Observer which keys a command names.
+type KeyFinder interface {
+	KeysOf(args []string) (keys []string, write bool)
+}
+
+// The names of what observed code calls.
+const (
+	blockName    = "\x00block"
+	returnedName = "\x00returned"
+	divideName   = "\x00divide"
+	multiplyName = "\x00multiply"
+	negateName   = "\x00negate"
+	lengthName   = "\x00length"
+)
+
+// relations are what observed code calls in place of operators.
+var relations = map[string]string{"==": "\x00eq", "~=": "\x00ne", "<": "\x00lt", "<=": "\x00le", ">": "\x00gt", ">=": "\x00ge"}
+
+// observed rewrites an operation so that the observer learns of bad operands. It returns nil where there is nothing to observe.
+func observed(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.RelationalOpExpr:
+		return hiddenCall(relations[e.Operator], e, e.Lhs, e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		switch e.Operator {
+		case "/":
+			return hiddenCall(divideName, e, e.Lhs, e.Rhs)
+		case "*": // gopher-lua makes 0 of -0
+			return hiddenCall(multiplyName, e, e.Lhs, e.Rhs)
+		}
+	case *ast.UnaryMinusOpExpr:
+		if _, literal := e.Expr.(*ast.NumberExpr); !literal {
+			return hiddenCall(negateName, e, e.Expr)
+		}
+	case *ast.UnaryLenOpExpr:
+		return hiddenCall(lengthName, e, e.Expr)
+	}
+	return nil
+}
+
+// body marks the beginning of a block.
+func (r *rewriter) body(at ast.PositionHolder, in []ast.Stmt) []ast.Stmt {
+	if !r.observe || len(in) == 0 {
+		return r.block(in)
+	}
+	if first, ok := in[0].(ast.PositionHolder); ok && first.Line() > 0 {
+		at = first
+	}
+	number := &ast.NumberExpr{Value: strconv.Itoa(len(r.blocks))}
+	r.blocks = append(r.blocks, at.Line())
+	place(number, at)
+	mark := &ast.FuncCallStmt{Expr: hiddenCall(blockName, at, number)}
+	place(mark, at)
+	return append([]ast.Stmt{mark}, r.block(in)...)
+}
+
+// returned has the observer see what an author's function returns: the generated entry calls it in a line of its own.
+func (r *rewriter) returned(s *ast.LocalAssignStmt) {
+	if !r.observe || s.Names[0] != "rlfunc_ok" || len(s.Exprs) != 1 {
+		return
+	}
+	name := &ast.IdentExpr{Value: returnedName}
+	place(name, s)
+	c := &ast.FuncCallExpr{Func: name, Args: s.Exprs}
+	place(c, s)
+	s.Exprs = []ast.Expr{c}
+}
+
+// doubt tells the observer of a bad operand. It is only called while a function runs.
+func (l *Library) doubt(L *lua.LState, problem, text string) {
+	if l.host != nil {
+		l.observer.Operator(lineOf(L), problem, text)
+	}
+}
+
+// lineOf is the line of the innermost Lua function.
+func lineOf(L *lua.LState) int {
+	where := strings.TrimPrefix(innermost(L), chunkName+":")
+	n, _ := strconv.Atoi(strings.TrimSuffix(where, ": "))
+	return n
+}
+
+// openObserved makes the functions that observed code calls.
+func (l *Library) openObserved() {
+	set := func(name string, f lua.LGFunction) { l.env.table.RawSetString(name, l.state.NewFunction(f)) }
+	set(blockName, func(L *lua.LState) int {
+		if l.host != nil {
+			l.observer.Block(int(L.Get(1).(lua.LNumber))) // body has written it
+		}
+		return 0
+	})
+	set(returnedName, func(L *lua.LState) int {
+		values := make([]any, L.GetTop())
+		for i := range values {
+			values[i] = l.plain(L.Get(i+1), 0)
+		}
+		l.observer.Returned(values)
+		return len(values)
+	})
+	binary := func(event string, calculate func(L *lua.LState, a, b float64) float64) lua.LGFunction {
+		return func(L *lua.LState) int {
+			a, ok := toNumber(L.Get(1))
+			b, ok2 := toNumber(L.Get(2))
+			if !ok || !ok2 {
+				return arithmeticFallback(L, event)
+			}
+			L.Push(lua.LNumber(calculate(L, a, b)))
+			return 1
+		}
+	}
+	set(divideName, binary("__div", func(L *lua.LState, a, b float64) float64 {
+		if b == 0 {
+			l.doubt(L, "division", "divides by 0")
+		}
+		return a / b
+	}))
+	set(multiplyName, binary("__mul", func(_ *lua.LState, a, b float64) float64 { return a * b }))
+	set(negateName, func(L *lua.LState) int {
+		L.SetTop(1)
+		L.Push(lua.LNumber(0))
+		return binary("__unm", func(_ *lua.LState, a, _ float64) float64 { return -a })(L)
+	})
+	set(relations["=="], func(L *lua.LState) int { L.Push(lua.LBool(l.equal(L))); return 1 })
+	set(relations["~="], func(L *lua.LState) int { L.Push(lua.LBool(!l.equal(L))); return 1 })
+	for operator, holds := range map[string]func(a, b float64) bool{
+		"<":  func(a, b float64) bool { return a < b },
+		"<=": func(a, b float64) bool { return a <= b },
+		">":  func(a, b float64) bool { return a > b },
+		">=": func(a, b float64) bool { return a >= b },
+	} {
+		set(relations[operator], func(L *lua.LState) int {
+			L.Push(lua.LBool(l.ordered(L, holds)))
+			return 1
+		})
+	}
+	set(lengthName, func(L *lua.LState) int {
+		v := L.Get(1)
+		if t, ok := v.(*lua.LTable); ok && t.Metatable == lua.LNil {
+			if length, elements, last := shape(t); elements != last {
+				l.doubt(L, "hole", "takes the length of a list with a hole: "+strconv.Itoa(length)+" here, and perhaps another on a server")
+			}
+		}
+		L.Push(lua.LNumber(L.ObjLen(v)))
+		return 1
+	})
+}
+
+// shape returns the length of a table, how many of its keys are positions, and the last of these. Long tables are taken for lists.
+func shape(t *lua.LTable) (length, elements, last int) {
+	if length = t.Len(); length > 200 {
+		return length, length, length
+	}
+	t.ForEach(func(k, _ lua.LValue) {
+		if n, ok := k.(lua.LNumber); ok && n >= 1 && float64(n) == math.Trunc(float64(n)) {
+			elements++
+			last = max(last, int(n))
+		}
+	})
+	return length, elements, last
+}
+
+// equal is ==, of which two operands of different types are worth a word.
+func (l *Library) equal(L *lua.LState) bool {
+	a, b := L.Get(1), L.Get(2)
+	if x, y := a.Type(), b.Type(); x != y {
+		value := func(v lua.LValue) bool { return v.Type() == lua.LTNumber || v.Type() == lua.LTString || v == lua.LTrue }
+		if value(a) && value(b) {
+			l.doubt(L, "comparison", "compares a "+x.String()+" with a "+y.String()+", which is never equal")
+		}
+	}
+	l.number(L, a)
+	l.number(L, b)
+	return L.Equal(a, b)
+}
+
+// ordered is < and its like.
+func (l *Library) ordered(L *lua.LState, holds func(a, b float64) bool) bool {
+	a, b := L.Get(1), L.Get(2)
+	x, isNumber := a.(lua.LNumber)
+	y, isNumber2 := b.(lua.LNumber)
+	if isNumber && isNumber2 {
+		l.number(L, a)
+		l.number(L, b)
+		return holds(float64(x), float64(y))
+	}
+	s, isText := a.(lua.LString)
+	t, isText2 := b.(lua.LString)
+	switch {
+	case isText && isText2:
+		_, n := toNumber(a)
+		if _, m := toNumber(b); n && m && len(s) != len(t) {
+			l.doubt(L, "comparison", "compares two numbers as texts, in which '10' is less than '9'")
+		}
+		return holds(float64(strings.Compare(string(s), string(t))), 0)
+	case a.Type() == b.Type():
+		L.RaiseError("attempt to compare two %s values", a.Type().String())
+	}
+	L.RaiseError("attempt to compare %s with %s", a.Type().String(), b.Type().String())
+	return false
+}
+
+// number tells of a NaN in a comparison.
+func (l *Library) number(L *lua.LState, v lua.LValue) {
+	if n, ok := v.(lua.LNumber); ok && math.IsNaN(float64(n)) {
+		l.doubt(L, "comparison", "compares NaN, with which no comparison is true")
+	}
+}
+
+// lossy tells of a text that no longer is its number.
+func (l *Library) lossy(L *lua.LState, n float64, text string, whole bool) {
+	if l.observer == nil || l.host == nil {
+		return
+	}
+	problem := ""
+	switch read, err := strconv.ParseFloat(text, 64); {
+	case math.IsNaN(n) || math.IsInf(n, 0):
+		problem = "is no finite number"
+	case n == 0 && math.Signbit(n) && text == "-0":
+		problem = "is -0"
+	case math.Abs(n) > 1<<53:
+		problem = "is above 2^53, where numbers have gaps"
+	case whole && n != math.Trunc(n):
+		problem = "has lost the fraction of the number"
+	case !whole && math.Abs(n) >= 1e14 && strings.ContainsAny(text, "eE"), !whole && (err != nil || read != n && n == math.Trunc(n)):
+		problem = "has lost digits of the number, since tostring and .. write 14 (format '%.0f' writes all)"
+	default:
+		return
+	}
+	l.observer.Text(lineOf(L), text, "number-text", "the text "+text+" "+problem)
+}
+
+// plain is a value of Lua as an Observer gets it.
+func (l *Library) plain(v lua.LValue, depth int) any {
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return nil
+	case lua.LBool:
+		return bool(v)
+	case lua.LNumber:
+		return float64(v)
+	case lua.LString:
+		return string(v)
+	case *lua.LTable:
+		out := map[any]any{}
+		if depth < 8 {
+			l.env.behind(v).ForEach(func(k, e lua.LValue) {
+				switch key := l.plain(k, depth+1).(type) {
+				case string, float64, bool:
+					out[key] = l.plain(e, depth+1)
+				}
+			})
+		}
+		return out
+	}
+	return struct{}{}
+}
+
+// command tells the observer of a command that is about to run.
+func (l *Library) command(L *lua.LState, args []string, protected bool) {
+	values := make([]any, len(args))
+	for i := range values {
+		values[i] = args[i]
+		if n, ok := L.Get(i + 1).(lua.LNumber); ok {
+			values[i] = float64(n)
+		}
+	}
+	var keys []string
+	write := false
+	if finder, ok := l.host.(KeyFinder); ok {
+		keys, write = finder.KeysOf(args)
+	}
+	l.observer.Command(lineOf(L), values, keys, write, protected)
+}
