@@ -20,8 +20,9 @@ type Observer interface {
 	Operator(line int, problem, text string)
 	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
 	Text(line int, text, problem, what string)
-	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Protected means redis.pcall.
-	Command(line int, args []any, keys []string, write, protected bool)
+	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of
+	// its keys, of a text its bytes. Protected means redis.pcall.
+	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
 	// Replied ends a command, with the number of elements of its reply, or its error.
 	Replied(elements int, failure string)
 	// Returned gives what an annotated function has returned: true and its results, or false and what it raised.

@@ -34,8 +34,8 @@ func (n *notes) Text(line int, text, problem, what string) { n.add("%d: %s: %s",
 func (n *notes) Replied(elements int, failure string)      { n.add("replied %d %s", elements, failure) }
 func (n *notes) Returned(values []any)                     { n.add("returned %v", values) }
 func (n *notes) Ended(steps int)                           { n.add("ended %t", steps > 0) }
-func (n *notes) Command(line int, args []any, keys []string, write, protected bool) {
-	n.add("%d: command %#v of %v, write %t, protected %t", line, args, keys, write, protected)
+func (n *notes) Command(line int, args []any, keys []string, sizes []int, write, protected bool) {
+	n.add("%d: command %#v of %v %v, write %t, protected %t", line, args, keys, sizes, write, protected)
 }
 
 func TestObserver_seesWhatAFunctionDoes(t *testing.T) {
@@ -80,7 +80,7 @@ called l f
 block 2
 block 0
 block 1
-4: command []interface {}{"SET", "k", 1} of [k], write true, protected false
+4: command []interface {}{"SET", "k", 1} of [k] [0], write true, protected false
 replied 1 
 6: division: divides by 0
 9: hole: takes the length of a list with a hole: 3 here, and perhaps another on a server
@@ -91,7 +91,7 @@ replied 1
 13: number-text: the text 1e+16 is above 2^53, where numbers have gaps
 14: number-text: the text -0 is -0
 15: number-text: the text 1 has lost the fraction of the number
-16: command []interface {}{"LPUSH", "k", "x"} of [k], write true, protected true
+16: command []interface {}{"LPUSH", "k", "x"} of [k] [1], write true, protected true
 replied 0 WRONGTYPE Operation against a key holding the wrong kind of value
 returned [true 1 map[left:-1 1:map[1:true]] <nil>]
 ended true`, "\n")

@@ -203,8 +203,9 @@ func (f *Field) Keys() []Field { return ofKind(f.Fields, KindKey) }
 
 // Refused is what a result says of a refused call: a bool is false, an enum is one of the values.
 type Refused struct {
-	Result string   `json:"result"`           // "allowed"
-	Values []string `json:"values,omitempty"` // enum
+	Result  string   `json:"result"`            // "allowed"
+	Values  []string `json:"values,omitempty"`  // enum
+	Records string   `json:"records,omitempty"` // what a refused call changes, in words; absent if it changes nothing
 }
 
 // An Error is one declared error reply.

@@ -98,20 +98,24 @@ var neverInScripts = []string{
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }
 
-// KeysOf tells an observer which keys a command names, and whether it may write.
-func (h *script) KeysOf(args []string) (keys []string, write bool) {
+// KeysOf tells an observer which keys a command names, how many elements they hold, and whether it may write.
+func (h *script) KeysOf(args []string) (keys []string, sizes []int, write bool) {
 	cmd := Lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
 		cmd = cmd.Sub[lower(args[1])]
 	}
 	if cmd == nil {
-		return nil, false
+		return nil, nil, false
 	}
 	cmd.keys(args, func(k string) bool {
-		keys = append(keys, k)
+		size := 0
+		if e := h.call.DB.Get(k, h.call.Now); e != nil {
+			size = e.Len()
+		}
+		keys, sizes = append(keys, k), append(sizes, size)
 		return true
 	})
-	return keys, cmd.Flags&Write != 0
+	return keys, sizes, cmd.Flags&Write != 0
 }
 
 // Allowed answers redis.acl_check_cmd: this server has no users, so every command that there is may be run.

@@ -16,15 +16,15 @@ type Observer interface {
 	Block(i int)
 	Operator(line int, problem, text string)
 	Text(line int, text, problem, what string)
-	Command(line int, args []any, keys []string, write, protected bool)
+	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
 	Replied(elements int, failure string)
 	Returned(values []any)
 	Ended(steps int)
 }
 
-// KeyFinder is what a Host has if it can tell an Observer which keys a command names.
+// KeyFinder is what a Host has if it can tell an Observer which keys a command names, and how many elements they hold.
 type KeyFinder interface {
-	KeysOf(args []string) (keys []string, write bool)
+	KeysOf(args []string) (keys []string, sizes []int, write bool)
 }
 
 // The names of what observed code calls.
@@ -289,9 +289,10 @@ func (l *Library) command(L *lua.LState, args []string, protected bool) {
 		}
 	}
 	var keys []string
+	var sizes []int
 	write := false
 	if finder, ok := l.host.(KeyFinder); ok {
-		keys, write = finder.KeysOf(args)
+		keys, sizes, write = finder.KeysOf(args)
 	}
-	l.observer.Command(lineOf(L), values, keys, write, protected)
+	l.observer.Command(lineOf(L), values, keys, sizes, write, protected)
 }

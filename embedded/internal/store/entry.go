@@ -56,6 +56,23 @@ const (
 	pendingOverhead     = 160 // of a delivery, in the group's and in the consumer's list
 )
 
+// Len is how many elements the value has, or bytes if it is a text.
+func (e *Entry) Len() int {
+	switch e.Kind {
+	case List:
+		return e.List.Len()
+	case Hash:
+		return e.Hash.Len()
+	case Set:
+		return e.Set.Len()
+	case ZSet:
+		return e.ZSet.Len()
+	case StreamKind:
+		return e.Stream.Entries.Len()
+	}
+	return len(e.Str)
+}
+
 // Size is the approximate number of bytes that the key takes.
 func (e *Entry) Size() int64 { return e.size }
 

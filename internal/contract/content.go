@@ -1,0 +1,156 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+// Start is the time at which each sequence begins. It is not a whole millisecond, like the time of a real call.
+var Start = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
+
+// content is what a key holds.
+type content struct {
+	kind     string
+	text     string            // a string; a list's elements, joined
+	elements map[string]string // members, fields with values, members with scores, entries by ID; nil for a string
+	expires  int64             // milliseconds since 1970; 0: never
+}
+
+func (c content) same(o content) bool {
+	return c.kind == o.kind && c.text == o.text && maps.Equal(c.elements, o.elements)
+}
+
+// lessThan reports whether a key holds what it did before with elements removed.
+func (c content) lessThan(before content) bool {
+	if c.kind != before.kind || c.elements == nil {
+		return false
+	}
+	if c.kind == "list" {
+		return strings.Contains(before.text, c.text)
+	}
+	for k, v := range c.elements {
+		if w, ok := before.elements[k]; !ok || w != v {
+			return false
+		}
+	}
+	return true
+}
+
+// A server is an embedded one with a clock of its own.
+type server struct {
+	*embedded.Server
+	clock *embedded.ManualClock
+	now   int64 // microseconds
+	held  map[string]content
+}
+
+func newServer(observer embedded.Observer) *server {
+	clock := embedded.NewManualClock(Start)
+	return &server{Server: embedded.New(embedded.Options{Clock: clock, Observer: observer}), clock: clock, now: Start.UnixMicro(), held: map[string]content{}}
+}
+
+// do runs a command. A reply is an int64, a string, nil, a slice of these, or an error.
+func (s *server) do(words ...string) any {
+	args := make([]any, len(words))
+	for i, w := range words {
+		args[i] = w
+	}
+	cmd := redis.NewCmd(context.Background(), args...)
+	if err := s.Process(context.Background(), cmd); err != nil {
+		if err == redis.Nil {
+			return nil
+		}
+		return err
+	}
+	return cmd.Val()
+}
+
+// reset forgets all keys and sets the clock back.
+func (s *server) reset() {
+	s.do("FLUSHALL")
+	clear(s.held)
+	s.advance(Start.UnixMicro() - s.now)
+}
+
+// advance moves the clock, and forgets the keys that expire.
+func (s *server) advance(us int64) {
+	if us == 0 {
+		return
+	}
+	s.now += us
+	s.clock.Set(time.UnixMicro(s.now))
+	for key, c := range s.held {
+		if c.expires > 0 && c.expires <= s.now/1000 {
+			delete(s.held, key)
+		}
+	}
+}
+
+// look reads some keys anew, and returns what they held before.
+func (s *server) look(keys map[string]bool) (before map[string]content) {
+	before = make(map[string]content, len(keys))
+	for key := range keys {
+		if c, ok := s.held[key]; ok {
+			before[key] = c
+		}
+		delete(s.held, key)
+		if c, ok := s.content(key); ok {
+			s.held[key] = c
+		}
+	}
+	return before
+}
+
+func (s *server) content(key string) (c content, ok bool) {
+	c.kind, _ = s.do("TYPE", key).(string)
+	if c.kind == "none" {
+		return c, false
+	}
+	if at, _ := s.do("PEXPIRETIME", key).(int64); at > 0 {
+		c.expires = at
+	}
+	list := func(words ...string) []any {
+		all, _ := s.do(words...).([]any)
+		c.elements = make(map[string]string, len(all))
+		return all
+	}
+	switch c.kind {
+	case "string":
+		c.text, _ = s.do("GET", key).(string)
+	case "list":
+		var b strings.Builder
+		for _, e := range list("LRANGE", key, "0", "-1") {
+			b.WriteString(strconv.Quote(e.(string)))
+			c.elements[e.(string)] = ""
+		}
+		c.text = b.String()
+	case "set":
+		for _, e := range list("SMEMBERS", key) {
+			c.elements[e.(string)] = ""
+		}
+	case "hash":
+		c.pairs(list("HGETALL", key))
+	case "zset":
+		c.pairs(list("ZRANGE", key, "0", "-1", "WITHSCORES"))
+	case "stream":
+		for _, e := range list("XRANGE", key, "-", "+") {
+			entry := e.([]any)
+			c.elements[entry[0].(string)] = fmt.Sprint(entry[1])
+		}
+	}
+	return c, true
+}
+
+func (c *content) pairs(all []any) {
+	for i := 0; i+1 < len(all); i += 2 {
+		c.elements[all[i].(string)] = all[i+1].(string)
+	}
+}

@@ -1,0 +1,302 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// Options configures Run. The zero value is useful.
+type Options struct {
+	// Seed draws the calls: the same seed draws the same ones. Defaults to 0.
+	Seed uint64
+	// Calls is how many to make, for each function. Defaults to 200.
+	Calls int
+	// Quick leaves out calls on keys with many elements, which take half of the time. Defaults to false.
+	Quick bool
+	// Unshrunk leaves sequences as they were drawn. Defaults to false.
+	Unshrunk bool
+}
+
+// A Finding is one fault of a function, and the calls that show it.
+type Finding struct {
+	Rule     string
+	Function string // "ratelimit.gcra"
+	File     string
+	Line     int
+	Text     string
+	Steps    []Step
+}
+
+// String has the form of a finding of vet, without the steps.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s:%d:1: %s: %s (%s)", f.File, f.Line, f.Function, f.Text, f.Rule)
+}
+
+// A Place is a line of an author's file.
+type Place struct {
+	File string
+	Line int
+}
+
+// A Report is what a run has found.
+type Report struct {
+	Seed      uint64
+	Calls     int
+	Refused   int       // calls that the generated checks refused: the headers do not say why
+	Findings  []Finding // by file and line
+	Unreached []Place   // blocks of the authors' files that no call has run
+	Sequences [][]Step  // some that reach all that was reached, to be played on other servers
+}
+
+// A checker plays sequences on an embedded server.
+type checker struct {
+	*drawer
+	watch  *watch
+	server *server
+	libs   []*Library
+
+	found    []Finding
+	known    map[[2]string]bool // rules of functions that have been found
+	latest   int64
+	promises promises
+	refused  int
+	calls    int
+}
+
+// Run calls the functions of libraries that share keys, in random sequences, and checks what they do. The error is one of loading.
+func Run(libs []*Library, o Options) (*Report, error) {
+	if o.Calls == 0 {
+		o.Calls = 200
+	}
+	w := newWatch(libs)
+	c := &checker{watch: w, server: newServer(w), libs: libs, drawer: newDrawer(o.Seed, libs, w.fills), known: map[[2]string]bool{}}
+	defer c.server.Close()
+	if len(c.functions) == 0 {
+		return nil, errors.New("there are no functions to call")
+	}
+	for _, l := range libs {
+		if err, failed := c.server.do("FUNCTION", "LOAD", l.Code).(error); failed {
+			return nil, fmt.Errorf("load %s on the embedded engine: %w", l.Spec.Server, err)
+		}
+	}
+	sequences := c.explore(o.Calls*len(c.functions), o)
+	if !o.Quick {
+		c.growth()
+	}
+	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: sequences, Unreached: c.unreached(), Findings: c.found}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
+	return r, nil
+}
+
+// explore plays random sequences, and changed copies of those that have reached something new.
+func (c *checker) explore(calls int, o Options) (kept [][]Step) {
+	for n := 0; c.calls < calls; n++ {
+		var steps []Step
+		if len(kept) > 0 && c.IntN(2) == 0 {
+			steps = c.mutate(pick(c.drawer, kept))
+		} else {
+			steps = c.sequence(n%5 >= 3 && c.calls > calls/8)
+		}
+		c.watch.fresh = false
+		p := c.play(steps)
+		c.calls += len(p.replies)
+		if c.watch.fresh {
+			kept = append(kept, steps)
+		}
+		for _, f := range p.found {
+			f.Steps = slices.Clone(steps[:len(p.replies)])
+			if !o.Unshrunk {
+				f = c.shrink(f)
+			}
+			c.keep(f)
+		}
+		if len(p.found) > 0 {
+			continue
+		}
+		if p.lost >= 0 {
+			c.harmful(steps, p.lost)
+		}
+		if n%4 == 0 && !slices.ContainsFunc(steps, func(s Step) bool { return s.Advance < 0 }) {
+			c.again(steps, p.replies)
+		}
+	}
+	return kept
+}
+
+// keep adds a finding, unless its line says why it is none.
+func (c *checker) keep(f Finding) {
+	id := [2]string{f.Function, f.Rule}
+	if c.known[id] {
+		return
+	}
+	c.known[id] = true
+	for _, l := range c.libs {
+		if slices.Contains(l.ignored[place{f.File, f.Line}], f.Rule) {
+			return
+		}
+	}
+	c.found = append(c.found, f)
+}
+
+// finding makes one of the function of a call.
+func (c *checker) finding(op *call, rule string, line int, text string) Finding {
+	f := Finding{Rule: rule, Function: op.lib.Spec.Name + "." + op.Name, File: op.File, Line: op.Line, Text: text}
+	if i := slices.Index(op.lib.functions, op.function); i >= 0 {
+		f.File = op.lib.Files[i].Path
+	}
+	if at, ok := op.lib.locate(line); ok && line > 0 {
+		f.File, f.Line = at.file, at.line
+	}
+	return f
+}
+
+// A played is what a sequence did.
+type played struct {
+	replies []any
+	found   []Finding
+	lost    int // the first call that failed or was refused, and removed something; -1: none
+}
+
+// play plays a sequence on an empty server, up to its first finding that is not known.
+func (c *checker) play(steps []Step) played {
+	c.server.reset()
+	c.promises = promises{}
+	c.latest = 0
+	w := c.watch
+	w.foreign, w.garbage, w.random = false, false, false
+	clear(w.passed)
+	p := played{lost: -1}
+	for i := range steps {
+		s := &steps[i]
+		c.server.advance(s.Advance)
+		if len(s.Foreign) > 0 {
+			c.put(s)
+		}
+		found, lost := c.step(s)
+		p.replies = append(p.replies, w.reply)
+		if lost != "" && p.lost < 0 && !w.garbage {
+			p.lost = i
+		}
+		if p.found = found; len(found) > 0 {
+			return p
+		}
+	}
+	return p
+}
+
+// put has another program write.
+func (c *checker) put(s *Step) {
+	keys := map[string]bool{}
+	for _, words := range s.Foreign {
+		c.server.do(words...)
+		keys[words[1]] = true
+		for _, word := range words[2:] {
+			c.watch.passed[word] = true
+		}
+	}
+	c.server.look(keys)
+	c.watch.foreign = true
+	c.watch.garbage = c.watch.garbage || s.garbage
+}
+
+// step makes a call and checks it.
+func (c *checker) step(s *Step) (found []Finding, lost string) {
+	w, op := c.watch, s.call
+	back := c.server.now < c.latest
+	c.latest = max(c.latest, c.server.now)
+	words := op.words()
+	for _, word := range words[3:] {
+		w.passed[word] = true
+	}
+	op.each(func(_ spec.Field, v value) { w.passed[v.text] = true })
+	w.begin()
+	w.reply = c.server.do(words...)
+	if w.values != nil {
+		a := w.results()
+		lost = w.keys(op, a, w.changes(c.server), c.promises, back, c.server.now)
+	} else if len(w.faults) == 0 {
+		c.refused++
+	}
+	for _, f := range w.faults {
+		if !c.known[[2]string{op.lib.Spec.Name + "." + op.Name, f.rule}] {
+			found = append(found, c.finding(op, f.rule, f.line, f.text))
+		}
+	}
+	return found, lost
+}
+
+// again checks that the same calls have the same replies.
+func (c *checker) again(steps []Step, first []any) {
+	second := c.play(steps).replies
+	if c.watch.random {
+		return
+	}
+	for i := range min(len(first), len(second)) {
+		if !equal(first[i], second[i]) {
+			f := c.finding(steps[i].call, "unstable", 0, fmt.Sprintf("the same calls on the same keys answer %s the second time, and %s the first", brief([]string{fmt.Sprint(second[i])}), brief([]string{fmt.Sprint(first[i])})))
+			f.Steps = slices.Clone(steps[:i+1])
+			c.keep(f)
+			return
+		}
+	}
+}
+
+func equal(a, b any) bool {
+	x, failed := a.(error)
+	y, failed2 := b.(error)
+	if failed && failed2 {
+		return x.Error() == y.Error()
+	}
+	return failed == failed2 && reflect.DeepEqual(a, b)
+}
+
+// harmful checks whether a later call can tell that a refused one has removed something.
+func (c *checker) harmful(steps []Step, at int) {
+	op := steps[at].call
+	if c.known[[2]string{op.lib.Spec.Name + "." + op.Name, "refusal-writes"}] {
+		return
+	}
+	for range 6 {
+		probe := Step{call: op}
+		if c.IntN(2) == 0 {
+			probe.call = c.call()
+			probe.call.subject = op.subject
+		}
+		last := probe
+		last.Advance = steps[at].Advance
+		without := c.play(append(slices.Clone(steps[:at]), last))
+		with := c.play(append(slices.Clone(steps[:at+1]), probe))
+		if c.watch.random || len(without.replies) != at+1 || len(with.replies) != at+2 || equal(without.replies[at], with.replies[at+1]) {
+			continue
+		}
+		f := c.finding(op, "refusal-writes", c.watch.line, fmt.Sprintf("removes something in a call that fails or is refused: after it %s answers %s, and without it %s",
+			probe.call.Name, brief([]string{fmt.Sprint(with.replies[at+1])}), brief([]string{fmt.Sprint(without.replies[at])})))
+		f.File, f.Line = op.lib.Files[slices.Index(op.lib.functions, op.function)].Path, op.Line
+		f.Steps = append(slices.Clone(steps[:at+1]), probe)
+		c.keep(f)
+		return
+	}
+}
+
+// unreached lists blocks of the authors' files that no call has run.
+func (c *checker) unreached() (out []Place) {
+	for _, l := range c.libs {
+		for i, line := range c.watch.blocks[l.Spec.Server] {
+			if at, ok := l.locate(line); ok && !c.watch.reached[l.Spec.Server][i] {
+				out = append(out, Place{at.file, at.line})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int {
+		if a.File != b.File {
+			return strings.Compare(a.File, b.File)
+		}
+		return a.Line - b.Line
+	})
+	return slices.Compact(out)
+}

@@ -1,0 +1,395 @@
+package contract
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// A drawer makes random steps of calls whose arguments are within the bounds of the headers.
+type drawer struct {
+	*rand.Rand
+	functions []*function
+	words     words
+	fills     map[string]bool // of the watch
+
+	// of the running sequence
+	used   map[spec.Kind][]string // values that calls have passed: most of what happens needs the same one twice
+	keys   []keyed
+	now    int64
+	tame   bool // no number at its greatest
+	sparse bool // optional arguments are mostly absent
+	plain  bool // foreign content is names and whole numbers
+}
+
+func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
+	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 7)), fills: fills}
+	for _, l := range libs {
+		d.functions = append(d.functions, l.functions...)
+		d.words.texts = append(d.words.texts, l.words.texts...)
+		d.words.numbers = append(d.words.numbers, l.words.numbers...)
+		d.words.json = d.words.json || l.words.json
+		d.words.packs = d.words.packs || l.words.packs
+	}
+	return d
+}
+
+// start begins a sequence.
+func (d *drawer) start() {
+	d.used, d.keys, d.now = map[spec.Kind][]string{}, nil, Start.UnixMicro()
+	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
+}
+
+func pick[T any](d *drawer, from []T) T { return from[d.IntN(len(from))] }
+
+// percent is true so often.
+func (d *drawer) percent(n int) bool { return d.IntN(100) < n }
+
+var hostile = []string{
+	"a", "b", "c", "ab", "0", "1", "2", "12", "-1", "e2", "1e2", "{}", `{"a":1}`, "[]", "null", " ", ":", "a:b", "a,b", "a;b", "nan", "inf",
+	"0x10", "1.5", "%", "%d", "a\nb", "a\x00b", "\xff\xfe", "$1", "+inf", "-inf", "(1", "*", ">", "-", "9007199254740993", "00", "a b", "x", "y", "z",
+}
+
+func (d *drawer) text(f spec.Field) string {
+	fits := func(t string) bool { return int64(len(t)) >= f.Min && int64(len(t)) <= f.Max }
+	if used := d.used[f.Kind]; len(used) > 0 && d.percent(35) {
+		if t := pick(d, used); fits(t) {
+			return t
+		}
+	}
+	for range 10 {
+		t := "a"
+		switch n := d.IntN(100); {
+		case n < 45:
+			t = pick(d, hostile[:4])
+		case n < 75:
+			t = pick(d, hostile)
+		case n < 85 && len(d.words.texts) > 0:
+			t = pick(d, d.words.texts)
+		case n < 87 && len(d.keys) > 0:
+			t = pick(d, d.keys).name
+		case n < 92:
+			t = "m" + strconv.Itoa(d.IntN(1000))
+		case n < 95 && f.Min == 0:
+			t = ""
+		case n < 98 && f.Max <= 300:
+			t = strings.Repeat("k", int(f.Max))
+		}
+		if fits(t) {
+			return t
+		}
+	}
+	return strings.Repeat("q", int(max(f.Min, min(1, f.Max))))
+}
+
+var atoms = []string{"null", "true", `"x"`, `"5"`, "-1", "1.5", "{}", "[]", "0", "1", "7", "42"}
+
+func (d *drawer) json(f spec.Field) string {
+	for range 10 {
+		t := pick(d, atoms)
+		parts := make([]string, d.IntN(4))
+		switch d.IntN(4) {
+		case 0, 1:
+			for i := range parts {
+				name := "a"
+				if len(d.words.texts) > 0 {
+					name = pick(d, d.words.texts)
+				}
+				parts[i] = strconv.Quote(name) + ":" + pick(d, atoms)
+			}
+			t = "{" + strings.Join(parts, ",") + "}"
+		case 2:
+			for i := range parts {
+				parts[i] = pick(d, atoms)
+			}
+			t = "[" + strings.Join(parts, ",") + "]"
+		}
+		if int64(len(t)) >= f.Min && int64(len(t)) <= f.Max {
+			return t
+		}
+	}
+	return "1"
+}
+
+// spans are durations that people pass, in microseconds.
+var spans = []int64{1, 1000, 1001, 1_000_000, 1_500_000, 10_000_000, 60_000_000, 60_000_001, 3_600_000_000, 86_400_000_000}
+
+const day = 86_400_000_000
+
+func (d *drawer) number(f spec.Field) int64 {
+	lo, hi := f.Min, f.Max
+	fits := func(n int64) bool { return n >= lo && n <= hi }
+	if used := d.used[f.Kind]; len(used) > 0 && d.percent(35) {
+		if n, err := strconv.ParseInt(pick(d, used), 10, 64); err == nil && fits(n) {
+			return n
+		}
+	}
+	for range 12 {
+		if n := d.candidate(f, lo, hi); fits(n) {
+			return n
+		}
+	}
+	return lo
+}
+
+func (d *drawer) candidate(f spec.Field, lo, hi int64) int64 {
+	switch r := d.IntN(100); {
+	case r < 12:
+		return lo
+	case r < 20 && !d.tame:
+		return hi
+	case r < 24:
+		return lo + 1
+	case r < 27 && !d.tame:
+		return hi - 1
+	case r < 50 && lo < 0:
+		return int64(d.IntN(9)) - 4
+	case r < 50:
+		return lo + int64(d.IntN(6))
+	case r < 60 && len(d.words.numbers) > 0:
+		return pick(d, d.words.numbers) + int64(d.IntN(3)) - 1
+	case r < 78 && f.Kind == spec.KindDuration:
+		return pick(d, spans)
+	case r < 85 && f.Kind == spec.KindTime:
+		return d.now + pick(d, []int64{0, 1, -1, 1000, -1000, 1_000_000, -1_000_000, 3_600_000_000, -3_600_000_000, 40 * day})
+	case r < 90:
+		return pick(d, []int64{0, 1, 2, 3, 10, 100, 1000})
+	}
+	n := int64(math.Exp(d.Float64()*math.Log(float64(hi-lo)+1))) - 1 // each order of magnitude is as likely
+	if d.tame && n > 1_000_000_000 {
+		n = 1_000_000
+	}
+	return lo + n
+}
+
+func (d *drawer) float(f spec.Field) string {
+	lo, hi := float64(f.Min), float64(f.Max)
+	v := lo + d.Float64()*(hi-lo)
+	switch d.IntN(8) {
+	case 0:
+		v = lo
+	case 1:
+		v = hi
+	case 2:
+		v = 0
+	case 3:
+		v = 0.1
+	case 4:
+		v = 1e-7
+	case 5:
+		v = math.Trunc(v)
+	case 6:
+		v = float64(d.IntN(7)) - 3.5
+	}
+	if v = min(max(v, lo), hi); v == 0 {
+		v = 0 // not -0
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// scalar draws a value that is no list.
+func (d *drawer) scalar(f spec.Field) value {
+	if f.Optional && (d.percent(40) || d.sparse && d.percent(75)) {
+		return value{absent: true}
+	}
+	t := ""
+	switch f.Kind {
+	case spec.KindBool:
+		t = strconv.Itoa(d.IntN(2))
+	case spec.KindEnum:
+		t = pick(d, f.Values)
+	case spec.KindText, spec.KindBytes:
+		t = d.text(f)
+	case spec.KindJSON:
+		t = d.json(f)
+	case spec.KindFloat:
+		t = d.float(f)
+	default:
+		t = strconv.FormatInt(d.number(f), 10)
+	}
+	if t != "" {
+		d.use(f.Kind, t)
+	}
+	return value{text: t, absent: f.Optional && t == ""}
+}
+
+func (d *drawer) use(k spec.Kind, text string) {
+	if d.used[k] = append(d.used[k], text); len(d.used[k]) > 12 {
+		d.used[k] = d.used[k][1:]
+	}
+}
+
+// value draws an argument.
+func (d *drawer) value(f spec.Field) value {
+	if !f.Kind.Repeated() && f.Kind != spec.KindPacked {
+		return d.scalar(f)
+	}
+	n := f.Min
+	switch r := d.IntN(100); {
+	case f.Optional && d.IntN(3) == 0, r < 15:
+	case r < 65:
+		n += int64(d.IntN(3))
+	case r < 95:
+		n += int64(d.IntN(6))
+	case r < 99 || f.Max > 10_000 || d.IntN(3) > 0:
+		n = 40
+	default:
+		n = f.Max
+	}
+	n = max(min(n, f.Max), f.Min)
+	v := value{}
+	fields, seen := cells(f), map[string]bool{}
+	for len(v.rows) < int(n) {
+		r := row{cells: make([]value, len(fields))}
+		for i, c := range fields {
+			r.cells[i] = d.scalar(c)
+		}
+		if f.Kind == spec.KindMap {
+			if seen[r.cells[0].text] {
+				if n--; n >= f.Min {
+					continue
+				}
+				n++
+				r.cells[0].text = "u" + strconv.Itoa(len(v.rows))
+			}
+			seen[r.cells[0].text] = true
+		}
+		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 && d.percent(15) {
+			r.of = pick(d, subjects)
+		}
+		v.rows = append(v.rows, r)
+	}
+	return v
+}
+
+var subjects = []string{"u", "v", "w"}
+
+// call draws a call of any function.
+func (d *drawer) call() *call {
+	c := &call{function: pick(d, d.functions), subject: "u"}
+	if d.IntN(4) == 0 {
+		c.subject = pick(d, subjects)
+	}
+	d.fill(c)
+	return c
+}
+
+// fill draws the arguments of a call.
+func (d *drawer) fill(c *call) {
+	c.values = make([]value, len(c.args))
+	for i, p := range c.args {
+		c.values[i] = d.value(p)
+	}
+	for _, k := range c.Keys() {
+		if k.Several {
+			for range min(k.Max, k.Min+int64(d.IntN(3))) {
+				if c.several == nil {
+					c.several = map[string][]string{}
+				}
+				c.several[k.Name] = append(c.several[k.Name], pick(d, subjects))
+			}
+		}
+		if k.Own && d.IntN(3) == 0 {
+			if c.of == nil {
+				c.of = map[string]string{}
+			}
+			c.of[k.With] = pick(d, subjects)
+		}
+	}
+	d.meet(c)
+}
+
+// meet notes the keys of a call, under which foreign content may be put.
+func (d *drawer) meet(c *call) {
+	for _, k := range c.keys() {
+		if len(d.keys) < 8 && !slices.ContainsFunc(d.keys, func(h keyed) bool { return h.name == k.name }) {
+			d.keys = append(d.keys, k)
+		}
+	}
+}
+
+// advance draws how far the clock moves: the durations that were passed, and one more or less, are where things end.
+func (d *drawer) advance() int64 {
+	switch r := d.IntN(100); {
+	case r < 30:
+		return 0
+	case r < 40:
+		return 1
+	case r < 50:
+		return 1000
+	case r < 60:
+		return int64(d.IntN(2_000_000))
+	case r < 90:
+		used := d.used[spec.KindDuration]
+		if len(used) == 0 {
+			return pick(d, spans)
+		}
+		n, _ := strconv.ParseInt(pick(d, used), 10, 64)
+		n = min(n, 400*day)
+		return max(0, pick(d, []int64{n, n + 1, n - 1, n + 1000, n - 1000, n / 2, 2 * n}))
+	case r < 95:
+		return day * int64(1+d.IntN(400))
+	}
+	return -pick(d, []int64{1, 1000, 1_000_000, 3_600_000_000})
+}
+
+// sequence draws steps.
+func (d *drawer) sequence(foreign bool) (out []Step) {
+	d.start()
+	n := 1 + d.IntN(3)
+	if d.IntN(2) == 0 {
+		n += d.IntN(8)
+	}
+	for range n {
+		s := Step{call: d.call()}
+		if len(out) > 0 {
+			s.Advance = d.advance()
+			d.now += s.Advance
+		}
+		if foreign && (len(out) == 0 || d.IntN(4) == 0) {
+			s.Foreign, s.garbage = d.foreign()
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// mutate changes a sequence a little.
+func (d *drawer) mutate(steps []Step) []Step {
+	d.start()
+	out := slices.Clone(steps)
+	for _, s := range out {
+		if s.call == nil {
+			continue
+		}
+		s.call.each(func(f spec.Field, v value) {
+			if v.text != "" {
+				d.use(f.Kind, v.text)
+			}
+		})
+		d.meet(s.call)
+	}
+	for range 1 + d.IntN(3) {
+		i := d.IntN(len(out))
+		switch r := d.IntN(10); {
+		case r < 5 && len(out[i].call.args) > 0:
+			c := out[i].call.clone()
+			j := d.IntN(len(c.args))
+			c.values[j] = d.value(c.args[j])
+			out[i].call = c
+		case r < 7 && len(out) < 12:
+			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: d.call()})
+		case r < 8 && len(out) < 12:
+			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: out[i].call})
+		case r < 9 && i > 0:
+			out[i].Advance = d.advance()
+		case len(out) > 1:
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return out
+}

@@ -1,0 +1,3 @@
+package contract
+
+func (c *checker) growth() {}

@@ -1,0 +1,193 @@
+package contract
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// expiring are the commands that set an expiry.
+var expiring = strings.Fields("EXPIRE PEXPIRE EXPIREAT PEXPIREAT GETEX SET")
+
+// promises are until when what calls have written was to live, in milliseconds: by key and element, "" for a string.
+type promises map[string]map[string]int64
+
+// A change is what a call has done to one key.
+type change struct {
+	key           string
+	before, after content
+	was, is       bool
+}
+
+func (c change) changed() bool { return c.was != c.is || c.is && !c.after.same(c.before) }
+
+// changes are what a call has done to the keys that it wrote, in the order of their names.
+func (w *watch) changes(s *server) (out []change) {
+	keys := make(map[string]bool, len(w.written))
+	for k := range w.written {
+		keys[k] = true
+	}
+	before := s.look(keys)
+	for k := range keys {
+		c := change{key: k}
+		c.before, c.was = before[k]
+		c.after, c.is = s.held[k]
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b change) int { return strings.Compare(a.key, b.key) })
+	return out
+}
+
+// keys checks what a call has done to its keys. back says that the clock has been set back. It returns a key from which a call that
+// failed or was refused has removed something, and nothing else: that is wrong only if a later call can tell.
+func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool, now int64) (lost string) {
+	durations := c.durations()
+	for _, ch := range changes {
+		line := w.written[ch.key].line
+		if ch.changed() && !(ch.was && (!ch.is || ch.after.lessThan(ch.before))) {
+			w.fills[suffixOf(ch.key)] = true
+		}
+		lasting := c.lib.forever(ch.key)
+		moved := ch.is && (!ch.was || ch.after.expires != ch.before.expires)
+		switch {
+		case !ch.is:
+			if name := w.written[ch.key].name; slices.Contains(expiring, name) && !back && !w.garbage {
+				w.add("expired", line, "%s removes %s, because the time that it gives is over", name, ch.key)
+			}
+		case ch.after.expires == 0 && !lasting && (!ch.was || ch.before.expires != 0):
+			w.add("missing-ttl", line, "leaves %s without an expiry", ch.key)
+		case ch.after.expires != 0 && lasting && (!ch.was || ch.before.expires == 0):
+			w.add("missing-ttl", line, "gives an expiry to %s, which the header keeps forever", ch.key)
+		case moved && ch.after.expires != 0 && !back && !w.foreign:
+			w.unit(c, ch, line, durations, now)
+		}
+		if moved && !back && ch.was && ch.is && ch.before.expires != 0 && ch.after.expires != 0 && ch.after.expires < ch.before.expires {
+			w.shortened(ch, line, p[ch.key])
+		}
+		lost = w.refusal(a, ch, line, moved, lost)
+		p.keep(ch, w, durations, now)
+	}
+	return lost
+}
+
+// refusal checks that a call which fails or refuses has changed nothing.
+func (w *watch) refusal(a answer, ch change, line int, moved bool, lost string) string {
+	if !a.failed && (!a.refused || w.fn.Refused.Records != "") || a.failed && w.foreign || w.garbage {
+		return lost
+	}
+	answers := "is refused"
+	if a.failed {
+		answers = "fails"
+	}
+	switch {
+	case ch.changed() && !(ch.was && (!ch.is || ch.after.lessThan(ch.before))):
+		w.add("refusal-writes", line, "changes %s in a call that %s: decide before the first write, or say what it records with @records", ch.key, answers)
+	case moved:
+		w.add("refusal-writes", line, "moves the expiry of %s in a call that %s", ch.key, answers)
+	case ch.changed() && w.removed:
+		return ch.key
+	}
+	return lost
+}
+
+// shortened checks that what others have written lives as long as they were told.
+func (w *watch) shortened(ch change, line int, until map[string]int64) {
+	if ch.after.kind != ch.before.kind || w.garbage {
+		return
+	}
+	lost := func(element string) bool { return until[element] > ch.after.expires+1 }
+	if ch.after.elements == nil {
+		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && kept(b, a) {
+			w.add("shortened-ttl", line, "%s still holds what an earlier call wrote, which was to live %s longer", ch.key, milliseconds(until[""]-ch.after.expires))
+		}
+		return
+	}
+	for e, v := range ch.before.elements {
+		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) {
+			w.add("shortened-ttl", line, "an element of %s that an earlier call wrote, %s, was to live %s longer", ch.key, word(e), milliseconds(until[e]-ch.after.expires))
+			return
+		}
+	}
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func number(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
+
+// kept reports whether most of an old text is part of the new one, as where rows are packed again.
+func kept(old, now string) bool {
+	n := len(old) - min(4, len(old)/3)
+	for i := 0; n > 3 && i+n <= len(old); i++ {
+		if strings.Contains(now, old[i:i+n]) {
+			return true
+		}
+	}
+	return strings.Contains(now, old)
+}
+
+// keep notes until when what a call has written is to live: to the end of its key, but not beyond what the call itself could mean.
+func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
+	if !ch.is || ch.after.expires == 0 {
+		delete(p, ch.key)
+		return
+	}
+	until := ch.after.expires
+	if len(durations) > 0 {
+		most := int64(0)
+		for _, d := range durations {
+			most += d
+		}
+		until = min(until, (now+most)/1000)
+	}
+	if p[ch.key] == nil {
+		p[ch.key] = map[string]int64{}
+	}
+	if ch.after.elements == nil {
+		if ch.after.text != ch.before.text {
+			p[ch.key][""] = until
+		}
+		return
+	}
+	for e, v := range ch.after.elements {
+		if u, was := ch.before.elements[e]; !was || u != v || w.touched[[2]string{ch.key, e}] {
+			p[ch.key][e] = until
+		}
+	}
+}
+
+// unit finds an expiry that is a thousand or a million times a duration of the call, or as much less.
+func (w *watch) unit(c *call, ch change, line int, durations []int64, now int64) {
+	left := ch.after.expires*1000 - now
+	near := func(a, b int64) bool { return a > b-b/100-1000 && a < b+b/100+1000 }
+	if left <= 0 || slices.ContainsFunc(c.lib.spans(), func(n int64) bool { return near(left, n) }) {
+		return
+	}
+	counts := func(n int64) bool { // a count of the call may be the factor
+		found := false
+		c.each(func(f spec.Field, v value) {
+			m, err := strconv.ParseInt(v.text, 10, 64)
+			found = found || err == nil && f.Kind == spec.KindCount && m > n-n/50 && m < n+n/50
+		})
+		return found
+	}
+	for _, d := range durations {
+		if near(left, d) {
+			return
+		}
+	}
+	for _, d := range durations {
+		for _, factor := range []int64{1000, 1_000_000} {
+			if counts(factor) {
+				continue
+			}
+			if d >= 1_000_000 && d < math.MaxInt64/factor && near(left, d*factor) || !ch.was && d/factor >= 10_000 && near(left, d/factor) {
+				w.add("unit", line, "%s lives %v, and a duration of the call is %v: is one in other units?", ch.key, time.Duration(left)*time.Microsecond, time.Duration(d)*time.Microsecond)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package contract
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The most that a call may do.
+const (
+	maxSteps    = 1_000_000
+	maxCommands = 20_000
+)
+
+// A fault is what is wrong with a call, and where.
+type fault struct {
+	rule string
+	line int // of the bundle; 0: the function's
+	text string
+}
+
+// A watch is the Observer of a server. It notes what one call does, and which of its commands, operators and texts are wrong.
+type watch struct {
+	libs map[string]*Library // by their names on the server
+
+	// of all sequences
+	blocks  map[string][]int // the lines of a library's blocks
+	reached map[string][]bool
+	fresh   bool            // the running sequence has reached a block that none had before
+	endless map[string]bool // functions that have been stopped once
+	fills   map[string]bool // the suffixes of keys to which functions add
+	random  bool            // a command whose replies may differ has run
+
+	// of the running sequence
+	foreign bool            // content has been put under its keys
+	garbage bool            // of a kind that the library could not have written
+	passed  map[string]bool // the texts that callers have passed
+
+	// of the running call
+	lib      *Library
+	fn       *function
+	running  bool
+	reply    any   // as the server sends it
+	values   []any // what the function has returned; nil: the generated checks have refused the call
+	steps    int
+	commands int
+	clocks   int
+	cost     int
+	line     int              // of the last command
+	written  map[string]write // the last write of each key
+	touched  map[[2]string]bool
+	removed  bool // a command has removed what it names
+	risky    []risk
+	last     command
+	faults   []fault
+}
+
+// A risk is a text that must not be stored or returned.
+type risk struct {
+	line             int
+	text, rule, what string
+}
+
+// A write is a command that writes a key.
+type write struct {
+	line int
+	name string
+}
+
+// A command is one that runs.
+type command struct {
+	name      string
+	args      []string
+	protected bool
+	trims     bool
+}
+
+func newWatch(libs []*Library) *watch {
+	w := &watch{
+		libs: map[string]*Library{}, blocks: map[string][]int{}, reached: map[string][]bool{},
+		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{},
+		written: map[string]write{}, touched: map[[2]string]bool{},
+	}
+	for _, l := range libs {
+		w.libs[l.Spec.Server] = l
+	}
+	return w
+}
+
+// begin forgets the call before.
+func (w *watch) begin() {
+	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed = nil, nil, 0, 0, 0, 0, 0, false
+	clear(w.written)
+	clear(w.touched)
+	w.risky, w.faults = w.risky[:0], nil
+}
+
+func (w *watch) add(rule string, line int, format string, args ...any) {
+	for _, f := range w.faults {
+		if f.rule == rule {
+			return
+		}
+	}
+	w.faults = append(w.faults, fault{rule, line, fmt.Sprintf(format, args...)})
+}
+
+// Loaded notes the blocks of a library.
+func (w *watch) Loaded(library string, blocks []int) {
+	w.blocks[library], w.reached[library] = blocks, make([]bool, len(blocks))
+}
+
+// Called begins a call.
+func (w *watch) Called(library, name string) (most int) {
+	w.lib = w.libs[library]
+	w.running = w.lib != nil
+	if !w.running {
+		return 0
+	}
+	w.fn = nil
+	for _, f := range w.lib.functions {
+		if f.Server == name {
+			w.fn = f
+		}
+	}
+	if w.fn != nil && w.endless[name] {
+		return maxSteps / 50
+	}
+	return maxSteps
+}
+
+// Block notes that a block has run.
+func (w *watch) Block(i int) {
+	if !w.running {
+		return
+	}
+	if marks := w.reached[w.lib.Spec.Server]; !marks[i] {
+		marks[i] = true
+		w.fresh = true
+	}
+}
+
+// Operator takes doubtful operands of the author's code.
+func (w *watch) Operator(line int, problem, text string) {
+	if w.running && !(w.garbage && problem == "comparison") && w.authors(line) {
+		w.add(problem, line, "%s", text)
+	}
+}
+
+func (w *watch) authors(line int) bool {
+	_, ok := w.lib.locate(line)
+	return ok
+}
+
+// Text takes a text that is not its number any more.
+func (w *watch) Text(line int, text, problem, what string) {
+	if w.running && len(w.risky) < 50 && len(text) > 1 && w.authors(line) {
+		w.risky = append(w.risky, risk{line, text, problem, what})
+	}
+}
+
+// exponent is how a number looks that tostring has cut.
+var exponent = regexp.MustCompile(`^-?(\d+(\.\d+)?[eE][+-]?\d+|nan|inf|0)$`)
+
+// Command checks a command and what it is given.
+func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes, protected bool) {
+	if !w.running {
+		return
+	}
+	words := make([]string, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case float64:
+			words[i] = strconv.FormatFloat(a, 'f', -1, 64)
+		case string:
+			words[i] = a
+		}
+	}
+	name := strings.ToUpper(words[0])
+	w.last = command{name: name, args: words, protected: protected, trims: slices.Contains(trims, name)}
+	w.line = line
+	if w.commands++; w.commands == maxCommands {
+		w.add("endless", line, "runs more than %d commands", maxCommands)
+	}
+	if name == "TIME" {
+		if w.clocks++; w.clocks == 2 {
+			w.add("clock-twice", line, "reads the clock again: on Redis 7.0 it moves within a call")
+		}
+	}
+	w.random = w.random || slices.Contains(unordered, name)
+	scored := strings.HasPrefix(name, "Z") || strings.HasSuffix(name, "BYFLOAT") || strings.HasPrefix(name, "GEO")
+	if !w.garbage {
+		for i, a := range args[1:] {
+			w.argument(line, name, i+1, a, scored)
+		}
+	}
+	w.work(name, words, sizes)
+	if writes {
+		for _, k := range keys {
+			w.written[k] = write{line, name}
+		}
+		if len(keys) > 0 {
+			for _, word := range words[2:] {
+				w.touched[[2]string{keys[0], word}] = true
+			}
+		}
+		w.removed = w.removed || slices.Contains(removes, name)
+	}
+}
+
+// argument checks one argument of a command.
+func (w *watch) argument(line int, name string, i int, a any, scored bool) {
+	switch a := a.(type) {
+	case float64:
+		switch {
+		case math.IsNaN(a), math.IsInf(a, 0) && !scored:
+			w.add("number", line, "%s gets %v as argument %d", name, a, i)
+		case a == 0 && math.Signbit(a):
+			w.add("number", line, "%s gets -0 as argument %d, which some servers write as -0", name, i)
+		case math.Abs(a) > 1<<53 && !math.IsInf(a, 0):
+			w.add("number", line, "%s gets %s as argument %d: above 2^53 numbers have gaps", name, decimal(a), i)
+		case a != math.Trunc(a) && !scored:
+			w.add("number", line, "%s gets %v as argument %d: servers write fractions differently, so round it", name, a, i)
+		}
+	case string:
+		if w.passed[a] {
+			return
+		}
+		for _, r := range w.risky {
+			if strings.Contains(a, r.text) {
+				w.add(r.rule, r.line, "%s gets %s, as argument %d", name, r.what, i)
+			}
+		}
+		if len(a) > 1 && len(a) < 30 && exponent.MatchString(a) && !w.foreign && !(scored && strings.HasSuffix(a, "inf")) {
+			w.add("number-text", line, "%s gets the text %s as argument %d: pass the number, or format it with '%%.0f'", name, a, i)
+		}
+	}
+}
+
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// Replied checks the reply of a command.
+func (w *watch) Replied(elements int, failure string) {
+	if !w.running {
+		return
+	}
+	if failure == "" {
+		if !w.last.trims {
+			w.cost += elements - 1
+		}
+		return
+	}
+	shown := brief(w.last.args)
+	switch {
+	case strings.HasPrefix(failure, "RLUNDECLARED"):
+		w.add("undeclared-key", w.line, "%s uses a key that is not among the keys of the header: %s", w.last.name, strings.TrimPrefix(failure, "RLUNDECLARED "))
+	case strings.Contains(failure, "read-only script"):
+		w.add("no-writes", w.line, "%s writes, and the header has no-writes", shown)
+	case strings.Contains(failure, "the embedded engine has no"):
+		w.add("command", w.line, "%s: %s", shown, failure)
+	case strings.HasPrefix(failure, "ERR Wrong number"), strings.HasPrefix(failure, "ERR wrong number"), strings.HasPrefix(failure, "ERR unknown"),
+		strings.Contains(failure, "not allowed"), strings.Contains(failure, "syntax error"), strings.Contains(failure, "invalid expire"):
+		w.add("command", w.line, "%s: %s", shown, failure)
+	case !w.foreign && !w.last.protected && !strings.HasPrefix(failure, "BUSYGROUP"):
+		w.add("command", w.line, "%s: %s", shown, failure)
+	}
+}
+
+// Returned notes what the author's function has returned.
+func (w *watch) Returned(values []any) {
+	if w.running {
+		w.values = values
+	}
+}
+
+// Ended ends the call.
+func (w *watch) Ended(steps int) {
+	if !w.running {
+		return
+	}
+	w.running = false
+	w.steps = steps
+	w.cost += steps/50 + w.commands
+	if steps > maxSteps && w.fn != nil {
+		w.endless[w.fn.Server] = true
+	}
+	if w.fn != nil && w.endless[w.fn.Server] && steps > maxSteps/50 {
+		w.values = nil
+		w.add("endless", w.line, "does not end: stopped after %d instructions and %d commands", steps-1, w.commands)
+	}
+}
+
+// brief is a command as a message shows it.
+func brief(args []string) string {
+	out := make([]string, 0, 8)
+	for i, a := range args {
+		if i == 8 {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, word(a))
+	}
+	return strings.Join(out, " ")
+}
+
+// word is a text as a message shows it.
+func word(s string) string {
+	shown := s[:min(len(s), 60)]
+	if q := strconv.Quote(shown); s == "" || q != `"`+shown+`"` || strings.ContainsAny(s, " %") {
+		shown = q
+	}
+	if len(s) > 60 {
+		shown += fmt.Sprintf("... (%d bytes)", len(s))
+	}
+	return shown
+}
