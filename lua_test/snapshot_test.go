@@ -1,0 +1,50 @@
+package luatest_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+func TestSnapshot_ofAStreamIsTheSameOnAllServers(t *testing.T) {
+	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
+		s.Do(t, "XADD", "jobs", "1-1", "kind", "mail", "kind", "a b")
+		s.Do(t, "XADD", "jobs", "1-2", "kind", "\xff")
+		s.Do(t, "XADD", "jobs", "2-0", "kind", "gone")
+		s.Do(t, "XDEL", "jobs", "2-0")
+		s.Do(t, "XGROUP", "CREATE", "jobs", "workers", "0")
+		s.Do(t, "XREADGROUP", "GROUP", "workers", "w1", "COUNT", "1", "STREAMS", "jobs", ">")
+		value := func() []string {
+			keys, err := s.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return keys["jobs"].Value
+		}
+		delivered := value()
+		want := []string{
+			`1-1 ["kind" "mail" "kind" "a b"]`, `1-2 ["kind" "\xff"]`, "entries-added=3", "last-generated-id=2-0", "max-deleted-entry-id=2-0",
+			`group "workers": last-delivered-id=1-1, entries-read=<nil>`, `group "workers": consumer "w1"`, `group "workers": 1-1 is pending for "w1" since T, deliveries: 1`,
+		}
+		got := append([]string(nil), delivered...)
+		for i := range got {
+			got[i] = regexp.MustCompile(`since \d+`).ReplaceAllString(got[i], "since T")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s.Engine, diff)
+		}
+		s.Do(t, "XPENDING", "jobs", "workers")
+		if diff := cmp.Diff(delivered, value()); diff != "" {
+			t.Errorf("%s: after a command that only reads (-before +after):\n%s", s.Engine, diff)
+		}
+		s.Do(t, "XACK", "jobs", "workers", "1-1")
+		if cmp.Equal(delivered, value()) {
+			t.Errorf("%s: an acknowledged delivery is not seen", s.Engine)
+		}
+	})
+}
