@@ -37,7 +37,7 @@ var grammar = map[string]string{
 // unfit are commands that change other tests, wait, or answer by the clock, the connection or the server's version.
 var unfit = strings.Fields(`acl asking auth blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin client cluster command config debug dump eval
 	eval_ro evalsha evalsha_ro expireat expiretime fcall fcall_ro flushall flushdb function hello info migrate move object pexpireat pexpiretime pttl quit randomkey readonly readwrite
-	reset restore role save scan script select shutdown slowlog spop swapdb time wait memory latency monitor subscribe psubscribe publish unsubscribe punsubscribe pubsub xinfo lolwut
+	reset restore role save scan script select shutdown slowlog spop swapdb time wait memory latency monitor subscribe psubscribe unsubscribe punsubscribe pubsub xinfo lolwut
 	lastsave bgsave bgrewriteaof failover replicaof slaveof replconf psync sync module`)
 
 // unordered are commands whose replies are in the order of a hash table, and loose those of which only the kind of reply is compared.

@@ -55,7 +55,7 @@ func TestBehaviour(t *testing.T) {
 }
 
 // ownWords are what an error here says more than Redis's.
-var ownWords = regexp.MustCompile(` \(the embedded engine has no '[^']*'\)`)
+var ownWords = regexp.MustCompile(` \(the embedded engine has no '[^']*', see docs/embedded\.md\)`)
 
 // play sends the commands of a table and writes the replies under them.
 func play(t *testing.T, table string, do func(args []string) reply.Value) string {

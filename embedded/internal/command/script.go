@@ -69,7 +69,7 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 		return cmd, failure("ERR Wrong number of args calling Redis command from script")
 	case cmd.Flags&NoScript != 0:
 		return cmd, failure("ERR This Redis command is not allowed from script")
-	case h.readOnly && cmd.Flags&Write != 0:
+	case h.readOnly && cmd.Flags&(Write|MayReplicate) != 0:
 		return cmd, failure("ERR Write commands are not allowed from read-only scripts.")
 	case h.denyOOM && !h.wrote && cmd.Flags&DenyOOM != 0:
 		return cmd, errOOM
@@ -88,7 +88,7 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 
 // unknownInScript is Redis's reply, and what that does not say: a command may be missing only here.
 func unknownInScript(name []string) reply.Value {
-	return failure("ERR Unknown Redis command called from script (the embedded engine has no '" + clip(strings.Join(name, " ")) + "')")
+	return failure("ERR Unknown Redis command called from script (the embedded engine has no '" + clip(strings.Join(name, " ")) + "', see docs/embedded.md)")
 }
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.

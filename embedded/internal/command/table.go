@@ -17,10 +17,11 @@ const (
 	NoScript
 	Fast
 	Admin
-	Stateful  // acts on the connection: not to be run without one
-	AtOnce    // runs within MULTI instead of being queued
-	Blocking  // may wait
-	AllowBusy // runs while a script is busy
+	Stateful     // acts on the connection: not to be run without one
+	AtOnce       // runs within MULTI instead of being queued
+	Blocking     // may wait
+	AllowBusy    // runs while a script is busy
+	MayReplicate // no write, yet refused where a function may only read
 )
 
 var flagNames = []string{"write", "readonly", "denyoom", "noscript", "fast", "admin"}
@@ -100,7 +101,7 @@ func init() {
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
 		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands, debugCommands,
-		blockingPopCommands, databaseCommands, sortCommands, lcsCommands, memoryCommands,
+		blockingPopCommands, databaseCommands, sortCommands, lcsCommands, memoryCommands, publishCommands,
 	} {
 		for i := range family {
 			c := &family[i]
