@@ -13,7 +13,7 @@ var grammar = map[string]string{
 	"get": "K", "set": "K V ?NX ?XX ?GET ?KEEPTTL ?EX:T ?PX:T", "setex": "K T V", "psetex": "K T V", "setnx": "K V", "getset": "K V", "getdel": "K",
 	"getex": "K ?PERSIST ?EX:T", "mget": "*K", "mset": "*K:V", "msetnx": "*K:V", "incr": "K", "decr": "K", "incrby": "K I", "decrby": "K I",
 	"incrbyfloat": "K F", "append": "K V", "strlen": "K", "getrange": "K I I", "substr": "K I I", "setrange": "K O V", "lcs": "K K ?LEN ?IDX ?MINMATCHLEN:I ?WITHMATCHLEN",
-	"getbit": "K O", "setbit": "K O B", "bitcount": "K ?I:I:BYTE ?I:I", "bitpos": "K B ?I ?I:I:BIT", "bitop": "AND K *K", "bitfield": "K *GET:W:O ?SET:W:O:I ?OVERFLOW:SAT ?INCRBY:W:O:I",
+	"getbit": "K O", "setbit": "K O B", "bitcount": "K ?I:I:BYTE ?I:I", "bitpos": "K B ?I ?I:I:BIT", "bitop": "AND K *K", "bitfield": "K ?OVERFLOW:Y *SET:W:O:I ?GET:W:O ?OVERFLOW:Y *INCRBY:W:O:I ?SET:W:O:I ?GET:W:#1", "bitfield_ro": "K *GET:W:O ?GET:W:#3",
 	"del": "*K", "unlink": "*K", "exists": "*K", "touch": "*K", "type": "K", "keys": "P", "rename": "K K", "renamenx": "K K", "copy": "K K ?REPLACE", "dbsize": "",
 	"expire": "K T ?NX ?XX ?GT ?LT", "pexpire": "K T ?NX", "ttl": "K", "persist": "K",
 	"lpush": "K *V", "rpush": "K *V", "lpushx": "K *V", "rpushx": "K *V", "lpop": "K ?I", "rpop": "K ?I", "llen": "K", "lindex": "K I", "lset": "K I V",
@@ -90,7 +90,9 @@ func argument(r *rand.Rand, kind, command string) string {
 	case "P":
 		return pick(r, "*", "a*", "?", "[a-c]", "[^a]", "\\*", "s*1", "**", "")
 	case "W":
-		return pick(r, "u8", "i8", "u63", "i64", "u1", "i5", "u64")
+		return pick(r, "u8", "i8", "u63", "i64", "u1", "i1", "i5", "i63", "u62", "u64")
+	case "Y":
+		return pick(r, "WRAP", "SAT", "FAIL")
 	}
 	return kind
 }

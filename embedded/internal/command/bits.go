@@ -18,6 +18,8 @@ var bitCommands = []Command{
 	{Name: "bitcount", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: bitcount},
 	{Name: "bitpos", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: bitpos},
 	{Name: "bitop", Arity: -4, Flags: Write | DenyOOM, First: 2, Last: -1, Step: 1, Run: bitop},
+	{Name: "bitfield", Arity: -2, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: bitfield},
+	{Name: "bitfield_ro", Arity: -2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: bitfield},
 }
 
 func bitOffset(s string) (int64, bool) {
