@@ -14,6 +14,7 @@ var grammar = map[string]string{
 	"getex": "K ?PERSIST ?EX:T", "mget": "*K", "mset": "*K:V", "msetnx": "*K:V", "incr": "K", "decr": "K", "incrby": "K I", "decrby": "K I",
 	"incrbyfloat": "K F", "append": "K V", "strlen": "K", "getrange": "K I I", "substr": "K I I", "setrange": "K O V", "lcs": "K K ?LEN ?IDX ?MINMATCHLEN:I ?WITHMATCHLEN",
 	"getbit": "K O", "setbit": "K O B", "bitcount": "K ?I:I:BYTE ?I:I", "bitpos": "K B ?I ?I:I:BIT", "bitop": "AND K *K", "bitfield": "K ?OVERFLOW:Y *SET:W:O:I ?GET:W:O ?OVERFLOW:Y *INCRBY:W:O:I ?SET:W:O:I ?GET:W:#1", "bitfield_ro": "K *GET:W:O ?GET:W:#3",
+	"pfadd": "K *E *E *E *E *E", "pfcount": "*K", "pfmerge": "K *K",
 	"del": "*K", "unlink": "*K", "exists": "*K", "touch": "*K", "type": "K", "keys": "P", "rename": "K K", "renamenx": "K K", "copy": "K K ?REPLACE", "dbsize": "",
 	"expire": "K T ?NX ?XX ?GT ?LT", "pexpire": "K T ?NX", "ttl": "K", "persist": "K",
 	"lpush": "K *V", "rpush": "K *V", "lpushx": "K *V", "rpushx": "K *V", "lpop": "K ?I", "rpop": "K ?I", "llen": "K", "lindex": "K I", "lset": "K I V",
@@ -67,6 +68,8 @@ func argument(r *rand.Rand, kind, command string) string {
 		return keyOf(command) + pick(r, "1", "2")
 	case "V":
 		return pick(r, "a", "b", "c", "10", "3.0", "-5", "1.5", "", "text of a value", "\x00\xff", "9223372036854775807")
+	case "E":
+		return strconv.Itoa(r.IntN(1 << (4 + r.IntN(26))))
 	case "M":
 		return pick(r, "a", "b", "c", "1", "2", "-7", "", "é")
 	case "I":
