@@ -9,7 +9,8 @@ import "github.com/rlfunc/rlfunc/embedded/internal/luahost"
 // A value of Lua is nil, a bool, a float64, a string, a map[any]any for a table, and a struct{} for anything else. Lines are those of
 // the library's code.
 type Observer interface {
-	// Loaded gives the lines at which the blocks of a library begin, in the order of their numbers.
+	// Loaded gives the lines at which the blocks of a library begin, in the order of their numbers; 0 for those that have run while it
+	// loaded.
 	Loaded(library string, blocks []int)
 	// Called begins a call, and returns how many instructions it may take: then it ends with an error. 0 means any number.
 	Called(library, function string) (most int)
@@ -21,7 +22,7 @@ type Observer interface {
 	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
 	Text(line int, text, problem, what string)
 	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of
-	// its keys, of a text its bytes. Protected means redis.pcall.
+	// its keys: of a text its bytes, of a list those that the command passes. Protected means redis.pcall.
 	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
 	// Replied ends a command, with the number of elements of its reply, or its error.
 	Replied(elements int, failure string)

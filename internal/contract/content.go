@@ -87,8 +87,16 @@ func (s *server) advance(us int64) {
 	}
 	s.now += us
 	s.clock.Set(time.UnixMicro(s.now))
+	if us < 0 { // a key that had expired may be there again
+		all := map[string]bool{}
+		for _, key := range s.do("KEYS", "*").([]any) {
+			all[key.(string)] = true
+		}
+		s.look(all)
+		return
+	}
 	for key, c := range s.held {
-		if c.expires > 0 && c.expires <= s.now/1000 {
+		if c.expires > 0 && c.expires < s.now/1000 {
 			delete(s.held, key)
 		}
 	}

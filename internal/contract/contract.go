@@ -287,7 +287,7 @@ func (c *checker) harmful(steps []Step, at int) {
 func (c *checker) unreached() (out []Place) {
 	for _, l := range c.libs {
 		for i, line := range c.watch.blocks[l.Spec.Server] {
-			if at, ok := l.locate(line); ok && !c.watch.reached[l.Spec.Server][i] {
+			if at, ok := l.locate(line); ok && line > 0 && !c.watch.reached[l.Spec.Server][i] {
 				out = append(out, Place{at.file, at.line})
 			}
 		}

@@ -91,18 +91,11 @@ var atoms = []string{"null", "true", `"x"`, `"5"`, "-1", "1.5", "{}", "[]", "0",
 func (d *drawer) json(f spec.Field) string {
 	for range 10 {
 		t := pick(d, atoms)
-		parts := make([]string, d.IntN(4))
 		switch d.IntN(4) {
 		case 0, 1:
-			for i := range parts {
-				name := "a"
-				if len(d.words.texts) > 0 {
-					name = pick(d, d.words.texts)
-				}
-				parts[i] = strconv.Quote(name) + ":" + pick(d, atoms)
-			}
-			t = "{" + strings.Join(parts, ",") + "}"
+			t = d.object()
 		case 2:
+			parts := make([]string, d.IntN(4))
 			for i := range parts {
 				parts[i] = pick(d, atoms)
 			}
@@ -113,6 +106,19 @@ func (d *drawer) json(f spec.Field) string {
 		}
 	}
 	return "1"
+}
+
+// object draws one of JSON, with fields that the source names.
+func (d *drawer) object() string {
+	parts := make([]string, d.IntN(4))
+	for i := range parts {
+		name := "a"
+		if len(d.words.texts) > 0 {
+			name = pick(d, d.words.texts)
+		}
+		parts[i] = strconv.Quote(name) + ":" + pick(d, atoms)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
 }
 
 // spans are durations that people pass, in microseconds.

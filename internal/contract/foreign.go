@@ -60,6 +60,9 @@ func (d *drawer) content(kind, key string) []string {
 	words := []string{kinds[kind], key}
 	switch kind {
 	case "string":
+		if d.IntN(8) == 0 {
+			return append(words, "\xff\xff\xff\xff") // of bits
+		}
 		return append(words, element())
 	case "stream":
 		return append(words, "*", name(), element())
@@ -104,7 +107,7 @@ func (d *drawer) odd() string {
 	case d.words.packs && d.IntN(2) == 0:
 		return pick(d, packs)
 	case d.words.json && d.IntN(2) == 0:
-		return d.json(spec.Field{Max: 1000})
+		return d.object()
 	case d.IntN(2) == 0:
 		return d.name()
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// expiring are the commands that set an expiry.
-var expiring = strings.Fields("EXPIRE PEXPIRE EXPIREAT PEXPIREAT GETEX SET")
-
 // promises are until when what calls have written was to live, in milliseconds: by key and element, "" for a string.
 type promises map[string]map[string]int64
 
@@ -55,8 +52,8 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		moved := ch.is && (!ch.was || ch.after.expires != ch.before.expires)
 		switch {
 		case !ch.is:
-			if name := w.written[ch.key].name; slices.Contains(expiring, name) && !back && !w.garbage {
-				w.add("expired", line, "%s removes %s, because the time that it gives is over", name, ch.key)
+			if last := w.written[ch.key]; last.expires && (ch.was || last.name == "SET") && !back && !w.garbage {
+				w.add("expired", line, "%s removes %s, because the time that it gives is over", last.name, ch.key)
 			}
 		case ch.after.expires == 0 && !lasting && (!ch.was || ch.before.expires != 0):
 			w.add("missing-ttl", line, "leaves %s without an expiry", ch.key)
@@ -76,7 +73,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 
 // refusal checks that a call which fails or refuses has changed nothing.
 func (w *watch) refusal(a answer, ch change, line int, moved bool, lost string) string {
-	if !a.failed && (!a.refused || w.fn.Refused.Records != "") || a.failed && w.foreign || w.garbage {
+	if !a.failed && (!a.refused || w.fn.Refused.Records != "") || a.failed && w.foreign && !a.own || w.garbage {
 		return lost
 	}
 	answers := "is refused"

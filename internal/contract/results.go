@@ -14,6 +14,7 @@ import (
 type answer struct {
 	refused bool // as the header describes a refusal
 	failed  bool // it is an error
+	own     bool // of the function's own choice: declared, and not about unreadable state
 }
 
 // runtimeError is how Lua and the server word an error that no author has written.
@@ -27,8 +28,7 @@ func (w *watch) results() (a answer) {
 	}
 	values := w.values[1:]
 	if len(values) == 0 || values[0] == nil {
-		w.failure(values)
-		return answer{failed: true}
+		return answer{failed: true, own: w.failure(values)}
 	}
 	for _, extra := range values[min(len(values), len(w.fn.Results)):] {
 		if extra != nil {
@@ -67,10 +67,14 @@ func (w *watch) raised() {
 	}
 	switch {
 	case strings.Contains(text, "stopped after"):
+	case w.foreign && indexed.MatchString(text): // JSON of another shape
 	case !w.foreign || !own && runtimeError.MatchString(text):
 		w.add("raised", line, "raises %q, which callers get as an error of the server: return nil and an error of the header", cut(text))
 	}
 }
+
+// indexed is what a function runs into that has decoded a text which is JSON, and no object.
+var indexed = regexp.MustCompile(`attempt to index a (number|boolean) value`)
 
 var lineForm = regexp.MustCompile(`user_function:(\d+): `)
 
@@ -81,17 +85,17 @@ func atoi(s string) (n int) {
 
 func cut(text string) string { return text[:min(len(text), 120)] }
 
-// failure checks the error that the function returns.
-func (w *watch) failure(values []any) {
+// failure checks the error that the function returns, and reports whether it is of the function's own choice.
+func (w *watch) failure(values []any) (own bool) {
 	if len(values) < 2 {
 		w.add("result", 0, "returns nil without an error")
-		return
+		return false
 	}
 	table, _ := values[1].(map[any]any)
 	text, ok := table["err"].(string)
 	if !ok {
 		w.add("result", 0, "returns nil, and no error behind it")
-		return
+		return false
 	}
 	code, _, _ := strings.Cut(text, " ")
 	switch {
@@ -102,6 +106,7 @@ func (w *watch) failure(values []any) {
 	case code == "RLSTATE" && !w.foreign:
 		w.add("own-state", 0, "answers %q, and only this library has written", cut(text))
 	}
+	return code != "RLSTATE" && code != "WRONGTYPE"
 }
 
 // result checks one result, or a part of one.

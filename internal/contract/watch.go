@@ -66,8 +66,9 @@ type risk struct {
 
 // A write is a command that writes a key.
 type write struct {
-	line int
-	name string
+	line    int
+	name    string
+	expires bool // it sets an expiry that may be over
 }
 
 // A command is one that runs.
@@ -199,7 +200,7 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 	w.work(name, words, sizes)
 	if writes {
 		for _, k := range keys {
-			w.written[k] = write{line, name}
+			w.written[k] = write{line, name, expires(name, words)}
 		}
 		if len(keys) > 0 {
 			for _, word := range words[2:] {
@@ -219,7 +220,7 @@ func (w *watch) argument(line int, name string, i int, a any, scored bool) {
 			w.add("number", line, "%s gets %v as argument %d", name, a, i)
 		case a == 0 && math.Signbit(a):
 			w.add("number", line, "%s gets -0 as argument %d, which some servers write as -0", name, i)
-		case math.Abs(a) > 1<<53 && !math.IsInf(a, 0):
+		case (a > 1<<53 || a <= -1<<53) && !math.IsInf(a, 0):
 			w.add("number", line, "%s gets %s as argument %d: above 2^53 numbers have gaps", name, decimal(a), i)
 		case a != math.Trunc(a) && !scored:
 			w.add("number", line, "%s gets %v as argument %d: servers write fractions differently, so round it", name, a, i)

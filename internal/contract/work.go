@@ -12,8 +12,6 @@ var (
 	trims = strings.Fields("LTRIM ZREMRANGEBYSCORE ZREMRANGEBYRANK ZREMRANGEBYLEX XTRIM DEL UNLINK")
 	// whole look at all elements of their keys, whatever they reply.
 	whole = strings.Fields("BITOP SUNIONSTORE SDIFFSTORE SINTERSTORE SINTERCARD ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD SORT SORT_RO LCS SINTER SUNION SDIFF ZINTER ZUNION ZDIFF COPY")
-	// searching look for an element from an end of a list.
-	searching = strings.Fields("LREM LINSERT LPOS LINDEX LSET")
 	// removes are commands that remove what they name.
 	removes = strings.Fields("DEL UNLINK GETDEL HDEL SREM ZREM LPOP RPOP SPOP ZPOPMIN ZPOPMAX LMPOP ZMPOP LREM SMOVE LMOVE RPOPLPUSH EXPIRE PEXPIRE EXPIREAT PEXPIREAT XDEL")
 	// unordered are commands whose replies may differ between two servers, or two calls, with the same content.
@@ -45,8 +43,10 @@ func (w *watch) work(name string, words []string, sizes []int) {
 		for _, size := range sizes {
 			w.cost += min(most, size)
 		}
-	case slices.Contains(searching, name):
-		w.cost += searched(name, words, first)
+	case name == "ZRANGESTORE" && len(words) > 4 && len(sizes) > 1:
+		w.cost += stored(words, sizes[1])
+	case len(name) > 1 && name[0] == 'L' && name != "LCS": // of a list the size is what the command looks at
+		w.cost += first
 	case strings.HasPrefix(name, "Z"):
 		for i, a := range words {
 			if strings.EqualFold(a, "LIMIT") && i+2 < len(words) {
@@ -60,24 +60,34 @@ func (w *watch) work(name string, words []string, sizes []int) {
 	}
 }
 
-// searched is how much of a list of a length a command looks at.
-func searched(name string, words []string, length int) int {
-	if len(words) < 3 {
-		return 0
-	}
-	switch name {
-	case "LPOS":
-		for i := 3; i+1 < len(words); i += 2 {
-			if n, _ := strconv.Atoi(words[i+1]); strings.EqualFold(words[i], "MAXLEN") && n > 0 {
-				return min(n, length)
+// stored is how many of a sorted set's elements ZRANGESTORE copies, at most.
+func stored(words []string, size int) int {
+	for i := 5; i+2 < len(words); i++ {
+		if strings.EqualFold(words[i], "LIMIT") {
+			if n, _ := strconv.Atoi(words[i+2]); n >= 0 {
+				return min(n, size)
 			}
 		}
-	case "LINDEX", "LSET":
-		i, _ := strconv.Atoi(words[2])
-		if i < 0 {
-			i += length
-		}
-		return max(0, min(i, length-i)) / 8
 	}
-	return length
+	from, err := strconv.Atoi(words[3])
+	to, err2 := strconv.Atoi(words[4])
+	byRank := !slices.ContainsFunc(words[5:], func(a string) bool { return strings.EqualFold(a, "BYSCORE") || strings.EqualFold(a, "BYLEX") })
+	if err == nil && err2 == nil && byRank && from >= 0 && to >= 0 {
+		return min(max(to-from+1, 0), size)
+	}
+	return size
+}
+
+// expires reports whether a command sets an expiry that may be over. SET does so only with a time, and only if it writes for sure.
+func expires(name string, words []string) bool {
+	switch name {
+	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "GETEX":
+		return true
+	case "SET":
+		has := func(option string) bool {
+			return slices.ContainsFunc(words[min(3, len(words)):], func(a string) bool { return strings.EqualFold(a, option) })
+		}
+		return (has("PXAT") || has("EXAT")) && !has("NX") && !has("XX")
+	}
+	return false
 }

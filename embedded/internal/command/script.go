@@ -2,10 +2,12 @@ package command
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // A script is the host of the function that runs: it carries out the commands that the function calls.
@@ -98,7 +100,8 @@ var neverInScripts = []string{
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }
 
-// KeysOf tells an observer which keys a command names, how many elements they hold, and whether it may write.
+// KeysOf tells an observer which keys a command names, how many elements they hold, and whether it may write. Of a list the number is that
+// of the elements which the command looks at.
 func (h *script) KeysOf(args []string) (keys []string, sizes []int, write bool) {
 	cmd := Lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
@@ -111,11 +114,58 @@ func (h *script) KeysOf(args []string) (keys []string, sizes []int, write bool) 
 		size := 0
 		if e := h.call.DB.Get(k, h.call.Now); e != nil {
 			size = e.Len()
+			if e.Kind == store.List {
+				size = searched(cmd.Name, args, e.List)
+			}
 		}
 		keys, sizes = append(keys, k), append(sizes, size)
 		return true
 	})
 	return keys, sizes, cmd.Flags&Write != 0
+}
+
+// searched is how many elements of a list a command passes to find what it is about.
+func searched(name string, args []string, list *store.Deque) int {
+	number := func(i int) int {
+		n, _ := strconv.Atoi(args[i])
+		return n
+	}
+	find := func(element string, times, most int) (passed int) {
+		for i := 0; i < list.Len() && i < most; i++ {
+			at := i
+			if times < 0 {
+				at = list.Len() - 1 - i
+			}
+			if passed++; list.At(at) == element {
+				if times == 1 || times == -1 {
+					break
+				}
+				times -= max(-1, min(times, 1))
+			}
+		}
+		return passed
+	}
+	switch {
+	case name == "lrem" && len(args) > 3:
+		return find(args[3], number(2), list.Len())
+	case name == "linsert" && len(args) > 3:
+		return find(args[3], 1, list.Len())
+	case name == "lpos" && len(args) > 2:
+		most := list.Len()
+		for i := 3; i+1 < len(args); i += 2 {
+			if n := number(i + 1); is(args[i], "maxlen") && n > 0 {
+				most = n
+			}
+		}
+		return find(args[2], 1, most)
+	case (name == "lindex" || name == "lset") && len(args) > 2:
+		i := number(2)
+		if i < 0 {
+			i += list.Len()
+		}
+		return max(0, min(i, list.Len()-i)) / 8
+	}
+	return 0
 }
 
 // Allowed answers redis.acl_check_cmd: this server has no users, so every command that there is may be run.

@@ -2,6 +2,7 @@ package luahost
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ func (l *Library) runTopLevel(body string) error {
 	if err != nil {
 		return errors.New("Error compiling function: " + err.Error())
 	}
-	l.loading = true
+	l.loading, l.blocks = true, slices.Clone(blocks)
 	l.budget.start(loadSteps, timeoutText)
 	defer func() {
 		l.loading = false
@@ -33,7 +34,7 @@ func (l *Library) runTopLevel(body string) error {
 	}
 	l.bind(proto)
 	if l.observer != nil {
-		l.observer.Loaded(l.Name, blocks)
+		l.observer.Loaded(l.Name, l.blocks)
 	}
 	return nil
 }

@@ -108,8 +108,11 @@ func lineOf(L *lua.LState) int {
 func (l *Library) openObserved() {
 	set := func(name string, f lua.LGFunction) { l.env.table.RawSetString(name, l.state.NewFunction(f)) }
 	set(blockName, func(L *lua.LState) int {
-		if l.host != nil {
-			l.observer.Block(int(L.Get(1).(lua.LNumber))) // body has written it
+		switch i := int(L.Get(1).(lua.LNumber)); { // body has written it
+		case l.host != nil:
+			l.observer.Block(i)
+		case l.loading:
+			l.blocks[i] = 0
 		}
 		return 0
 	})

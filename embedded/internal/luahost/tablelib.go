@@ -34,6 +34,9 @@ func (l *Library) tableConcat(c call) int {
 		if !ok {
 			c.fail("invalid value (%s) at index %d in table for 'concat'", v.Type().String(), i)
 		}
+		if n, isNumber := v.(lua.LNumber); isNumber {
+			l.lossy(c.LState, float64(n), s, false)
+		}
 		if i > first {
 			b.WriteString(separator)
 		}
