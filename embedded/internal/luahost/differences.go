@@ -48,10 +48,10 @@ var Differences = []Difference{
 		"a library function cannot know how it was called",
 	},
 	{
-		"a negative zero as the result of an operator", `local zero = 0; return tostring(zero * -1)`,
+		"a negative zero as the result of +, -, * or /", `local zero = 0; return tostring(zero * -1)`,
 		`"-0"`,
 		`"0"`,
-		"gopher-lua keeps the small whole numbers, and takes -0 for one of them",
+		"gopher-lua keeps the small whole numbers, and takes -0 for one of them; the literal -0 and unary minus are right",
 	},
 	{
 		"the place of a stack overflow", `local function r() return 1 + r() end; return r()`,
