@@ -17,6 +17,10 @@ type Step struct {
 	Foreign [][]string // commands
 	garbage bool       // the foreign content is none that the library could have written
 	call    *call
+
+	// of the last play
+	wrote bool
+	reply any
 }
 
 // A call is one call of a function, as it is sent.

@@ -178,6 +178,7 @@ func (c *checker) play(steps []Step) played {
 			c.put(s)
 		}
 		found, lost := c.step(s)
+		s.reply = w.reply
 		p.replies = append(p.replies, w.reply)
 		if lost != "" && p.lost < 0 && !w.garbage {
 			p.lost = i
@@ -218,7 +219,9 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 	w.reply = c.server.do(words...)
 	if w.values != nil {
 		a := w.results()
-		lost = w.keys(op, a, w.changes(c.server), c.promises, back, c.server.now)
+		changes := w.changes(c.server)
+		s.wrote = slices.ContainsFunc(changes, func(ch change) bool { return ch.changed() || ch.before.expires != ch.after.expires })
+		lost = w.keys(op, a, changes, c.promises, back, c.server.now)
 	} else if len(w.faults) == 0 {
 		c.refused++
 	}

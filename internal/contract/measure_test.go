@@ -81,9 +81,9 @@ func TestMeasure(t *testing.T) {
 			if only != "" || folder == "good" {
 				for _, f := range r.Findings {
 					fmt.Println("   ", f)
-				for _, s := range f.Steps {
-					fmt.Println("       ", s)
-				}
+					for _, s := range f.Steps {
+						fmt.Println("       ", s)
+					}
 				}
 			}
 		}

@@ -34,8 +34,9 @@ func TestOwn(t *testing.T) {
 		fmt.Printf("%s: %d functions, %v a function, %d calls, %d refused, %d unreached %v\n", lib.Spec.Name, n, time.Since(began)/time.Duration(n), r.Calls, r.Refused, len(r.Unreached), r.Unreached[:min(len(r.Unreached), 12)])
 		for _, f := range r.Findings {
 			fmt.Println("   ", f)
+			fmt.Println(f.Paste())
 			for _, s := range f.Steps {
-				fmt.Println("       ", s)
+				_ = s
 			}
 		}
 	}

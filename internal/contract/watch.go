@@ -50,6 +50,8 @@ type watch struct {
 	clocks   int
 	cost     int
 	line     int              // of the last command
+	heaviest [2]int           // the greatest cost of a command, and its line
+	begun    int              // cost before the last command
 	written  map[string]write // the last write of each key
 	touched  map[[2]string]bool
 	removed  bool // a command has removed what it names
@@ -96,7 +98,7 @@ func (w *watch) begin() {
 	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed = nil, nil, 0, 0, 0, 0, 0, false
 	clear(w.written)
 	clear(w.touched)
-	w.risky, w.faults = w.risky[:0], nil
+	w.risky, w.faults, w.heaviest = w.risky[:0], nil, [2]int{}
 }
 
 func (w *watch) add(rule string, line int, format string, args ...any) {
@@ -197,6 +199,7 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 			w.argument(line, name, i+1, a, scored)
 		}
 	}
+	w.begun = w.cost
 	w.work(name, words, sizes)
 	if writes {
 		for _, k := range keys {
@@ -250,6 +253,9 @@ func (w *watch) Replied(elements int, failure string) {
 	if failure == "" {
 		if !w.last.trims {
 			w.cost += elements - 1
+		}
+		if is := w.cost - w.begun; is > w.heaviest[0] {
+			w.heaviest = [2]int{is, w.line}
 		}
 		return
 	}
