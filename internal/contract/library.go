@@ -128,7 +128,7 @@ func suffixOf(key string) string {
 
 var (
 	comment  = regexp.MustCompile(`(?m)--.*$`)
-	literal  = regexp.MustCompile(`'([^'\\\n]{1,40})'|"([^"\\\n]{1,40})"`)
+	quoted   = regexp.MustCompile(`'([^'\\\n]{1,40})'|"([^"\\\n]{1,40})"`)
 	numeral  = regexp.MustCompile(`\b\d{1,15}\b`)
 	selected = regexp.MustCompile(`\w\.([a-z_]+)\b[^(]`)
 )
@@ -150,7 +150,7 @@ func wordsOf(lib *source.Library) (out words) {
 		for _, m := range selected.FindAllStringSubmatch(source, -1) {
 			texts[m[1]] = m[1] != "call"
 		}
-		for _, m := range literal.FindAllStringSubmatch(source, -1) {
+		for _, m := range quoted.FindAllStringSubmatch(source, -1) {
 			if t := m[1] + m[2]; t != strings.ToUpper(t) && !strings.Contains(t, " ") {
 				texts[t] = true
 			}
