@@ -2,6 +2,9 @@ package embedded
 
 import "github.com/rlfunc/rlfunc/embedded/internal/luahost"
 
+// A Block is a body of a function, a loop or a branch.
+type Block = luahost.Block
+
 // An Observer is told what functions do while they run: contract tests and the strict steps of luatest are built on it. Its methods
 // are called on the goroutine of the call, while the server is locked, so they must not use the server. Scripts of EVAL are not
 // observed.
@@ -9,11 +12,10 @@ import "github.com/rlfunc/rlfunc/embedded/internal/luahost"
 // A value of Lua is nil, a bool, a float64, a string, a map[any]any for a table, and a struct{} for anything else. Lines are those of
 // the library's code.
 type Observer interface {
-	// Loaded gives the lines at which the blocks of a library begin, in the order of their numbers; 0 for those that have run while it
-	// loaded.
-	Loaded(library string, blocks []int)
+	// Loaded gives the blocks of a library, by their numbers.
+	Loaded(library string, blocks []Block)
 	// Called begins a call, and returns how many instructions it may take: then it ends with an error. 0 means any number.
-	Called(library, function string) (most int)
+	Called(library, function string, keys, args []string) (most int)
 	// Block says that a block of the library runs.
 	Block(i int)
 	// Operator reports operands that are legal and nearly always wrong. The problem is "division" (by 0), "comparison" (of values of
@@ -31,5 +33,3 @@ type Observer interface {
 	// Ended ends a call, with the number of instructions that it took.
 	Ended(steps int)
 }
-
-var _ luahost.Observer = Observer(nil)

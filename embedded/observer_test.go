@@ -22,10 +22,12 @@ func (n *notes) add(format string, args ...any) {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 }
 
-func (n *notes) Loaded(library string, blocks []int) { n.add("loaded %s %v", library, blocks) }
+func (n *notes) Loaded(library string, blocks []embedded.Block) {
+	n.add("loaded %s %v", library, blocks)
+}
 
-func (n *notes) Called(library, function string) int {
-	n.add("called %s %s", library, function)
+func (n *notes) Called(library, function string, keys, args []string) int {
+	n.add("called %s %s %v %v", library, function, keys, args)
 	return n.most
 }
 func (n *notes) Block(i int)                               { n.add("block %d", i) }
@@ -75,8 +77,8 @@ end)`
 	if got, err := do("FCALL", "f", 1, "k", "a"); got != int64(1) || err != nil {
 		t.Error(got, err)
 	}
-	want := strings.Split(`loaded l [3 4 20]
-called l f
+	want := strings.Split(`loaded l [{3 0 false} {4 0 false} {20 2 false}]
+called l f [k] [a]
 block 2
 block 0
 block 1

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/contract"
 )
 
 // Start is when the clock of each test begins. It is not a whole millisecond, like the time of a real call.
@@ -32,6 +33,7 @@ type Server struct {
 	late    time.Duration         // of every expiry on the server
 	now     time.Time             // zero where the clock is the real one
 	stored  *redis.Client         // where scripts find the time; nil for functions
+	strict  *contract.Strict      // checks each step; nil on real servers
 }
 
 // setClock is the function by which the test moves a library's clock.
@@ -45,9 +47,9 @@ func (s *Server) lasts(name string) bool {
 	return ok && slices.ContainsFunc(s.libs, func(lib *fcall.Library) bool { return slices.Contains(lib.Forever, word) })
 }
 
-// inProcess is an engine of the test's own; without a clock its time is the real one.
-func inProcess(t testing.TB, name string, clock *embedded.ManualClock) Engine {
-	var o embedded.Options
+// inProcess is an engine of the test's own; without a clock its time is the real one. An observer may be nil.
+func inProcess(t testing.TB, name string, clock *embedded.ManualClock, observer embedded.Observer) Engine {
+	o := embedded.Options{Observer: observer}
 	if clock != nil {
 		o.Clock = clock
 	}

@@ -19,7 +19,7 @@ type Step[C any] struct {
 	Given func(t testing.TB, s *Server)
 	// Call calls the library; [Call] makes it from a method and its parameters. Defaults to no call.
 	Call func(ctx context.Context, client C) (any, error)
-	// Want is the whole result. Defaults to any, where there is no call or an error is wanted.
+	// Want is the whole result, or [Any]. Defaults to none, where there is no call or an error is wanted.
 	Want any
 	// WantErr is what the call's error must be, by errors.Is: [fcall.ErrArgument], or &[fcall.CodeError]{Code: "QUOTA"} for a
 	// declared error. Defaults to no error.
@@ -29,6 +29,19 @@ type Step[C any] struct {
 	// TTLs is what every key has left after the call, [Immortal] without an expiry. Defaults to any expiry, but one each unless the
 	// header of the key says that it lasts.
 	TTLs map[string]time.Duration
+}
+
+// Any is what a step wants whose result does not matter.
+var Any any = anything{}
+
+type anything struct{}
+
+// Must returns a value that comes with an error, and panics if there is one: luatest.Must(ratelimit.PackLimit(...)).
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // Call makes a step's call: luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{...}).
@@ -58,14 +71,22 @@ func (st Step[C]) run(t *testing.T, s *Server, client C, number int) {
 	if err != nil {
 		fail("%v", err)
 	}
+	if s.strict != nil {
+		s.strict.Before(st.Given != nil)
+	}
 	got, err := st.Call(ctx, client)
+	if s.strict != nil {
+		for _, f := range s.strict.After() {
+			fail("%v", f)
+		}
+	}
 	switch {
 	case st.WantErr != nil && !errors.Is(err, st.WantErr):
 		fail("error is %v, want %v", err, st.WantErr)
 	case st.WantErr == nil && err != nil:
 		fail("%v", err)
 	case st.WantErr == nil:
-		if diff := cmp.Diff(st.Want, got); diff != "" {
+		if diff := cmp.Diff(st.Want, got); diff != "" && st.Want != Any {
 			fail("result (-want +got):\n%s", diff)
 		}
 	}

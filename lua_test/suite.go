@@ -9,6 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/contract"
 )
 
 // A Suite is a library under test. C is the generated client's type.
@@ -33,7 +34,8 @@ type Suite[C any] struct {
 	// one engine after the other.
 	Parallel bool
 
-	mode fcall.Mode
+	mode   fcall.Mode
+	strict bool // each step is checked
 }
 
 // Run runs a table on each engine, each beginning with an empty server and the clock at [Start].
@@ -45,6 +47,7 @@ func (su Suite[C]) Run(t *testing.T, steps ...Step[C]) {
 			st.run(t, s, client, i+1)
 		}
 	}
+	su.strict = true
 	su.Each(t, table)
 	if su.Scripts != nil {
 		scripted := su
@@ -56,11 +59,17 @@ func (su Suite[C]) Run(t *testing.T, steps ...Step[C]) {
 // Each runs a test on each engine, as a subtest of its name, with an empty server and the clock at [Start].
 func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client C)) {
 	t.Helper()
-	su.each(t, func(t *testing.T, e Engine) *Server {
-		if e.Client == nil {
-			e = inProcess(t, e.Name, embedded.NewManualClock(Start))
+	su.each(t, func(t *testing.T, e Engine) (s *Server) {
+		if e.Client == nil || su.strict && e.Clock != nil {
+			strict, observer := su.observer(t)
+			e = inProcess(t, e.Name, embedded.NewManualClock(Start), observer)
+			if strict != nil {
+				strict.Server(e.Embedded, e.Clock)
+			}
+			s = &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock, strict: strict}
+		} else {
+			s = &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock}
 		}
-		s := &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock}
 		if e.Clock == nil {
 			s.late = late
 		}
@@ -77,13 +86,36 @@ func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client 
 	}, test)
 }
 
+// observer is what makes the steps of a table strict.
+func (su Suite[C]) observer(t *testing.T) (*contract.Strict, embedded.Observer) {
+	t.Helper()
+	if !su.strict || su.mode == fcall.ModeScripts {
+		return nil, nil
+	}
+	strict := contract.NewStrict(su.read(t))
+	return strict, strict
+}
+
+// read reads the headers of the libraries from their code.
+func (su Suite[C]) read(t *testing.T) (libs []*contract.Library) {
+	t.Helper()
+	for _, lib := range su.libraries() {
+		l, err := contract.Read(lib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		libs = append(libs, l)
+	}
+	return libs
+}
+
 // EachOnRealTime is [Suite.Each] with the library that ships and the server's own clock, which no test can move: for
 // expiries in real units ([Server.CheckTTLs]) and for concurrency.
 func (su Suite[C]) EachOnRealTime(t *testing.T, test func(t *testing.T, s *Server, client C)) {
 	t.Helper()
 	su.each(t, func(t *testing.T, e Engine) *Server {
 		if e.Client == nil || e.Clock != nil {
-			e = inProcess(t, e.Name, nil)
+			e = inProcess(t, e.Name, nil, nil)
 		}
 		s := &Server{Engine: e.Name, Redis: e.Client(t)}
 		for _, lib := range su.libraries() {

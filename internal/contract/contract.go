@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 )
 
 // Options configures Run. The zero value is useful.
@@ -135,21 +137,23 @@ func (c *checker) keep(f Finding) {
 		return
 	}
 	c.known[id] = true
-	for _, l := range c.libs {
-		if slices.Contains(l.ignored[place{f.File, f.Line}], f.Rule) {
-			return
-		}
+	if slices.ContainsFunc(c.libs, func(l *Library) bool { return l.silenced(f) }) {
+		return
 	}
 	c.found = append(c.found, f)
 }
 
+// ofCalls are rules about a whole call: a line of a lib file, such as that which sets every expiry, says little about them.
+var ofCalls = []string{"refusal-writes", "missing-ttl", "shortened-ttl", "unit", "expired"}
+
 // finding makes one of the function of a call.
-func (c *checker) finding(op *call, rule string, line int, text string) Finding {
+func finding(op *call, rule string, line int, text string) Finding {
 	f := Finding{Rule: rule, Function: op.lib.Spec.Name + "." + op.Name, File: op.File, Line: op.Line, Text: text}
 	if i := slices.Index(op.lib.functions, op.function); i >= 0 {
 		f.File = op.lib.Files[i].Path
 	}
-	if at, ok := op.lib.locate(line); ok && line > 0 {
+	at, ok := op.lib.locate(line)
+	if own := slices.ContainsFunc(op.lib.Files, func(f *luasrc.File) bool { return f.Path == at.file }); ok && line > 0 && (own || !slices.Contains(ofCalls, rule)) {
 		f.File, f.Line = at.file, at.line
 	}
 	return f
@@ -227,7 +231,7 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 	}
 	for _, f := range w.faults {
 		if !c.known[[2]string{op.lib.Spec.Name + "." + op.Name, f.rule}] {
-			found = append(found, c.finding(op, f.rule, f.line, f.text))
+			found = append(found, finding(op, f.rule, f.line, f.text))
 		}
 	}
 	return found, lost
@@ -241,7 +245,7 @@ func (c *checker) again(steps []Step, first []any) {
 	}
 	for i := range min(len(first), len(second)) {
 		if !equal(first[i], second[i]) {
-			f := c.finding(steps[i].call, "unstable", 0, fmt.Sprintf("the same calls on the same keys answer %s the second time, and %s the first", brief([]string{fmt.Sprint(second[i])}), brief([]string{fmt.Sprint(first[i])})))
+			f := finding(steps[i].call, "unstable", 0, fmt.Sprintf("the same calls on the same keys answer %s the second time, and %s the first", brief([]string{fmt.Sprint(second[i])}), brief([]string{fmt.Sprint(first[i])})))
 			f.Steps = slices.Clone(steps[:i+1])
 			c.keep(f)
 			return
@@ -277,7 +281,7 @@ func (c *checker) harmful(steps []Step, at int) {
 		if c.watch.random || len(without.replies) != at+1 || len(with.replies) != at+2 || equal(without.replies[at], with.replies[at+1]) {
 			continue
 		}
-		f := c.finding(op, "refusal-writes", c.watch.line, fmt.Sprintf("removes something in a call that fails or is refused: after it %s answers %s, and without it %s",
+		f := finding(op, "refusal-writes", c.watch.line, fmt.Sprintf("removes something in a call that fails or is refused: after it %s answers %s, and without it %s",
 			probe.call.Name, brief([]string{fmt.Sprint(with.replies[at+1])}), brief([]string{fmt.Sprint(without.replies[at])})))
 		f.File, f.Line = op.lib.Files[slices.Index(op.lib.functions, op.function)].Path, op.Line
 		f.Steps = append(slices.Clone(steps[:at+1]), probe)
@@ -286,20 +290,21 @@ func (c *checker) harmful(steps []Step, at int) {
 	}
 }
 
-// unreached lists blocks of the authors' files that no call has run.
+// unreached lists blocks of the authors' files that no call has run, except those of lib functions that no call has entered.
 func (c *checker) unreached() (out []Place) {
 	for _, l := range c.libs {
-		for i, line := range c.watch.blocks[l.Spec.Server] {
-			if at, ok := l.locate(line); ok && line > 0 && !c.watch.reached[l.Spec.Server][i] {
+		blocks, reached := c.watch.blocks[l.Spec.Server], c.watch.reached[l.Spec.Server]
+		for i, b := range blocks {
+			at, ok := l.locate(b.Line)
+			if !ok || reached[i] || b.Loaded {
+				continue
+			}
+			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.file })
+			if own || reached[b.Function] {
 				out = append(out, Place{at.file, at.line})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Place) int {
-		if a.File != b.File {
-			return strings.Compare(a.File, b.File)
-		}
-		return a.Line - b.Line
-	})
+	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
 	return slices.Compact(out)
 }

@@ -57,7 +57,7 @@ func (c *checker) filled(f *function) {
 				}
 			}
 			if costs[3] > 2*costs[2] {
-				found := c.finding(op, "key-loop", c.watch.heaviest[1], fmt.Sprintf("the work of a call grows with %s: %d, %d, %d and %d for 30, 1,000, 11,000 and 33,000 elements",
+				found := finding(op, "key-loop", c.watch.heaviest[1], fmt.Sprintf("the work of a call grows with %s: %d, %d, %d and %d for 30, 1,000, 11,000 and 33,000 elements",
 					k.name, costs[0], costs[1], costs[2], costs[3]))
 				found.Steps = []Step{{call: op}}
 				c.keep(found)
@@ -168,7 +168,7 @@ func (c *checker) grown() {
 		}
 		for _, f := range slices.SortedFunc(maps.Keys(costs), func(a, b *function) int { return a.Line - b.Line }) {
 			if at := costs[f]; at.early > 0 && at.late > 5*at.early+100 && at.mid > 3*at.early && 2*at.late > 3*at.mid {
-				found := c.finding(at.last, "key-loop", at.line, fmt.Sprintf("the work of a call grows with the calls before: %d after 40, %d after %d and %d after %d", at.early, at.mid, grownCalls/2, at.late, grownCalls))
+				found := finding(at.last, "key-loop", at.line, fmt.Sprintf("the work of a call grows with the calls before: %d after 40, %d after %d and %d after %d", at.early, at.mid, grownCalls/2, at.late, grownCalls))
 				found.Steps = []Step{{call: at.last}}
 				c.keep(found)
 			}

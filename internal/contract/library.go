@@ -105,6 +105,11 @@ func (l *Library) readIgnores(file, text string) {
 	}
 }
 
+// silenced reports whether the author has silenced a finding.
+func (l *Library) silenced(f Finding) bool {
+	return slices.Contains(l.ignored[place{f.File, f.Line}], f.Rule)
+}
+
 // locate finds the author's line of a line of the bundle; ok is false for generated code.
 func (l *Library) locate(line int) (at place, ok bool) {
 	file, n := l.located.Locate(line)

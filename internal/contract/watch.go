@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded"
 )
 
 // The most that a call may do.
@@ -27,7 +29,7 @@ type watch struct {
 	libs map[string]*Library // by their names on the server
 
 	// of all sequences
-	blocks  map[string][]int // the lines of a library's blocks
+	blocks  map[string][]embedded.Block
 	reached map[string][]bool
 	fresh   bool            // the running sequence has reached a block that none had before
 	endless map[string]bool // functions that have been stopped once
@@ -83,7 +85,7 @@ type command struct {
 
 func newWatch(libs []*Library) *watch {
 	w := &watch{
-		libs: map[string]*Library{}, blocks: map[string][]int{}, reached: map[string][]bool{},
+		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{},
 		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{},
 		written: map[string]write{}, touched: map[[2]string]bool{},
 	}
@@ -111,12 +113,12 @@ func (w *watch) add(rule string, line int, format string, args ...any) {
 }
 
 // Loaded notes the blocks of a library.
-func (w *watch) Loaded(library string, blocks []int) {
+func (w *watch) Loaded(library string, blocks []embedded.Block) {
 	w.blocks[library], w.reached[library] = blocks, make([]bool, len(blocks))
 }
 
 // Called begins a call.
-func (w *watch) Called(library, name string) (most int) {
+func (w *watch) Called(library, name string, _, _ []string) (most int) {
 	w.lib = w.libs[library]
 	w.running = w.lib != nil
 	if !w.running {
@@ -147,7 +149,7 @@ func (w *watch) Block(i int) {
 
 // Operator takes doubtful operands of the author's code.
 func (w *watch) Operator(line int, problem, text string) {
-	if w.running && !(w.garbage && problem == "comparison") && w.authors(line) {
+	if w.running && !(w.foreign && problem == "comparison") && w.authors(line) {
 		w.add(problem, line, "%s", text)
 	}
 }

@@ -46,20 +46,20 @@ func (l *Library) Call(fn string, keys, args []string, h Host) reply.Value {
 	if f == nil {
 		return reply.Err("ERR Function not found")
 	}
-	return l.run(f.name, f.fn, [][]string{keys, args}, h)
+	most := 0
+	if l.observer != nil {
+		most = l.observer.Called(l.Name, f.name, keys, args)
+	}
+	return l.run(f.name, f.fn, most, [][]string{keys, args}, h)
 }
 
-// run calls a function with lists of texts.
-func (l *Library) run(name string, f *lua.LFunction, lists [][]string, h Host) reply.Value {
+// run calls a function with lists of texts. It may take so many instructions; 0: any number.
+func (l *Library) run(name string, f *lua.LFunction, most int, lists [][]string, h Host) reply.Value {
 	L := l.state
 	l.nested = 1
 	l.raisedAt = ""
 	l.host, l.inHost, l.resp3 = h, false, false
 	l.statuses.used = 0
-	most := 0
-	if l.observer != nil {
-		most = l.observer.Called(l.Name, name)
-	}
 	l.budget.start(uint32(most), "stopped after "+strconv.Itoa(most)+" instructions")
 	L.Push(f)
 	for _, texts := range lists {

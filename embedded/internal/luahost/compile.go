@@ -18,8 +18,8 @@ func compileChunk(source, name string) (*lua.FunctionProto, error) {
 	return proto, err
 }
 
-// compileFor compiles a chunk, for an Observer or not. blocks are the lines of the blocks that are marked for it.
-func compileFor(observe bool, source, name string) (proto *lua.FunctionProto, blocks []int, err error) {
+// compileFor compiles a chunk, for an Observer or not. blocks are those that are marked for it.
+func compileFor(observe bool, source, name string) (proto *lua.FunctionProto, blocks []Block, err error) {
 	statements, err := parse.Parse(strings.NewReader(source), name)
 	if err != nil {
 		return nil, nil, syntaxError(err, source, name)

@@ -26,11 +26,11 @@ type compiledSource struct {
 	source  string
 	observe bool
 	proto   *lua.FunctionProto
-	blocks  []int
+	blocks  []Block
 }
 
 // get returns the code of a library, which the caller may change. Equal sources that come at once are compiled once.
-func (c *compiledSources) get(source string, observe bool) (proto *lua.FunctionProto, blocks []int, err error) {
+func (c *compiledSources) get(source string, observe bool) (proto *lua.FunctionProto, blocks []Block, err error) {
 	if len(source) > maxCompiledSize {
 		return compileFor(observe, source, chunkName)
 	}

@@ -74,7 +74,7 @@ type Library struct {
 	budget    budget
 	random    rand48
 	observer  Observer // or nil
-	blocks    []int    // for the observer
+	blocks    []Block  // for the observer
 
 	host     Host      // of the running call, else nil
 	inHost   bool      // Host.Call is running; still set after it panicked

@@ -9,10 +9,17 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
+// A Block is a body of a function, a loop or a branch.
+type Block struct {
+	Line     int
+	Function int  // the number of the block that is the body of its function
+	Loaded   bool // it has run while the library loaded
+}
+
 // Observer is embedded.Observer, which describes it.
 type Observer interface {
-	Loaded(library string, blocks []int)
-	Called(library, function string) (most int)
+	Loaded(library string, blocks []Block)
+	Called(library, function string, keys, args []string) (most int)
 	Block(i int)
 	Operator(line int, problem, text string)
 	Text(line int, text, problem, what string)
@@ -62,6 +69,15 @@ func observed(e ast.Expr) ast.Expr {
 	return nil
 }
 
+// function marks the beginning of the body of a function.
+func (r *rewriter) function(at ast.PositionHolder, in []ast.Stmt) []ast.Stmt {
+	outer := r.inside
+	r.inside = len(r.blocks)
+	out := r.body(at, in)
+	r.inside = outer
+	return out
+}
+
 // body marks the beginning of a block.
 func (r *rewriter) body(at ast.PositionHolder, in []ast.Stmt) []ast.Stmt {
 	if !r.observe || len(in) == 0 {
@@ -71,7 +87,7 @@ func (r *rewriter) body(at ast.PositionHolder, in []ast.Stmt) []ast.Stmt {
 		at = first
 	}
 	number := &ast.NumberExpr{Value: strconv.Itoa(len(r.blocks))}
-	r.blocks = append(r.blocks, at.Line())
+	r.blocks = append(r.blocks, Block{Line: at.Line(), Function: r.inside})
 	place(number, at)
 	mark := &ast.FuncCallStmt{Expr: hiddenCall(blockName, at, number)}
 	place(mark, at)
@@ -112,7 +128,7 @@ func (l *Library) openObserved() {
 		case l.host != nil:
 			l.observer.Block(i)
 		case l.loading:
-			l.blocks[i] = 0
+			l.blocks[i].Loaded = true
 		}
 		return 0
 	})

@@ -24,8 +24,9 @@ const (
 //
 // It refuses goto and labels, which Lua 5.1 does not have.
 type rewriter struct {
-	observe     bool  // for an Observer
-	blocks      []int // the lines of those that are marked for it
+	observe     bool    // for an Observer
+	blocks      []Block // those that are marked for it
+	inside      int     // the number of the block that is the body of the function
 	refused     string
 	refusedLine int
 }
@@ -75,7 +76,7 @@ func (r *rewriter) statement(s ast.Stmt) ast.Stmt {
 		r.list(s.Exprs)
 		s.Stmts = r.body(s, s.Stmts)
 	case *ast.FuncDefStmt:
-		s.Func.Stmts = r.body(s, s.Func.Stmts)
+		s.Func.Stmts = r.function(s, s.Func.Stmts)
 	case *ast.ReturnStmt:
 		r.list(s.Exprs)
 	case *ast.GotoStmt:
@@ -131,7 +132,7 @@ func (r *rewriter) expression(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = r.expression(e.Expr)
 	case *ast.FunctionExpr:
-		e.Stmts = r.body(e, e.Stmts)
+		e.Stmts = r.function(e, e.Stmts)
 	case *ast.StringConcatOpExpr:
 		return r.concat(e)
 	}

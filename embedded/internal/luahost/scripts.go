@@ -72,7 +72,7 @@ func (l *Library) Eval(s *Script, keys, args []string, h Host) reply.Value {
 	globals := l.env.globals
 	globals.RawSetString("KEYS", list(l.state, keys))
 	globals.RawSetString("ARGV", list(l.state, args))
-	v := l.run(s.SHA, s.fn, nil, h)
+	v := l.run(s.SHA, s.fn, 0, nil, h)
 	// A script that is compiled next must not take them for constants.
 	globals.RawSetString("KEYS", lua.LNil)
 	globals.RawSetString("ARGV", lua.LNil)
