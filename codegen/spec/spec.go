@@ -45,6 +45,7 @@ type Function struct {
 	Subject string   `json:"subject,omitempty"` // doc of the subject, where the header has one
 	Flags   []string `json:"flags"`             // Redis's own: no-writes, allow-oom, ...
 	Params  []Field  `json:"params"`            // the Lua function's parameters, in order
+	Rules   []Rule   `json:"rules,omitempty"`   // what it asks of several arguments together
 	Results []Field  `json:"results"`           // the Lua function's results, in order
 	Refused *Refused `json:"refused,omitempty"` // how an answer says that the call was refused; absent if none does
 	Errors  []Error  `json:"errors"`

@@ -32,6 +32,7 @@
 --- @result tiers           group                one row per tier
 --- @result tiers.count     count[0..1000000]    attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]      attempts left before the block: 1 when 3 are counted and the 5th is refused
+--- @records the attempt, if no block was active: it starts one
 --- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
 local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory_us)
   local left_ms, blocked_by = block_state.read(bucket)

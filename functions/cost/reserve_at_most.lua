@@ -12,6 +12,7 @@
 --- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
+--- @must   least be at most most
 --- @result allowed     bool                whether anything is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
 --- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: least alone exceeds a budget

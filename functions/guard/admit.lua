@@ -1,16 +1,15 @@
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
---- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may
---- belong to another subject or to all subjects together, and so may the receipt, the budgets and the challenge. An active block
---- of any subject refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing
---- is charged, consumed or recorded. Otherwise every limit, the budgets and the challenge must allow; then each is charged, as
---- ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt pass for free, as
---- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
---- is refused. A refused call records only the attempt.
+--- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may belong to another
+--- subject or to all subjects together, and so may the receipt, the budgets and the challenge. An active block of any subject refuses the call,
+--- and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Otherwise every
+--- limit, the budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats,
+--- that many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
+--- abuse.attempt, and the threshold-th one is refused.
 ---
---- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global
---- limits. A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of
---- the longest wait. If there are several reasons, the result is the first in reason's list.
+--- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global limits. A shadow
+--- limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the longest wait. If there are
+--- several reasons, the result is the first in reason's list.
 --- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
@@ -43,6 +42,10 @@
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: required with a limit of kind concurrency
+--- @must   limits differ in kind or name: two rows would be one limit
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
+--- @must   reservation be given if budgets and no receipt
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
@@ -62,6 +65,7 @@
 --- @result tiers          group                    one result per tier; empty when blocked
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
+--- @records the attempt that tiers count, and the block that it starts
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
@@ -110,10 +114,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   if admitted then
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
   end
-  if tried_tiers.tier > 0 then
-    reason = 'tier'
-  end
-  outcome = outcome == 'consumed' and 'unused' or outcome
+  reason = tried_tiers.tier > 0 and 'tier' or reason
   -- rlfunc:ignore refusal-writes an attempt is recorded, whatever else refuses the request
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome == 'consumed' and 'unused' or outcome, '', rows, cost_rows, tried_tiers.rows
 end

@@ -19,6 +19,8 @@
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
 --- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
 --- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
+--- @must   taken have as many rows as limits
+--- @must   limits differ in kind or name: two rows would be one limit
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write

@@ -6,6 +6,7 @@
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
+--- @must   limits.kind be concurrency
 --- @result lost           count[0..16]             number of limits whose places the holder no longer has: 0 of 2
 --- @error  RLARG                                   a limit is of another kind
 --- @error  RLSTATE                                 a key holds data that its kind did not write

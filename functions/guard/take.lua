@@ -6,6 +6,10 @@
 --- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
 --- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
 --- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
+--- @must   limits.cost be 1
+--- @must   limits.kind not be sliding_log or concurrency: only kinds that charge several at once
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether anything was charged
 --- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
 --- @result remaining      count[0..1000000]        what is left after the call

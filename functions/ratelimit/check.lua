@@ -14,6 +14,10 @@
 --- @arg    weight         count[1..1000000]=1      multiplies every cost except that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when omitted
+--- @must   limits differ in kind or name: two rows would be one limit
+--- @must   limits.kind not be concurrency: it needs a holder
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether every limit allowed the call, so that every cost was charged
 --- @result duplicate      bool                     whether the receipt was known, so that only global limits were charged
 --- @result refused        count[0..16]             number of limits that refused: 1 of 2; 0 when allowed

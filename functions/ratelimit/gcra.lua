@@ -11,6 +11,9 @@
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    cost        count[0..1000000]=1 tokens to take; 0 takes nothing
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
+--- @must   cost be at most burst: it can never be allowed
+--- @must   cost be at most limit unless burst: it can never be allowed
 --- @result allowed     bool                whether cost was taken
 --- @result remaining   count[0..1000000]   whole tokens left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is

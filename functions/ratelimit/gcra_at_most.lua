@@ -8,6 +8,7 @@
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    most        count[1..1000000]   most tokens to take; more than burst takes at most burst
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result allowed     bool                whether any token was taken
 --- @result taken       count[0..1000000]   tokens taken: 3 when there were 3 and most is 10
 --- @result remaining   count[0..1000000]   whole tokens left after the call

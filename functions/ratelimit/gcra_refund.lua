@@ -8,6 +8,7 @@
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    cost        count[1..1000000]=1 tokens to return
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is returned
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result refunded    bool                whether the bucket had room for at least one token
 --- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are still taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is

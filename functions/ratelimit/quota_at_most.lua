@@ -9,6 +9,12 @@
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
 --- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether anything was charged
 --- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
 --- @result remaining   count[0..16777216]  what is left after the call

@@ -8,6 +8,13 @@
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
 --- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
 --- @result remaining   count[0..16777216]  what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it

@@ -11,6 +11,12 @@
 --- @arg    after       time                when the one after that starts
 --- @arg    cost        count[1..1000000]=1 amount to refund
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
 --- @result remaining   count[0..16777216]  what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it

@@ -15,6 +15,7 @@
 --- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
 --- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until nothing counts: two windows right after the first call; 0 when nothing does

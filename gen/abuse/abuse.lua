@@ -928,7 +928,7 @@ end
 return attempt_tiers
 end)()
 
-do -- rlfunc: lines=55 file=functions/abuse/attempt.lua
+do -- rlfunc: lines=56 file=functions/abuse/attempt.lua
 --- Records an attempt, and blocks the subject if it is the threshold-th in a tier's window.
 ---
 --- A block is checked first, so it lasts until it expires even when the windows are empty; attempts during a block are
@@ -963,6 +963,7 @@ do -- rlfunc: lines=55 file=functions/abuse/attempt.lua
 --- @result tiers           group                one row per tier
 --- @result tiers.count     count[0..1000000]    attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]      attempts left before the block: 1 when 3 are counted and the 5th is refused
+--- @records the attempt, if no block was active: it starts one
 --- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
 local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory_us)
   local left_ms, blocked_by = block_state.read(bucket)

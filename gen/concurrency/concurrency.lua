@@ -805,7 +805,7 @@ end
 return holder_set
 end)()
 
-do -- rlfunc: lines=42 file=functions/concurrency/acquire.lua
+do -- rlfunc: lines=43 file=functions/concurrency/acquire.lua
 --- Acquires a place for a holder if the places in use and this one fit the limit.
 ---
 --- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
@@ -817,6 +817,7 @@ do -- rlfunc: lines=42 file=functions/concurrency/acquire.lua
 --- @arg    limit       count[1..1000000]   most places in use at a time
 --- @arg    lease       duration[1ms..1d]   how long the place is kept without renewal
 --- @arg    weight      count[1..1000]=1    places that the holder takes
+--- @must   weight be at most limit: it can never be allowed
 --- @result allowed     bool                whether the holder has its place
 --- @result held        bool                whether it had the place before this call
 --- @result fence       count               the fencing token: greater than that of each earlier acquisition of the subject, 1767323045678901; 0 when refused

@@ -2741,7 +2741,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=84 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=100 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
@@ -2763,6 +2763,22 @@ local limit = (function() -- rlfunc: lines=84 file=functions/lib/limit/limit.lua
 --- @arg    previous    time?                    as in quota. Only for a quota
 --- @arg    start       time?                    as in quota. Only for a quota
 --- @arg    after       time?                    as in quota. Only for a quota
+--- @must   burst be omitted unless kind is gcra
+--- @must   burst * window be at most limit * 36500d: a bucket must fill within 100 years
+--- @must   limit be at most 1000000 unless kind is quota
+--- @must   cost be at most 1 if kind is sliding_log: it counts requests
+--- @must   window be at most 90d if kind is sliding_counter
+--- @must   window be at least 1ms if kind is concurrency: it is the lease
+--- @must   window be at most 1d if kind is concurrency: it is the lease
+--- @must   cost * weight be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed
+--- @must   cost * weight be at most burst unless shadow: it can never be allowed
+--- @must   cost * weight be at most 1000 if kind is concurrency unless shadow: it can never be allowed
+--- @must   holder be given if kind is concurrency
+--- @must   previous, start and after be given if kind is quota
+--- @must   previous, start and after be omitted unless kind is quota
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
 --- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
@@ -5337,20 +5353,19 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=119 file=functions/guard/admit.lua
+do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
---- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may
---- belong to another subject or to all subjects together, and so may the receipt, the budgets and the challenge. An active block
---- of any subject refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing
---- is charged, consumed or recorded. Otherwise every limit, the budgets and the challenge must allow; then each is charged, as
---- ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt pass for free, as
---- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
---- is refused. A refused call records only the attempt.
+--- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may belong to another
+--- subject or to all subjects together, and so may the receipt, the budgets and the challenge. An active block of any subject refuses the call,
+--- and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Otherwise every
+--- limit, the budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats,
+--- that many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
+--- abuse.attempt, and the threshold-th one is refused.
 ---
---- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global
---- limits. A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of
---- the longest wait. If there are several reasons, the result is the first in reason's list.
+--- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global limits. A shadow
+--- limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the longest wait. If there are
+--- several reasons, the result is the first in reason's list.
 --- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
@@ -5383,6 +5398,10 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: required with a limit of kind concurrency
+--- @must   limits differ in kind or name: two rows would be one limit
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
+--- @must   reservation be given if budgets and no receipt
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
@@ -5402,6 +5421,7 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @result tiers          group                    one result per tier; empty when blocked
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
+--- @records the attempt that tiers count, and the block that it starts
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
@@ -5450,12 +5470,9 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   if admitted then
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
   end
-  if tried_tiers.tier > 0 then
-    reason = 'tier'
-  end
-  outcome = outcome == 'consumed' and 'unused' or outcome
+  reason = tried_tiers.tier > 0 and 'tier' or reason
   -- rlfunc:ignore refusal-writes an attempt is recorded, whatever else refuses the request
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome == 'consumed' and 'unused' or outcome, '', rows, cost_rows, tried_tiers.rows
 end
 
 -- A row of limits from the cells of its text; or nil and a refusal.
@@ -6511,7 +6528,7 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=78 file=functions/guard/refund.lua
+do -- rlfunc: lines=80 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
@@ -6533,6 +6550,8 @@ do -- rlfunc: lines=78 file=functions/guard/refund.lua
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
 --- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
 --- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
+--- @must   taken have as many rows as limits
+--- @must   limits differ in kind or name: two rows would be one limit
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
@@ -6864,12 +6883,13 @@ end
 redis.register_function{function_name = 'guard_v1_refund', callback = guard_v1_refund, description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.'}
 end
 
-do -- rlfunc: lines=27 file=functions/guard/release.lua
+do -- rlfunc: lines=28 file=functions/guard/release.lua
 --- Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.
 --- @use clock limit holder_set refusal
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
+--- @must   limits.kind be concurrency
 --- @result released       count[0..16]             number of limits whose places were released: 2 of 2
 --- @error  RLARG                                   a limit is of another kind
 --- @error  RLSTATE                                 a key holds data that its kind did not write
@@ -7076,7 +7096,7 @@ end
 redis.register_function{function_name = 'guard_v1_release', callback = guard_v1_release, description = 'Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.'}
 end
 
-do -- rlfunc: lines=31 file=functions/guard/renew.lua
+do -- rlfunc: lines=32 file=functions/guard/renew.lua
 --- Extends the leases on the places that an admit call charged of limits of kind concurrency.
 ---
 --- Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not charged again, even if there
@@ -7085,6 +7105,7 @@ do -- rlfunc: lines=31 file=functions/guard/renew.lua
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
+--- @must   limits.kind be concurrency
 --- @result lost           count[0..16]             number of limits whose places the holder no longer has: 0 of 2
 --- @error  RLARG                                   a limit is of another kind
 --- @error  RLSTATE                                 a key holds data that its kind did not write
@@ -7292,7 +7313,7 @@ end
 redis.register_function{function_name = 'guard_v1_renew', callback = guard_v1_renew, description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.'}
 end
 
-do -- rlfunc: lines=37 file=functions/guard/take.lua
+do -- rlfunc: lines=41 file=functions/guard/take.lua
 --- Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in batches.
 ---
 --- The limit's key is that of admit, so calls of both count together. A call that takes n charges what n requests would.
@@ -7301,6 +7322,10 @@ do -- rlfunc: lines=37 file=functions/guard/take.lua
 --- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
 --- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
 --- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
+--- @must   limits.cost be 1
+--- @must   limits.kind not be sliding_log or concurrency: only kinds that charge several at once
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether anything was charged
 --- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
 --- @result remaining      count[0..1000000]        what is left after the call

@@ -2540,7 +2540,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=84 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=100 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
@@ -2562,6 +2562,22 @@ local limit = (function() -- rlfunc: lines=84 file=functions/lib/limit/limit.lua
 --- @arg    previous    time?                    as in quota. Only for a quota
 --- @arg    start       time?                    as in quota. Only for a quota
 --- @arg    after       time?                    as in quota. Only for a quota
+--- @must   burst be omitted unless kind is gcra
+--- @must   burst * window be at most limit * 36500d: a bucket must fill within 100 years
+--- @must   limit be at most 1000000 unless kind is quota
+--- @must   cost be at most 1 if kind is sliding_log: it counts requests
+--- @must   window be at most 90d if kind is sliding_counter
+--- @must   window be at least 1ms if kind is concurrency: it is the lease
+--- @must   window be at most 1d if kind is concurrency: it is the lease
+--- @must   cost * weight be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed
+--- @must   cost * weight be at most burst unless shadow: it can never be allowed
+--- @must   cost * weight be at most 1000 if kind is concurrency unless shadow: it can never be allowed
+--- @must   holder be given if kind is concurrency
+--- @must   previous, start and after be given if kind is quota
+--- @must   previous, start and after be omitted unless kind is quota
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
 --- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
@@ -2907,7 +2923,7 @@ end
 return receipt_set
 end)()
 
-do -- rlfunc: lines=47 file=functions/ratelimit/check.lua
+do -- rlfunc: lines=51 file=functions/ratelimit/check.lua
 --- Decides up to 16 limits together, for one subject or several: all are charged, or none.
 ---
 --- A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit refuses. Each
@@ -2924,6 +2940,10 @@ do -- rlfunc: lines=47 file=functions/ratelimit/check.lua
 --- @arg    weight         count[1..1000000]=1      multiplies every cost except that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when omitted
+--- @must   limits differ in kind or name: two rows would be one limit
+--- @must   limits.kind not be concurrency: it needs a holder
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether every limit allowed the call, so that every cost was charged
 --- @result duplicate      bool                     whether the receipt was known, so that only global limits were charged
 --- @result refused        count[0..16]             number of limits that refused: 1 of 2; 0 when allowed
@@ -3299,7 +3319,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_check', callback = ratelimit_v1_check, description = 'Decides up to 16 limits together, for one subject or several: all are charged, or none.'}
 end
 
-do -- rlfunc: lines=31 file=functions/ratelimit/check_peek.lua
+do -- rlfunc: lines=34 file=functions/ratelimit/check_peek.lua
 --- Returns what check would return, and writes nothing.
 --- @use clock limit limit_rows receipt_set
 --- @flags  no-writes
@@ -3308,6 +3328,9 @@ do -- rlfunc: lines=31 file=functions/ratelimit/check_peek.lua
 --- @arg    weight         count[1..1000000]=1      multiplies every cost except that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when omitted
+--- @must   limits differ in kind or name: two rows would be one limit
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether every limit would allow the call
 --- @result duplicate      bool                     whether the receipt is known
 --- @result refused        count[0..16]             number of limits that would refuse: 1 of 2; 0 when allowed
@@ -3865,7 +3888,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_check_reset', callback = ratelimit_v1_check_reset, description = 'Resets limits of check, and forgets every receipt of the subject that check counted.'}
 end
 
-do -- rlfunc: lines=34 file=functions/ratelimit/fixed_window.lua
+do -- rlfunc: lines=35 file=functions/ratelimit/fixed_window.lua
 --- Charges cost while at most limit is charged in the window, which begins with the first call.
 ---
 --- The cheapest limiter and the least precise: limit can pass just before a window ends and again just after it. So up
@@ -3883,6 +3906,7 @@ do -- rlfunc: lines=34 file=functions/ratelimit/fixed_window.lua
 --- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
 --- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until the window ends; 0 when none is active
@@ -4115,7 +4139,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_at_most', callback = ratelimit_v1_fixed_window_at_most, description = 'Charges as much as is left of a window\'s limit, up to most: for consumers that take work in batches.'}
 end
 
-do -- rlfunc: lines=23 file=functions/ratelimit/fixed_window_peek.lua
+do -- rlfunc: lines=24 file=functions/ratelimit/fixed_window_peek.lua
 --- Returns what fixed_window would return, and writes nothing.
 --- @use fixed_window_count
 --- @flags  no-writes
@@ -4123,6 +4147,7 @@ do -- rlfunc: lines=23 file=functions/ratelimit/fixed_window_peek.lua
 --- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
 --- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until the window ends; 0 when none is active
@@ -4397,7 +4422,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_reset', callback = ratelimit_v1_fixed_window_reset, description = 'Ends a subject\'s active window.'}
 end
 
-do -- rlfunc: lines=22 file=functions/ratelimit/gcra.lua
+do -- rlfunc: lines=25 file=functions/ratelimit/gcra.lua
 --- Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
 ---
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0
@@ -4411,6 +4436,9 @@ do -- rlfunc: lines=22 file=functions/ratelimit/gcra.lua
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    cost        count[0..1000000]=1 tokens to take; 0 takes nothing
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
+--- @must   cost be at most burst: it can never be allowed
+--- @must   cost be at most limit unless burst: it can never be allowed
 --- @result allowed     bool                whether cost was taken
 --- @result remaining   count[0..1000000]   whole tokens left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
@@ -4514,7 +4542,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra', callback = ratelimit_v1_gcra, description = 'Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.'}
 end
 
-do -- rlfunc: lines=35 file=functions/ratelimit/gcra_at_most.lua
+do -- rlfunc: lines=36 file=functions/ratelimit/gcra_at_most.lua
 --- Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.
 ---
 --- The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls of gcra would.
@@ -4525,6 +4553,7 @@ do -- rlfunc: lines=35 file=functions/ratelimit/gcra_at_most.lua
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    most        count[1..1000000]   most tokens to take; more than burst takes at most burst
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result allowed     bool                whether any token was taken
 --- @result taken       count[0..1000000]   tokens taken: 3 when there were 3 and most is 10
 --- @result remaining   count[0..1000000]   whole tokens left after the call
@@ -4655,7 +4684,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_at_most', callback = ratelimit_v1_gcra_at_most, description = 'Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.'}
 end
 
-do -- rlfunc: lines=24 file=functions/ratelimit/gcra_peek.lua
+do -- rlfunc: lines=27 file=functions/ratelimit/gcra_peek.lua
 --- Returns what gcra would return, and writes nothing.
 --- @use token_bucket
 --- @flags  no-writes
@@ -4664,6 +4693,9 @@ do -- rlfunc: lines=24 file=functions/ratelimit/gcra_peek.lua
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    cost        count[0..1000000]=1 tokens that would be taken
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
+--- @must   cost be at most burst: it can never be allowed
+--- @must   cost be at most limit unless burst: it can never be allowed
 --- @result allowed     bool                whether cost would be taken
 --- @result remaining   count[0..1000000]   whole tokens in the bucket now: 10 in an untouched bucket of 10
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
@@ -4774,7 +4806,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_peek', callback = ratelimit_v1_gcra_peek, description = 'Returns what gcra would return, and writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=29 file=functions/ratelimit/gcra_refund.lua
+do -- rlfunc: lines=30 file=functions/ratelimit/gcra_refund.lua
 --- Returns cost tokens to a bucket, up to its burst.
 ---
 --- Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
@@ -4785,6 +4817,7 @@ do -- rlfunc: lines=29 file=functions/ratelimit/gcra_refund.lua
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    cost        count[1..1000000]=1 tokens to return
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is returned
+--- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result refunded    bool                whether the bucket had room for at least one token
 --- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are still taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
@@ -4944,7 +4977,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_reset', callback = ratelimit_v1_gcra_reset, description = 'Refills a subject\'s bucket.'}
 end
 
-do -- rlfunc: lines=41 file=functions/ratelimit/quota.lua
+do -- rlfunc: lines=48 file=functions/ratelimit/quota.lua
 --- Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
 ---
 --- Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar finds: the one in which its clock
@@ -4965,6 +4998,13 @@ do -- rlfunc: lines=41 file=functions/ratelimit/quota.lua
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
 --- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
 --- @result remaining   count[0..16777216]  what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
@@ -5084,7 +5124,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota', callback = ratelimit_v1_quota, description = 'Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.'}
 end
 
-do -- rlfunc: lines=36 file=functions/ratelimit/quota_at_most.lua
+do -- rlfunc: lines=42 file=functions/ratelimit/quota_at_most.lua
 --- Charges as much as is left of a quota, up to most: for consumers that take work in batches.
 ---
 --- The period is that of quota with the same boundaries. Refund what was not used with quota_refund and expires.
@@ -5096,6 +5136,12 @@ do -- rlfunc: lines=36 file=functions/ratelimit/quota_at_most.lua
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
 --- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether anything was charged
 --- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
 --- @result remaining   count[0..16777216]  what is left after the call
@@ -5231,7 +5277,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota_at_most', callback = ratelimit_v1_quota_at_most, description = 'Charges as much as is left of a quota, up to most: for consumers that take work in batches.'}
 end
 
-do -- rlfunc: lines=30 file=functions/ratelimit/quota_peek.lua
+do -- rlfunc: lines=37 file=functions/ratelimit/quota_peek.lua
 --- Returns what quota would return, and writes nothing.
 --- @use clock quota_count
 --- @flags  no-writes
@@ -5242,6 +5288,13 @@ do -- rlfunc: lines=30 file=functions/ratelimit/quota_peek.lua
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
 --- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
 --- @result remaining   count[0..16777216]  what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
@@ -5360,7 +5413,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota_peek', callback = ratelimit_v1_quota_peek, description = 'Returns what quota would return, and writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=33 file=functions/ratelimit/quota_refund.lua
+do -- rlfunc: lines=39 file=functions/ratelimit/quota_refund.lua
 --- Refunds cost to the period that the server's clock is in, as if it had not been charged.
 ---
 --- Refunds at most what was charged in this period; charges of an ended period are already forgotten. Every call refunds: a caller that
@@ -5374,6 +5427,12 @@ do -- rlfunc: lines=33 file=functions/ratelimit/quota_refund.lua
 --- @arg    after       time                when the one after that starts
 --- @arg    cost        count[1..1000000]=1 amount to refund
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
+--- @must   previous be below start
+--- @must   start be below next
+--- @must   next be below after
+--- @must   after be at most previous + 3650d
+--- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
 --- @result remaining   count[0..16777216]  what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
@@ -5548,7 +5607,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota_reset', callback = ratelimit_v1_quota_reset, description = 'Forgets what a subject used in its period.'}
 end
 
-do -- rlfunc: lines=34 file=functions/ratelimit/sliding_counter.lua
+do -- rlfunc: lines=35 file=functions/ratelimit/sliding_counter.lua
 --- Charges cost while the use of the last window's length, estimated from two counters, stays within limit.
 ---
 --- Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over it, so its error
@@ -5566,6 +5625,7 @@ do -- rlfunc: lines=34 file=functions/ratelimit/sliding_counter.lua
 --- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
 --- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until nothing counts: two windows right after the first call; 0 when nothing does
@@ -5669,7 +5729,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_counter', callback = ratelimit_v1_sliding_counter, description = 'Charges cost while the use of the last window\'s length, estimated from two counters, stays within limit.'}
 end
 
-do -- rlfunc: lines=23 file=functions/ratelimit/sliding_counter_peek.lua
+do -- rlfunc: lines=24 file=functions/ratelimit/sliding_counter_peek.lua
 --- Returns what sliding_counter would return, and writes nothing.
 --- @use counter_pair
 --- @flags  no-writes
@@ -5677,6 +5737,7 @@ do -- rlfunc: lines=23 file=functions/ratelimit/sliding_counter_peek.lua
 --- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
 --- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until nothing counts; 0 when nothing does

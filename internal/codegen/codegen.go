@@ -30,6 +30,9 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 		return tree, found
 	}
 	found = examine(tree)
+	for _, lib := range tree.Libs {
+		lib.CheckRules(&found)
+	}
 	for _, lib := range tree.Libraries {
 		clashes, err := goclient.Clashes(lib)
 		if err != nil {
@@ -46,7 +49,7 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 func besides(tree *source.Tree, found diag.List) (code diag.List) {
 	wrong := map[string]bool{}
 	for _, d := range found {
-		wrong[d.File] = wrong[d.File] || !slices.Contains(besideContract, d.Rule)
+		wrong[d.File] = wrong[d.File] || !slices.Contains(annotation.BesideContract, d.Rule)
 	}
 	for _, d := range vet.Examine(tree).Found {
 		if d.Rule != annotation.RuleUse && !wrong[d.File] || headerless[d.Rule] { // a file that could not be read may use any lib file
@@ -55,9 +58,6 @@ func besides(tree *source.Tree, found diag.List) (code diag.List) {
 	}
 	return code
 }
-
-// besideContract are the rules of the header with which its keys, arguments and results are as the author means them.
-var besideContract = []string{annotation.RuleUse, annotation.RuleState, annotation.RuleRefused, annotation.RuleVersion, annotation.RuleFlags}
 
 var headerless = map[string]bool{
 	vet.RuleGoto: true, vet.RuleGlobalWrite: true, vet.RuleSandbox: true, vet.RuleRandom: true, vet.RuleSetresp: true, vet.RuleMultipleAssignment: true,

@@ -19,6 +19,22 @@
 --- @arg    previous    time?                    as in quota. Only for a quota
 --- @arg    start       time?                    as in quota. Only for a quota
 --- @arg    after       time?                    as in quota. Only for a quota
+--- @must   burst be omitted unless kind is gcra
+--- @must   burst * window be at most limit * 36500d: a bucket must fill within 100 years
+--- @must   limit be at most 1000000 unless kind is quota
+--- @must   cost be at most 1 if kind is sliding_log: it counts requests
+--- @must   window be at most 90d if kind is sliding_counter
+--- @must   window be at least 1ms if kind is concurrency: it is the lease
+--- @must   window be at most 1d if kind is concurrency: it is the lease
+--- @must   cost * weight be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed
+--- @must   cost * weight be at most burst unless shadow: it can never be allowed
+--- @must   cost * weight be at most 1000 if kind is concurrency unless shadow: it can never be allowed
+--- @must   holder be given if kind is concurrency
+--- @must   previous, start and after be given if kind is quota
+--- @must   previous, start and after be omitted unless kind is quota
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
 --- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left

@@ -2366,7 +2366,7 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=34 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=35 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
@@ -2381,6 +2381,7 @@ do -- rlfunc: lines=34 file=functions/cost/reserve_at_most.lua
 --- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
+--- @must   least be at most most
 --- @result allowed     bool                whether anything is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
 --- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: least alone exceeds a budget

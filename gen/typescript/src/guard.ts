@@ -773,7 +773,7 @@ export class Client extends BaseClient {
    * Otherwise every limit, the budgets and the challenge must allow; then each is charged, as
    * ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt
    * pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
-   * abuse.attempt, and the threshold-th one is refused. A refused call records only the attempt.
+   * abuse.attempt, and the threshold-th one is refused.
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
    * receipt charges only global limits. A shadow limit is reported but never refuses; it is charged where it

@@ -52,13 +52,17 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	for _, rw := range h.rows {
 		readFunctionRow(r, rw, &fn)
 	}
+	r.checkRecords(h.rows, &fn)
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
 	r.checkWith(fn.Params)
 	r.checkEnds(fn.Params)
 	r.checkSubject(fn.Params)
 	r.checkEnums(fn.Params, fn.Results)
-	allowedRefuses(&fn)
+	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !slices.Contains(BesideContract, d.Rule) }) {
+		r.readRules(&fn, ofTag(h.rows, tagMust))
+		r.checkRules(&fn)
+	}
 	if len(fn.Results) > 0 && fn.Results[0].Optional {
 		r.add(fn.Results[0].Line, fn.Results[0].Col, RuleOptional, "the first result is always there, because nil in its place is an error: put %s after another", fn.Results[0].Name)
 	}
@@ -96,6 +100,7 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		readSubject(r, rw, fn)
 	case tagRefused:
 		readRefused(r, rw, fn)
+	case tagRecords, tagMust: // once all fields are known
 	case tagGo:
 		readGo(r, rw, fn.Params, fn.Results)
 	case tagUse:

@@ -93,6 +93,8 @@ type Lib struct {
 	States []spec.State
 	// Row are the fields of an argument group's row, and Answer those of a result group's, that several functions share.
 	Row, Answer []spec.Field
+	musts []row        // rules of such rows, which name arguments of the functions, too
+	held  map[int]bool // lines of rules that some function has
 	// Prepares reports whether the file has a function prepare, for rows of packed groups that were decoded.
 	Prepares bool
 }
@@ -100,7 +102,7 @@ type Lib struct {
 // LibFile reads a file of lib/.
 func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 	var found diag.List
-	lib := Lib{Name: name, File: f, Uses: []string{}}
+	lib := Lib{Name: name, File: f, Uses: []string{}, held: map[int]bool{}}
 	h := firstHeader(f, &found)
 	stray(f, h, &found)
 	r := &fieldReader{path: f.Path, found: &found, lib: true}
@@ -119,6 +121,8 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 				lib.Answer = r.read(rw, lib.Answer)
 			case rw.tag == tagGo:
 				readGo(r, rw, lib.Row, lib.Answer)
+			case rw.tag == tagMust:
+				lib.musts = append(lib.musts, rw)
 			case rw.tag == tagLib:
 				declared = true
 				got, _, col, _ := word(rw.text, rw.textCol)
@@ -143,6 +147,15 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 		found.Add(f.Path, max(last-1, 1), 1, RuleFile, "a lib file ends by returning its table: `return %s`", name)
 	}
 	return lib, found
+}
+
+// CheckRules finds rules of a lib file that no function of a whole tree has: they name an argument that none has.
+func (l *Lib) CheckRules(found *diag.List) {
+	for _, rw := range l.musts {
+		if !l.held[rw.line] {
+			found.Add(l.File.Path, rw.line, rw.textCol, RuleMust, "no function has such rows, and the arguments that the rule names besides their fields")
+		}
+	}
 }
 
 func endsInReturn(chunk []ast.Stmt) bool {

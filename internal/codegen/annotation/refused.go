@@ -70,3 +70,32 @@ func allowedRefuses(fn *spec.Function) {
 		}
 	}
 }
+
+// checkRecords reads `@records the attempt`: what a refused call changes. Without one it changes nothing.
+func (r *fieldReader) checkRecords(rows []row, fn *spec.Function) {
+	allowedRefuses(fn)
+	for _, rw := range ofTag(rows, tagRecords) {
+		switch text := rw.doc(rw.text); {
+		case text == "":
+			r.add(rw.line, rw.col, RuleRefused, "@records has no text: say what a refused call records, such as the attempt")
+		case fn.Refused == nil:
+			r.add(rw.line, rw.col, RuleRefused, "no result of %s says that a call was refused: @records goes with a @refused, or a bool named allowed", fn.Name)
+		case fn.Has("no-writes"):
+			r.add(rw.line, rw.col, RuleRefused, "%s has the flag no-writes: no call records anything", fn.Name)
+		case fn.Refused.Records != "":
+			r.add(rw.line, rw.col, RuleDuplicate, "@records is repeated")
+		default:
+			fn.Refused.Records = text
+		}
+	}
+}
+
+// ofTag are the rows of a tag.
+func ofTag(rows []row, tag string) (some []row) {
+	for _, rw := range rows {
+		if rw.tag == tag {
+			some = append(some, rw)
+		}
+	}
+	return some
+}

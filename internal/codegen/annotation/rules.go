@@ -25,6 +25,7 @@ const (
 	RuleFlags       = "flags"
 	RuleErrors      = "errors"
 	RuleRefused     = "refused"
+	RuleMust        = "must"
 	RuleGo          = "go"
 	RuleVersion     = "version"
 	RuleRequires    = "requires"
@@ -32,6 +33,9 @@ const (
 	RuleUse         = "use"
 	RuleState       = "state"
 )
+
+// BesideContract are the rules of the header with which its keys, arguments and results are as the author means them.
+var BesideContract = []string{RuleUse, RuleState, RuleMust, RuleRefused, RuleVersion, RuleFlags}
 
 // Rules lists every rule of this package, in the order of the documentation.
 var Rules = []Rule{
@@ -51,7 +55,8 @@ var Rules = []Rule{
 	{RuleParams, "Checks that the Lua function's parameters are the header's keys, arguments and groups, in the header's order, and the keys of its rows behind a packed group."},
 	{RuleFlags, "Checks that flags are Redis's own."},
 	{RuleErrors, "Checks that an @error names a code in capitals and says when it comes."},
-	{RuleRefused, "Checks that an @refused names one bool or enum result, and of an enum the values that refuse."},
+	{RuleMust, "Checks that a @must names arguments of the header and says what they must be together, and that some call obeys all of them."},
+	{RuleRefused, "Checks that an @refused names one bool or enum result, and of an enum the values that refuse, and that an @records stands where calls are refused."},
 	{RuleGo, "Checks that an @go names a json argument or result, and an exported Go type with the import path of its package."},
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
 	{RuleRequires, "Checks that an @requires names redis, valkey or both, each once and with the least version of it."},

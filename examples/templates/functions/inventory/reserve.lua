@@ -15,6 +15,7 @@
 --- @result expires_after duration               what the reservation has left: 10m; 0 when refused
 --- @result retry_after   duration               wait until a reservation ends, if busy; otherwise 0
 --- @refused outcome confirmed busy sold_out
+--- @records that reservations have ended: their units are available again
 --- @error  RLARG                                id has an open reservation of other units
 --- @error  RLSTATE                              the key holds no stock
 local function reserve(stock, ends, sold, id, units, hold_us)

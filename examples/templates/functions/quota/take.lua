@@ -8,6 +8,7 @@
 --- @arg    limit       count[1..1000000]    most charged in a period
 --- @arg    period      duration[1ms..366d]  from the first charge until the quota is full again
 --- @arg    cost        count[0..1000000]=1  amount to charge; 0 charges nothing
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                 whether cost was charged
 --- @result remaining   count                capacity left after the call: 7 of 10 after a cost of 3
 --- @result retry_after duration             wait until the quota is full again, to the millisecond; 0 when allowed

@@ -10,6 +10,7 @@
 --- @arg    payee    text[64]                          the account that is paid, another one
 --- @arg    id       text[64]                          the transfer, such as an order's id
 --- @arg    units    count[1..1000000000]              units to move
+--- @must   payee differ from payer
 --- @result outcome  enum(moved,short,full)            short: the payer has fewer units. full: the payee would have more than
 ---     1000000000000000
 --- @result left     count[0..1000000000000000]        units of the payer after the call: 70

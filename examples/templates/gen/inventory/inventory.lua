@@ -629,7 +629,7 @@ end
 redis.register_function{function_name = 'inventory_v1_release', callback = inventory_v1_release, description = 'Gives back what was reserved.'}
 end
 
-do -- rlfunc: lines=53 file=functions/inventory/reserve.lua
+do -- rlfunc: lines=54 file=functions/inventory/reserve.lua
 --- Reserves units of an item for a while.
 ---
 --- The same id again returns its open reservation, with its first end, and reserves nothing more. A refused call reserves
@@ -647,6 +647,7 @@ do -- rlfunc: lines=53 file=functions/inventory/reserve.lua
 --- @result expires_after duration               what the reservation has left: 10m; 0 when refused
 --- @result retry_after   duration               wait until a reservation ends, if busy; otherwise 0
 --- @refused outcome confirmed busy sold_out
+--- @records that reservations have ended: their units are available again
 --- @error  RLARG                                id has an open reservation of other units
 --- @error  RLSTATE                              the key holds no stock
 local function reserve(stock, ends, sold, id, units, hold_us)

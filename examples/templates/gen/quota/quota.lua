@@ -237,7 +237,7 @@ end
 return refusal
 end)()
 
-do -- rlfunc: lines=43 file=functions/quota/take.lua
+do -- rlfunc: lines=44 file=functions/quota/take.lua
 --- Charges a quota that is full again when its period ends.
 ---
 --- The period begins with the first charge. A refused call writes nothing. If the clock is set back, the period lasts that much
@@ -248,6 +248,7 @@ do -- rlfunc: lines=43 file=functions/quota/take.lua
 --- @arg    limit       count[1..1000000]    most charged in a period
 --- @arg    period      duration[1ms..366d]  from the first charge until the quota is full again
 --- @arg    cost        count[0..1000000]=1  amount to charge; 0 charges nothing
+--- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                 whether cost was charged
 --- @result remaining   count                capacity left after the call: 7 of 10 after a cost of 3
 --- @result retry_after duration             wait until the quota is full again, to the millisecond; 0 when allowed

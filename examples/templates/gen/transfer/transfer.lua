@@ -427,7 +427,7 @@ end
 redis.register_function{function_name = 'transfer_v1_deposit', callback = transfer_v1_deposit, description = 'Adds units to an account from outside, or takes some out.'}
 end
 
-do -- rlfunc: lines=49 file=functions/transfer/move.lua
+do -- rlfunc: lines=50 file=functions/transfer/move.lua
 --- Moves units from one account to another: both change, or neither does.
 ---
 --- The same id again moves nothing more. A refused call writes nothing.
@@ -440,6 +440,7 @@ do -- rlfunc: lines=49 file=functions/transfer/move.lua
 --- @arg    payee    text[64]                          the account that is paid, another one
 --- @arg    id       text[64]                          the transfer, such as an order's id
 --- @arg    units    count[1..1000000000]              units to move
+--- @must   payee differ from payer
 --- @result outcome  enum(moved,short,full)            short: the payer has fewer units. full: the payee would have more than
 ---     1000000000000000
 --- @result left     count[0..1000000000000000]        units of the payer after the call: 70

@@ -10,6 +10,7 @@
 --- @result allowed  bool                 false: the user has as many sessions
 --- @result sessions count[0..100]        the user's sessions
 --- @result ended    list[0..100] of text[64] sessions that this login has ended
+--- @records that sessions which were not used for idle are over
 local function login(index, data, session, user, most, idle_us, refuse)
   local now_us = clock.now_us()
   local over = redis.call('ZRANGEBYSCORE', index, '-inf', now_us - idle_us, 'LIMIT', 0, 100)
