@@ -306,6 +306,7 @@ func (d *drawer) fill(c *call) {
 			c.of[k.With] = pick(d, subjects)
 		}
 	}
+	d.obey(c)
 	d.meet(c)
 }
 
@@ -351,11 +352,12 @@ func (d *drawer) sequence(foreign bool) (out []Step) {
 		n += d.IntN(8)
 	}
 	for range n {
-		s := Step{call: d.call()}
+		s := Step{}
 		if len(out) > 0 {
 			s.Advance = d.advance()
 			d.now += s.Advance
 		}
+		s.call = d.call()
 		if foreign && (len(out) == 0 || d.IntN(4) == 0) {
 			s.Foreign, s.garbage = d.foreign()
 		}
@@ -386,6 +388,7 @@ func (d *drawer) mutate(steps []Step) []Step {
 			c := out[i].call.clone()
 			j := d.IntN(len(c.args))
 			c.values[j] = d.value(c.args[j])
+			d.obey(c)
 			out[i].call = c
 		case r < 7 && len(out) < 12:
 			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: d.call()})
