@@ -23,6 +23,9 @@ type Step struct {
 	reply any
 }
 
+// Words are the step's FCALL, with its arguments.
+func (s Step) Words() []string { return s.call.words() }
+
 // A call is one call of a function, as it is sent.
 type call struct {
 	*function
@@ -106,11 +109,10 @@ type keyed struct {
 
 // keys are those of the call, in the order in which they are sent.
 func (c *call) keys() (out []keyed) {
-	namespace := c.lib.Spec.Name
 	add := func(f spec.Field, subject, suffix string, value *string) {
-		name := fcall.Key(namespace, fcall.Subject(subject), suffix)
+		name := fcall.Key(c.lib.namespace, fcall.Subject(subject), suffix)
 		if value != nil {
-			name = fcall.KeyOf(namespace, fcall.Tag(fcall.Subject(subject)), suffix, *value)
+			name = fcall.KeyOf(c.lib.namespace, fcall.Tag(fcall.Subject(subject)), suffix, *value)
 		}
 		out = append(out, keyed{name, f})
 	}

@@ -55,6 +55,19 @@ type Report struct {
 	Sequences [][]Step  // some that reach all that was reached, to be played on other servers
 }
 
+// Summary says how much was called, and what never ran.
+func (r *Report) Summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d calls drawn from seed %d, of which the generated checks refused %d.", r.Calls, r.Seed, r.Refused)
+	if len(r.Unreached) > 0 {
+		fmt.Fprintf(&b, " No call reached what begins at these lines, so nothing is known of it:")
+		for _, p := range r.Unreached {
+			fmt.Fprintf(&b, "\n    %s:%d", p.File, p.Line)
+		}
+	}
+	return b.String()
+}
+
 // A checker plays sequences on an embedded server.
 type checker struct {
 	*drawer
@@ -62,12 +75,13 @@ type checker struct {
 	server *server
 	libs   []*Library
 
-	found    []Finding
-	known    map[[2]string]bool // rules of functions that have been found
-	latest   int64
-	promises promises
-	refused  int
-	calls    int
+	found     []Finding
+	sequences [][]Step
+	known     map[[2]string]bool // rules of functions that have been found
+	latest    int64
+	promises  promises
+	refused   int
+	calls     int
 }
 
 // Run calls the functions of libraries that share keys, in random sequences, and checks what they do. The error is one of loading.
@@ -82,21 +96,23 @@ func Run(libs []*Library, o Options) (*Report, error) {
 		return nil, errors.New("there are no functions to call")
 	}
 	for _, l := range libs {
+		l.namespace = libs[0].Spec.Name // they share keys
 		if err, failed := c.server.do("FUNCTION", "LOAD", l.Code).(error); failed {
 			return nil, fmt.Errorf("load %s on the embedded engine: %w", l.Spec.Server, err)
 		}
 	}
-	sequences := c.explore(o.Calls*len(c.functions), o)
+	c.explore(o.Calls*len(c.functions), o)
 	if !o.Quick {
 		c.growth()
 	}
-	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: sequences, Unreached: c.unreached(), Findings: c.found}
+	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Unreached: c.unreached(), Findings: c.found}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
 	return r, nil
 }
 
 // explore plays random sequences, and changed copies of those that have reached something new.
-func (c *checker) explore(calls int, o Options) (kept [][]Step) {
+func (c *checker) explore(calls int, o Options) {
+	var kept [][]Step
 	for n := 0; c.calls < calls; n++ {
 		var steps []Step
 		if len(kept) > 0 && c.IntN(2) == 0 {
@@ -109,6 +125,9 @@ func (c *checker) explore(calls int, o Options) (kept [][]Step) {
 		c.calls += len(p.replies)
 		if c.watch.fresh {
 			kept = append(kept, steps)
+			if !c.watch.random {
+				c.sequences = append(c.sequences, steps[:len(p.replies)])
+			}
 		}
 		for _, f := range p.found {
 			f.Steps = slices.Clone(steps[:len(p.replies)])
@@ -127,7 +146,6 @@ func (c *checker) explore(calls int, o Options) (kept [][]Step) {
 			c.again(steps, p.replies)
 		}
 	}
-	return kept
 }
 
 // keep adds a finding, unless its line says why it is none.

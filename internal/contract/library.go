@@ -18,6 +18,7 @@ import (
 type Library struct {
 	*source.Library
 	Code      string
+	namespace string // of its keys
 	functions []*function
 
 	located fcall.Library // finds the author's lines
@@ -41,7 +42,7 @@ type function struct {
 // Of bundles a library that has been read from its source.
 func Of(lib *source.Library) *Library {
 	b := bundle.Write(lib)
-	l := &Library{Library: lib, Code: b.Code, words: wordsOf(lib), ignored: map[place][]string{}}
+	l := &Library{Library: lib, Code: b.Code, namespace: lib.Spec.Name, words: wordsOf(lib), ignored: map[place][]string{}}
 	for _, s := range b.Sections {
 		l.located.Files = append(l.located.Files, fcall.Section(s))
 	}

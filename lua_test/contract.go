@@ -1,0 +1,138 @@
+package luatest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/internal/contract"
+)
+
+// contractCalls is how often Contract calls each function.
+const contractCalls = 1000
+
+// Contract calls the functions of the suite's libraries as their headers allow, in sequences that it draws, and checks what they do. It
+// needs no test of yours: the header says what may go in and what must come out. It finds, among others, results outside their bounds,
+// errors that the header does not declare, keys without an expiry, expiries made shorter than another call was promised, refused calls
+// that change something, calls that do not end or whose work grows with what is stored, and undeclared keys.
+//
+// A failure is the shortest sequence that shows it, printed as steps for [Suite.Run], with the line of the author's file. If it is meant
+// to be so, `-- rlfunc:ignore RULE reason` on that line says why. The test logs which lines no call has reached, since these are not
+// proven by anything.
+//
+// The same sequences are then played on the suite's real servers, whose replies, keys and expiries must be those of the embedded
+// engine. The clock moves there only for libraries that read it and set their expiries through lib/clock.
+//
+// The calls are the same each time. With RLFUNC_SEED, a whole number, they are others.
+func Contract[C any](t *testing.T, su Suite[C]) {
+	t.Helper()
+	seed, err := Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := contract.Run(su.read(t), contract.Options{Seed: seed, Calls: contractCalls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		t.Errorf("%v\nThe calls, as steps of Suite.Run (seed %d; if it is meant to be so, write `-- rlfunc:ignore %s reason` on line %d of %s):\n%s",
+			f, report.Seed, f.Rule, f.Line, f.File, f.Paste())
+	}
+	t.Log(report.Summary())
+	su.Each(t, func(t *testing.T, s *Server, _ C) {
+		if s.manual == nil {
+			su.compare(t, s, report)
+		}
+	})
+}
+
+// Seed is that of RLFUNC_SEED, and 0 without one.
+func Seed() (uint64, error) {
+	text := os.Getenv("RLFUNC_SEED")
+	if text == "" {
+		return 0, nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("RLFUNC_SEED must be a whole number from 0 to 18446744073709551615, got %q", text)
+	}
+	return seed, nil
+}
+
+// compare plays the sequences of a report on a server and on the embedded engine.
+func (su Suite[C]) compare(t *testing.T, real *Server, report *contract.Report) {
+	t.Helper()
+	moves := len(real.clocked) == len(real.libs)
+	inside := su
+	inside.Engines = func(testing.TB) []Engine { return []Engine{{Name: "embedded"}} }
+	inside.Each(t, func(t *testing.T, s *Server, _ C) {
+		for _, steps := range report.Sequences {
+			for _, server := range []*Server{s, real} {
+				server.Do(t, "FLUSHDB")
+				server.Set(t, Start)
+			}
+			for i, step := range steps {
+				want, got := s.play(t, step, moves), real.play(t, step, moves)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s answers otherwise than the embedded engine, or holds other keys (-embedded +%s), seed %d:\n%s\nafter:\n%s",
+						real.Engine, real.Engine, report.Seed, diff, contract.Finding{Steps: steps[:i+1]}.Paste())
+					return
+				}
+			}
+		}
+	})
+}
+
+// An outcome is what a step answers, and what the server then holds.
+type outcome struct {
+	Reply any
+	Error string
+	Keys  map[string]Key
+}
+
+// play plays one step. Where the clock does not move, expiries only are or are not there.
+func (s *Server) play(t *testing.T, step contract.Step, moves bool) (o outcome) {
+	t.Helper()
+	if moves && step.Advance != 0 {
+		s.Advance(t, time.Duration(step.Advance)*time.Microsecond)
+	}
+	for _, words := range step.Foreign {
+		if words[0] == "PEXPIRE" {
+			ms, _ := strconv.ParseInt(words[2], 10, 64) // the drawer has written it
+			s.Expire(t, words[1], time.Duration(ms)*time.Millisecond)
+			continue
+		}
+		s.Do(t, anys(words)...)
+	}
+	reply, err := s.Redis.Do(t.Context(), anys(step.Words())...).Result()
+	if o.Reply = reply; err != nil {
+		o.Error, _, _ = strings.Cut(err.Error(), " script: ")
+	}
+	o.Keys, err = s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !moves {
+		for name, k := range o.Keys {
+			k.TTL = max(k.TTL, Immortal)
+			if k.TTL > 0 {
+				k.TTL = 1
+			}
+			o.Keys[name] = k
+		}
+	}
+	return o
+}
+
+func anys(words []string) []any {
+	out := make([]any, len(words))
+	for i, w := range words {
+		out[i] = w
+	}
+	return out
+}
