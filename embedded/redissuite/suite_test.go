@@ -25,7 +25,7 @@ const onlyUnits = "RLFUNC_REDIS_UNITS"
 var units = []string{
 	"unit/type/string", "unit/type/incr", "unit/expire", "unit/type/hash", "unit/type/set", "unit/type/list", "unit/type/zset",
 	"unit/type/list-2", "unit/type/list-3", "unit/type/stream", "unit/type/stream-cgroups", "unit/bitops", "unit/introspection-2",
-	"unit/functions", "unit/scripting", "unit/sort", "unit/scan", "unit/keyspace", "unit/multi",
+	"unit/functions", "unit/scripting", "unit/sort", "unit/scan", "unit/keyspace", "unit/multi", "unit/bitfield", "unit/hyperloglog", "unit/geo",
 }
 
 // limit is for one unit; stalled, in seconds, is how long the suite waits for the end of a test.
