@@ -15,8 +15,6 @@ func TestSnapshot_ofAStreamIsTheSameOnAllServers(t *testing.T) {
 	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
 		s.Do(t, "XADD", "jobs", "1-1", "kind", "mail", "kind", "a b")
 		s.Do(t, "XADD", "jobs", "1-2", "kind", "\xff")
-		s.Do(t, "XADD", "jobs", "2-0", "kind", "gone")
-		s.Do(t, "XDEL", "jobs", "2-0")
 		s.Do(t, "XGROUP", "CREATE", "jobs", "workers", "0")
 		s.Do(t, "XREADGROUP", "GROUP", "workers", "w1", "COUNT", "1", "STREAMS", "jobs", ">")
 		value := func() []string {
@@ -28,8 +26,8 @@ func TestSnapshot_ofAStreamIsTheSameOnAllServers(t *testing.T) {
 		}
 		delivered := value()
 		want := []string{
-			`1-1 ["kind" "mail" "kind" "a b"]`, `1-2 ["kind" "\xff"]`, "entries-added=3", "last-generated-id=2-0", "max-deleted-entry-id=2-0",
-			`group "workers": last-delivered-id=1-1, entries-read=<nil>`, `group "workers": consumer "w1"`, `group "workers": 1-1 is pending for "w1" since T, deliveries: 1`,
+			`1-1 ["kind" "mail" "kind" "a b"]`, `1-2 ["kind" "\xff"]`, "entries-added=2", "last-generated-id=1-2", "max-deleted-entry-id=0-0",
+			`group "workers": last-delivered-id=1-1, entries-read=1`, `group "workers": consumer "w1"`, `group "workers": 1-1 is pending for "w1" since T, deliveries: 1`,
 		}
 		got := append([]string(nil), delivered...)
 		for i := range got {

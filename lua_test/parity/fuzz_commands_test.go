@@ -65,7 +65,7 @@ func argument(r *rand.Rand, kind, command string) string {
 	}
 	switch kind {
 	case "K":
-		if r.IntN(12) == 0 {
+		if r.IntN(12) == 0 && keyOf(command) != "hll" { // no other command may see the bytes of a HyperLogLog
 			return pick(r, "str1", "list1", "hash1", "set1", "zset1", "stream1", "none")
 		}
 		return keyOf(command) + pick(r, "1", "2")
@@ -114,6 +114,8 @@ func keyOf(command string) string {
 	switch {
 	case command == "sort" || command == "llen" || strings.HasPrefix(command, "l") && command != "lcs" || strings.HasPrefix(command, "r") && command != "rename" && command != "renamenx":
 		return "list"
+	case strings.HasPrefix(command, "pf"):
+		return "hll"
 	case strings.HasPrefix(command, "h"):
 		return "hash"
 	case strings.HasPrefix(command, "z"), strings.HasPrefix(command, "geo"):
