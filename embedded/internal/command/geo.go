@@ -93,7 +93,8 @@ func (p place) latDistance(q place) float64 {
 	return geoEarth * math.Abs(radians(q.lat)-radians(p.lat))
 }
 
-func radians(degrees float64) float64 { return degrees * (math.Pi / 180) }
+// The conversion keeps processors that can from fusing the product with a sum: C does not.
+func radians(degrees float64) float64 { return float64(degrees * (math.Pi / 180)) }
 
 func degrees(radians float64) float64 { return radians / (math.Pi / 180) }
 
