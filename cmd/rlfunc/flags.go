@@ -151,4 +151,4 @@ func operator() string {
 	return name + "@" + host
 }
 
-var errEmbedded = errors.New("the embedded engine has no streams and keeps no records: give --redis with the server that the guards use")
+var errEmbedded = errors.New("the embedded engine keeps no records: give --redis with the server that the guards use")

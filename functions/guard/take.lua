@@ -12,7 +12,7 @@
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether anything was charged
 --- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
---- @result remaining      count[0..1000000]        what is left after the call
+--- @result remaining      count[0..16777216]       what is left after the call
 --- @result reset_after    duration                 wait until the limit has its full capacity again; 0 when it has
 --- @result retry_after    duration                 wait until anything would be charged; 0 when allowed
 --- @result expires        time                     when the charge no longer counts: a refund must come before; the epoch unless allowed

@@ -7328,7 +7328,7 @@ do -- rlfunc: lines=41 file=functions/guard/take.lua
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether anything was charged
 --- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
---- @result remaining      count[0..1000000]        what is left after the call
+--- @result remaining      count[0..16777216]       what is left after the call
 --- @result reset_after    duration                 wait until the limit has its full capacity again; 0 when it has
 --- @result retry_after    duration                 wait until anything would be charged; 0 when allowed
 --- @result expires        time                     when the charge no longer counts: a refund must come before; the epoch unless allowed
@@ -7526,8 +7526,8 @@ local function guard_v1_take(keys, args)
       rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
       end
     end
     if out_reset_after_us ~= 0 then
