@@ -270,7 +270,7 @@ func TestOperator_changesNothingWithoutARecord(t *testing.T) {
 			}
 		})
 	}
-	ran(t, exitcode.Error, "unblock key=ab12 --reason x --yes --namespace shop --redis embedded", "the embedded engine has no streams")
+	ran(t, exitcode.Error, "unblock key=ab12 --reason x --yes --namespace shop --redis embedded", "the embedded engine keeps no records")
 }
 
 func TestTop_addsUpTheGuardsReports(t *testing.T) {

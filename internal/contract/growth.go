@@ -57,7 +57,7 @@ func (c *checker) filled(f *function) {
 				}
 			}
 			if costs[3] > 2*costs[2] {
-				found := finding(op, "key-loop", c.watch.heaviest[1], fmt.Sprintf("the work of a call grows with %s: %d, %d, %d and %d for 30, 1,000, 11,000 and 33,000 elements",
+				found := finding(op, "key-loop", c.watch.heavy(), fmt.Sprintf("the work of a call grows with %s: %d, %d, %d and %d for 30, 1,000, 11,000 and 33,000 elements",
 					k.name, costs[0], costs[1], costs[2], costs[3]))
 				found.Steps = []Step{{call: op}}
 				c.keep(found)
@@ -163,7 +163,7 @@ func (c *checker) grown() {
 			case n >= grownCalls/2 && n < grownCalls/2+60:
 				at.mid = max(at.mid, is)
 			case n >= grownCalls-60 && is > at.late:
-				at.late, at.last, at.line = is, op, c.watch.heaviest[1]
+				at.late, at.last, at.line = is, op, c.watch.heavy()
 			}
 		}
 		for _, f := range slices.SortedFunc(maps.Keys(costs), func(a, b *function) int { return a.Line - b.Line }) {

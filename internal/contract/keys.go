@@ -51,6 +51,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		lasting := c.lib.forever(ch.key)
 		moved := ch.is && (!ch.was || ch.after.expires != ch.before.expires)
 		switch {
+		case w.garbage && a.failed && !a.own: // it ended where it met the garbage
 		case !ch.is:
 			if last := w.written[ch.key]; last.expires && (ch.was || last.name == "SET") && !back && !w.garbage {
 				w.add("expired", line, "%s removes %s, because the time that it gives is over", last.name, ch.key)

@@ -91,3 +91,11 @@ func expires(name string, words []string) bool {
 	}
 	return false
 }
+
+// heavy is the line of the command that makes a call expensive; 0 if no single one does.
+func (w *watch) heavy() int {
+	if 2*w.heaviest[0] < w.cost {
+		return 0
+	}
+	return w.heaviest[1]
+}
