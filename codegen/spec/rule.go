@@ -109,18 +109,20 @@ func (r *Rule) Own() bool {
 // Arg returns the argument of a path: "cost", "limits" or "limits.cost".
 func (f *Function) Arg(path string) (Field, bool) {
 	group, name, inRow := strings.Cut(path, ".")
-	for _, p := range f.Params {
-		switch {
-		case p.Name != group || p.Kind == KindKey && !inRow:
-		case !inRow:
-			return p, true
-		default:
-			i := slices.IndexFunc(p.Fields, func(c Field) bool { return c.Name == name })
-			if i < 0 {
-				return Field{}, false
-			}
-			return p.Fields[i], true
+	for i := range f.Params {
+		p := &f.Params[i]
+		if p.Name != group || p.Kind == KindKey && !inRow {
+			continue
 		}
+		if !inRow {
+			return *p, true
+		}
+		for j := range p.Fields {
+			if p.Fields[j].Name == name {
+				return p.Fields[j], true
+			}
+		}
+		return Field{}, false
 	}
 	return Field{}, false
 }

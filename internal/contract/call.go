@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -67,22 +68,28 @@ func (c *call) value(name string) value {
 
 // cell returns the text of a row's field.
 func (r row) cell(g spec.Field, name string) string {
-	n := 0
-	for _, f := range g.Fields {
-		if f.Kind == spec.KindKey {
-			continue
+	for i := range r.cells {
+		if fields := cells(g); fields[i].Name == name {
+			return r.cells[i].text
 		}
-		if f.Name == name {
-			return r.cells[n].text
-		}
-		n++
 	}
 	return ""
 }
 
+// cellsOf keeps what cells has made, by the first of a group's fields.
+var cellsOf sync.Map
+
 // cells are the fields of a row that have cells.
 func cells(g spec.Field) []spec.Field {
-	return slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
+	if len(g.Fields) == 0 {
+		return nil
+	}
+	if made, ok := cellsOf.Load(&g.Fields[0]); ok {
+		return made.([]spec.Field)
+	}
+	made := slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
+	cellsOf.Store(&g.Fields[0], made)
+	return made
 }
 
 // each visits the arguments and the cells of rows, with their fields.

@@ -34,17 +34,17 @@ func (d *drawer) getter(c *call) spec.Getter {
 			return strconv.FormatInt(d.now, 10), true
 		}
 		name, cell, inRow := strings.Cut(path, ".")
-		i := slices.IndexFunc(c.args, func(p spec.Field) bool { return p.Name == name })
+		i := c.index(name)
 		if i < 0 {
 			n := len(c.several[name])
 			return strconv.Itoa(n), n > 0
 		}
-		p, v := c.args[i], c.values[i]
+		p, v := &c.args[i], &c.values[i]
 		switch {
 		case inRow && cell == "of":
 			return v.rows[row].of, v.rows[row].of != ""
 		case inRow:
-			text := v.rows[row].cell(p, cell)
+			text := v.rows[row].cell(*p, cell)
 			return text, text != ""
 		case p.Kind == spec.KindList && row >= 0:
 			return v.rows[row].cells[0].text, true
@@ -55,10 +55,20 @@ func (d *drawer) getter(c *call) spec.Getter {
 	}
 }
 
+// index is the place of an argument, or -1.
+func (f *function) index(name string) int {
+	for i := range f.args {
+		if f.args[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
 // set changes the argument, or the cell of a row, at a path.
 func (c *call) set(path string, at int, to func(f spec.Field, v value) value) {
 	name, cell, inRow := strings.Cut(path, ".")
-	i := slices.IndexFunc(c.args, func(p spec.Field) bool { return p.Name == name })
+	i := c.index(name)
 	switch {
 	case i < 0:
 	case !inRow:
