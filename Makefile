@@ -34,8 +34,9 @@ test-race: ## run the same as make test under the race detector
 redis-suite: ## run Redis's own tests against the embedded engine (SUITE=source tree of Redis 7.0.15)
 	@. .ci/env && RLFUNC_REDIS_SUITE=$(abspath $(SUITE)) go test -count=1 -timeout=0 -v $(ARGS) ./embedded/redissuite
 
-soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000)
-	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all} .ci/test -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS) ./lua_test/property
+soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000), and call functions by new sequences (RLFUNC_SEED)
+	@export RLFUNC_SEED=$${RLFUNC_SEED:-$$(date +%s)} RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} RLFUNC_ENGINES=$${RLFUNC_ENGINES:-all}; echo "soak: RLFUNC_SEED=$$RLFUNC_SEED"; \
+	.ci/test -count=1 -timeout=0 -run '^Test(Property|Linearizable|Contract)_' $(ARGS) ./lua_test/property ./lua_test/steps
 
 lint: ## run go vet, staticcheck, gofumpt and shellcheck
 	@.ci/lint
@@ -46,8 +47,8 @@ fmt: ## format the Go files with gofumpt
 generate: ## generate gen/ from functions/
 	@. .ci/env && go run ./cmd/rlfunc generate && go run ./cmd/rlfunc -C examples/templates generate
 
-check: ## fail if gen/ differs from what functions/ generates
-	@. .ci/env && go run ./cmd/rlfunc generate --check && go run ./cmd/rlfunc -C examples/templates generate --check
+check: ## fail if gen/ differs from what functions/ generates, or functions do not keep what their headers say
+	@. .ci/env && go build -o bin/rlfunc ./cmd/rlfunc && for dir in . examples/templates; do bin/rlfunc -C $$dir generate --check && bin/rlfunc -C $$dir vet --run || exit; done
 
 bench: ## measure what a call costs the server and the client, compared with other limiters
 	go -C bench run . $(ARGS)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -10,18 +11,25 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/contract"
 )
 
 func (a *app) vetCommand() *cobra.Command {
-	return &cobra.Command{
+	run, calls := false, contract.DefaultCalls
+	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
 		Long: `Checks every function and shared Lua file and prints all findings, one per line: file:line:col: message (rule). Exit code 2
-if there is a finding. docs/vet.md explains every rule.
+if there is a finding. docs/vet.md lists every rule.
+
+With --run it then calls the functions as their headers allow, on an engine inside the process, and checks what they do: results in
+their bounds, declared errors, an expiry on every key, refused calls that change nothing, and more. A finding is the shortest sequence
+of calls that shows it, printed as steps for a test. The calls are the same each time; with RLFUNC_SEED they are others.
 
 To exempt a line from a rule, add a comment with a reason to the line:
   -- rlfunc:ignore RULE reason`,
-		Example: "  rlfunc vet\n  rlfunc vet --json",
+		Example: "  rlfunc vet\n  rlfunc vet --run\n  rlfunc vet --json",
 		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := project.Find(a.dir)
@@ -32,17 +40,75 @@ To exempt a line from a rule, add a comment with a reason to the line:
 			if err != nil {
 				return a.findings(err)
 			}
+			if run {
+				return a.runFunctions(cmd.Context(), tree, calls)
+			}
 			if a.json {
 				return a.printJSON(map[string]any{"findings": diag.List{}})
 			}
-			functions := 0
-			for _, lib := range tree.Libraries {
-				functions += len(lib.Files)
-			}
-			a.note("no findings in %s of %s", count(functions, "function"), count(len(tree.Libraries), "library"))
+			a.note("no findings in %s of %s", count(functionsOf(tree), "function"), count(len(tree.Libraries), "library"))
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&run, "run", false, "also call the functions, and check what they do")
+	cmd.Flags().IntVar(&calls, "calls", calls, "with --run, how often to call each function")
+	return cmd
+}
+
+func functionsOf(tree *source.Tree) (n int) {
+	for _, lib := range tree.Libraries {
+		n += len(lib.Files)
+	}
+	return n
+}
+
+// A runFinding is a finding of running, as JSON.
+type runFinding struct {
+	diag.Diagnostic
+	Steps string `json:"steps"` // of a Go test
+}
+
+// runFunctions calls the functions of each library, and prints what is wrong with them.
+func (a *app) runFunctions(ctx context.Context, tree *source.Tree, calls int) error {
+	seed, err := contract.Seed()
+	if err != nil {
+		return err
+	}
+	if calls < 1 {
+		return usage.Errorf("--calls must be at least 1, got %d", calls)
+	}
+	found, unreached, made := []runFinding{}, 0, 0
+	for _, lib := range tree.Libraries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		report, err := contract.Cached(contract.Of(lib), contract.Options{Seed: seed, Calls: calls})
+		if err != nil {
+			return err
+		}
+		made += report.Calls
+		unreached += len(report.Unreached)
+		for _, f := range report.Findings {
+			found = append(found, runFinding{diag.Diagnostic{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + " " + f.Text}, f.Paste()})
+		}
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"findings": found, "calls": made, "seed": seed, "unreached": unreached}); err != nil {
+			return err
+		}
+	}
+	for _, f := range found {
+		if !a.json {
+			fmt.Fprintf(a.out, "%v\n%s\n", f.Diagnostic, f.Steps)
+		}
+	}
+	if len(found) > 0 {
+		a.note("%s in %s, drawn from seed %d", count(len(found), "finding"), count(made, "call"), seed)
+		return exitcode.Findings
+	}
+	a.note("no findings in %s of %s, drawn from seed %d; %s never ran (a test with luatest.Contract lists them)",
+		count(made, "call"), count(functionsOf(tree), "function"), seed, count(unreached, "block"))
+	return nil
 }
 
 // findings prints the findings in an error as data. It returns any other error.

@@ -21,6 +21,9 @@ var bloomSuite = luatest.Suite[*bloom.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestBloom_keepsItsContract(t *testing.T) { luatest.Contract(t, bloomSuite) }
+
 type bloomStep = luatest.Step[*bloom.Client]
 
 func TestBloom_knowsWhatWasAdded(t *testing.T) {

@@ -16,6 +16,9 @@ var counterSuite = luatest.Suite[*counter.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestCounter_keepsItsContract(t *testing.T) { luatest.Contract(t, counterSuite) }
+
 type counterStep = luatest.Step[*counter.Client]
 
 func TestCounter_countsInAWindowAndForEver(t *testing.T) {

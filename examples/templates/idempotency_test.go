@@ -19,6 +19,9 @@ var idempotencySuite = luatest.Suite[*idempotency.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestIdempotency_keepsItsContract(t *testing.T) { luatest.Contract(t, idempotencySuite) }
+
 type idempotencyStep = luatest.Step[*idempotency.Client]
 
 func beginWork(token string) idempotency.BeginParams {

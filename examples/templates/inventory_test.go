@@ -21,6 +21,9 @@ var inventorySuite = luatest.Suite[*inventory.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestInventory_keepsItsContract(t *testing.T) { luatest.Contract(t, inventorySuite) }
+
 type (
 	inventoryStep = luatest.Step[*inventory.Client]
 	inventoryCall = func(context.Context, *inventory.Client) (any, error)

@@ -19,6 +19,9 @@ var leaderboardSuite = luatest.Suite[*leaderboard.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestLeaderboard_keepsItsContract(t *testing.T) { luatest.Contract(t, leaderboardSuite) }
+
 type leaderboardStep = luatest.Step[*leaderboard.Client]
 
 func TestLeaderboard_keepsTheBestScores(t *testing.T) {

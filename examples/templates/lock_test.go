@@ -19,6 +19,9 @@ var lockSuite = luatest.Suite[*lock.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestLock_keepsItsContract(t *testing.T) { luatest.Contract(t, lockSuite) }
+
 type lockStep = luatest.Step[*lock.Client]
 
 func acquireLock(owner string, lease time.Duration) lock.AcquireParams {

@@ -20,6 +20,9 @@ var queueSuite = luatest.Suite[*queue.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestQueue_keepsItsContract(t *testing.T) { luatest.Contract(t, queueSuite) }
+
 type queueStep = luatest.Step[*queue.Client]
 
 func enqueue(id, payload string, most int64) func(context.Context, *queue.Client) (any, error) {

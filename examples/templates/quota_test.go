@@ -17,6 +17,9 @@ var suite = luatest.Suite[*quota.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestQuota_keepsItsContract(t *testing.T) { luatest.Contract(t, suite) }
+
 type step = luatest.Step[*quota.Client]
 
 // TestTake runs a step table on a manual clock. A step without Writes must change no key, and every key must expire.

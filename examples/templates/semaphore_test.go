@@ -19,6 +19,9 @@ var semaphoreSuite = luatest.Suite[*semaphore.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestSemaphore_keepsItsContract(t *testing.T) { luatest.Contract(t, semaphoreSuite) }
+
 type semaphoreStep = luatest.Step[*semaphore.Client]
 
 func place(holder string, lease time.Duration) semaphore.AcquireParams {

@@ -20,6 +20,9 @@ var transferSuite = luatest.Suite[*transfer.Client]{
 	Source: os.DirFS("functions"), Root: "functions",
 }
 
+// What the headers promise holds for any sequence of calls.
+func TestTransfer_keepsItsContract(t *testing.T) { luatest.Contract(t, transferSuite) }
+
 type (
 	transferStep = luatest.Step[*transfer.Client]
 	transferCall = func(context.Context, *transfer.Client) (any, error)

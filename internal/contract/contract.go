@@ -4,19 +4,37 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 )
 
+// DefaultCalls is how often each function is called, where nothing else is said.
+const DefaultCalls = 200
+
+// Seed is that of RLFUNC_SEED, and 0 without one.
+func Seed() (uint64, error) {
+	text := os.Getenv("RLFUNC_SEED")
+	if text == "" {
+		return 0, nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("RLFUNC_SEED must be a whole number from 0 to 18446744073709551615, got %q", text)
+	}
+	return seed, nil
+}
+
 // Options configures Run. The zero value is useful.
 type Options struct {
 	// Seed draws the calls: the same seed draws the same ones. Defaults to 0.
 	Seed uint64
-	// Calls is how many to make, for each function. Defaults to 200.
+	// Calls is how many to make, for each function. Defaults to DefaultCalls.
 	Calls int
 	// Quick leaves out calls on keys with many elements, which take half of the time. Defaults to false.
 	Quick bool
@@ -87,7 +105,7 @@ type checker struct {
 // Run calls the functions of libraries that share keys, in random sequences, and checks what they do. The error is one of loading.
 func Run(libs []*Library, o Options) (*Report, error) {
 	if o.Calls == 0 {
-		o.Calls = 200
+		o.Calls = DefaultCalls
 	}
 	w := newWatch(libs)
 	c := &checker{watch: w, server: newServer(w), libs: libs, drawer: newDrawer(o.Seed, libs, w.fills), known: map[[2]string]bool{}}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"go/format"
 	"strconv"
 	"strings"
 
@@ -11,11 +12,16 @@ import (
 
 // Paste prints the steps of a finding as those of luatest.Suite.Run.
 func (f Finding) Paste() string {
+	const head, foot = "package p\n\nvar _ = []step{\n", "}\n"
 	var b strings.Builder
 	for i, s := range f.Steps {
 		s.paste(&b, i == len(f.Steps)-1)
 	}
-	return b.String()
+	pretty, err := format.Source([]byte(head + b.String() + foot))
+	if err != nil {
+		return b.String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(string(pretty), head), foot)
 }
 
 func (s Step) paste(b *strings.Builder, last bool) {
@@ -34,11 +40,11 @@ func (s Step) paste(b *strings.Builder, last bool) {
 		}
 		add("%s", s.want())
 	}
-	sep := ", "
 	if len(s.Foreign) > 0 {
-		sep = ",\n"
+		fmt.Fprintf(b, "step{\n%s,\n},\n", strings.Join(fields, ",\n"))
+		return
 	}
-	fmt.Fprintf(b, "step{%s},\n", strings.Join(fields, sep))
+	fmt.Fprintf(b, "step{%s},\n", strings.Join(fields, ", "))
 }
 
 // given are the commands that put foreign content. An expiry goes by the test's clock.

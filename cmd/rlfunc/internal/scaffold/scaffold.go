@@ -31,8 +31,8 @@ var built = map[string]string{
 // shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
 var shareable = map[string]string{
 	"rlfunc.yaml":              "its functions and gen must be the folders functions and gen",
-	"Makefile":                 "add `GOWORK=off go -C tools tool rlfunc -C .. generate --check` before its `go test ./...`",
-	".github/workflows/ci.yml": "let it run `GOWORK=off go -C tools tool rlfunc -C .. generate --check` and `go test ./...`",
+	"Makefile":                 "add `GOWORK=off go -C tools tool rlfunc -C .. generate --check` and `... vet --run` before its `go test ./...`",
+	".github/workflows/ci.yml": "let it run `GOWORK=off go -C tools tool rlfunc -C .. generate --check`, `... vet --run` and `go test ./...`",
 	".gitattributes":           "add `functions/** text eol=lf` and `gen/** text eol=lf`",
 	".gitignore":               "it must not list functions/ and gen/: commit both",
 }
