@@ -18,7 +18,7 @@ type Observer interface {
 	Called(library, function string, keys, args []string) (most int)
 	// Block says that a block of the library runs.
 	Block(i int)
-	// Operator reports operands that are legal and nearly always wrong. The problem is "division" (by 0), "comparison" (of values of
+	// Operator reports operands that are legal and nearly always wrong. The problem is "division-by-zero" (by 0), "mixed-comparison" (of values of
 	// different types, of numbers as texts, or with NaN) or "hole" (the length of a list that has one).
 	Operator(line int, problem, text string)
 	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.

@@ -84,12 +84,12 @@ block 0
 block 1
 4: command []interface {}{"SET", "k", 1} of [k] [0], write true, protected false
 replied 1 
-6: division: divides by 0
+6: division-by-zero: divides by 0
 9: hole: takes the length of a list with a hole: 3 here, and perhaps another on a server
-10: comparison: compares a number with a string, which is never equal
-11: comparison: compares two numbers as texts, in which '10' is less than '9'
-12: division: divides by 0
-12: comparison: compares NaN, with which no comparison is true
+10: mixed-comparison: compares a number with a string, which is never equal
+11: mixed-comparison: compares two numbers as texts, in which '10' is less than '9'
+12: division-by-zero: divides by 0
+12: mixed-comparison: compares NaN, with which no comparison is true
 13: number-text: the text 1e+16 is above 2^53, where numbers have gaps
 14: number-text: the text -0 is -0
 15: number-text: the text 1 has lost the fraction of the number

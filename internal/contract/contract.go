@@ -180,7 +180,7 @@ func (c *checker) keep(f Finding) {
 }
 
 // ofCalls are rules about a whole call: a line of a lib file, such as that which sets every expiry, says little about them.
-var ofCalls = []string{"refusal-writes", "missing-ttl", "shortened-ttl", "unit", "expired"}
+var ofCalls = []string{"refusal-writes", "missing-ttl", "shortened-ttl", "unit", "bad-ttl"}
 
 // finding makes one of the function of a call.
 func finding(op *call, rule string, line int, text string) Finding {
@@ -265,7 +265,7 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 	} else if len(w.faults) == 0 {
 		c.refused++
 	}
-	for _, f := range w.faults {
+	for _, f := range w.causes() {
 		if !c.known[[2]string{op.lib.Spec.Name + "." + op.Name, f.rule}] {
 			found = append(found, finding(op, f.rule, f.line, f.text))
 		}

@@ -54,7 +54,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		case w.garbage && a.failed && !a.own: // it ended where it met the garbage
 		case !ch.is:
 			if last := w.written[ch.key]; last.expires && (ch.was || last.name == "SET") && !back && !w.garbage {
-				w.add("expired", line, "%s removes %s, because the time that it gives is over", last.name, ch.key)
+				w.add("bad-ttl", line, "%s removes %s, because the time that it gives is over", last.name, ch.key)
 			}
 		case ch.after.expires == 0 && !lasting && (!ch.was || ch.before.expires != 0):
 			w.add("missing-ttl", line, "leaves %s without an expiry", ch.key)

@@ -157,7 +157,7 @@ func wordsOf(lib *source.Library) (out words) {
 			texts[m[1]] = m[1] != "call"
 		}
 		for _, m := range quoted.FindAllStringSubmatch(source, -1) {
-			if t := m[1] + m[2]; t != strings.ToUpper(t) && !strings.Contains(t, " ") {
+			if t := m[1] + m[2]; t == strings.ToLower(t) || t != strings.ToUpper(t) { // no command
 				texts[t] = true
 			}
 		}

@@ -100,9 +100,9 @@ func (w *watch) failure(values []any) (own bool) {
 	code, _, _ := strings.Cut(text, " ")
 	switch {
 	case strings.ContainsFunc(text, func(c rune) bool { return c < 32 || c > 126 }):
-		w.add("error-text", 0, "the error %q has bytes that do not print: they can break the protocol", cut(text))
+		w.add("error-data", 0, "the error %q has bytes that do not print: they can break the protocol", cut(text))
 	case !slices.ContainsFunc(w.fn.Errors, func(e spec.Error) bool { return e.Code == code }) && !(w.foreign && code == "WRONGTYPE"):
-		w.add("undeclared-error", 0, "returns the error %q, whose code the header does not declare", cut(text))
+		w.add("error-code", 0, "returns the error %q, whose code the header does not declare", cut(text))
 	case code == "RLSTATE" && !w.foreign:
 		w.add("own-state", 0, "answers %q, and only this library has written", cut(text))
 	}

@@ -30,7 +30,7 @@ func (s *Strict) Server(observed *embedded.Server, clock *embedded.ManualClock) 
 
 // Called notes a call and what it passes.
 func (s *Strict) Called(library, name string, keys, args []string) (most int) {
-	s.earlier = append(s.earlier, s.faults...)
+	s.earlier = append(s.earlier, s.causes()...)
 	s.watch.begin()
 	most = s.watch.Called(library, name, keys, args)
 	if s.fn == nil {
@@ -75,7 +75,7 @@ func (s *Strict) After() (found []Finding) {
 			s.keys(op, a, s.changes(s.server), s.promises, back, now)
 		}
 	}
-	for _, f := range append(s.earlier, s.faults...) {
+	for _, f := range append(s.earlier, s.causes()...) {
 		if f := finding(op, f.rule, f.line, f.text); !op.lib.silenced(f) {
 			found = append(found, f)
 		}

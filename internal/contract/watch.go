@@ -112,6 +112,19 @@ func (w *watch) add(rule string, line int, format string, args ...any) {
 	w.faults = append(w.faults, fault{rule, line, fmt.Sprintf(format, args...)})
 }
 
+// causes are the faults of a call without those that only follow from another: a command that fails raises an error, and what was written
+// before it stays.
+func (w *watch) causes() []fault {
+	has := func(rules ...string) bool {
+		return slices.ContainsFunc(w.faults, func(f fault) bool { return slices.Contains(rules, f.rule) })
+	}
+	ended := has("failed-command", "undeclared-key", "no-writes", "endless-loop")
+	raised := ended || has("raised")
+	return slices.DeleteFunc(w.faults, func(f fault) bool {
+		return ended && f.rule == "raised" || raised && (f.rule == "refusal-writes" || f.rule == "missing-ttl")
+	})
+}
+
 // Loaded notes the blocks of a library.
 func (w *watch) Loaded(library string, blocks []embedded.Block) {
 	w.blocks[library], w.reached[library] = blocks, make([]bool, len(blocks))
@@ -149,7 +162,7 @@ func (w *watch) Block(i int) {
 
 // Operator takes doubtful operands of the author's code.
 func (w *watch) Operator(line int, problem, text string) {
-	if w.running && !(w.foreign && problem == "comparison") && w.authors(line) {
+	if w.running && !(w.foreign && problem == "mixed-comparison") && w.authors(line) {
 		w.add(problem, line, "%s", text)
 	}
 }
@@ -187,7 +200,7 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 	w.last = command{name: name, args: words, protected: protected, trims: slices.Contains(trims, name)}
 	w.line = line
 	if w.commands++; w.commands == maxCommands {
-		w.add("endless", line, "runs more than %d commands", maxCommands)
+		w.add("endless-loop", line, "runs more than %d commands", maxCommands)
 	}
 	if name == "TIME" {
 		if w.clocks++; w.clocks == 2 {
@@ -268,12 +281,12 @@ func (w *watch) Replied(elements int, failure string) {
 	case strings.Contains(failure, "read-only script"):
 		w.add("no-writes", w.line, "%s writes, and the header has no-writes", shown)
 	case strings.Contains(failure, "the embedded engine has no"):
-		w.add("command", w.line, "%s: %s", shown, failure)
+		w.add("failed-command", w.line, "%s: %s", shown, failure)
 	case strings.HasPrefix(failure, "ERR Wrong number"), strings.HasPrefix(failure, "ERR wrong number"), strings.HasPrefix(failure, "ERR unknown"),
 		strings.Contains(failure, "not allowed"), strings.Contains(failure, "syntax error"), strings.Contains(failure, "invalid expire"):
-		w.add("command", w.line, "%s: %s", shown, failure)
+		w.add("failed-command", w.line, "%s: %s", shown, failure)
 	case !w.foreign && !w.last.protected && !strings.HasPrefix(failure, "BUSYGROUP"):
-		w.add("command", w.line, "%s: %s", shown, failure)
+		w.add("failed-command", w.line, "%s: %s", shown, failure)
 	}
 }
 
@@ -297,7 +310,7 @@ func (w *watch) Ended(steps int) {
 	}
 	if w.fn != nil && w.endless[w.fn.Server] && steps > maxSteps/50 {
 		w.values = nil
-		w.add("endless", w.line, "does not end: stopped after %d instructions and %d commands", steps-1, w.commands)
+		w.add("endless-loop", w.line, "does not end: stopped after %d instructions and %d commands", steps-1, w.commands)
 	}
 }
 

@@ -153,7 +153,7 @@ func (l *Library) openObserved() {
 	}
 	set(divideName, binary("__div", func(L *lua.LState, a, b float64) float64 {
 		if b == 0 {
-			l.doubt(L, "division", "divides by 0")
+			l.doubt(L, "division-by-zero", "divides by 0")
 		}
 		return a / b
 	}))
@@ -208,7 +208,7 @@ func (l *Library) equal(L *lua.LState) bool {
 	if x, y := a.Type(), b.Type(); x != y {
 		value := func(v lua.LValue) bool { return v.Type() == lua.LTNumber || v.Type() == lua.LTString || v == lua.LTrue }
 		if value(a) && value(b) {
-			l.doubt(L, "comparison", "compares a "+x.String()+" with a "+y.String()+", which is never equal")
+			l.doubt(L, "mixed-comparison", "compares a "+x.String()+" with a "+y.String()+", which is never equal")
 		}
 	}
 	l.number(L, a)
@@ -232,7 +232,7 @@ func (l *Library) ordered(L *lua.LState, holds func(a, b float64) bool) bool {
 	case isText && isText2:
 		_, n := toNumber(a)
 		if _, m := toNumber(b); n && m && len(s) != len(t) {
-			l.doubt(L, "comparison", "compares two numbers as texts, in which '10' is less than '9'")
+			l.doubt(L, "mixed-comparison", "compares two numbers as texts, in which '10' is less than '9'")
 		}
 		return holds(float64(strings.Compare(string(s), string(t))), 0)
 	case a.Type() == b.Type():
@@ -245,7 +245,7 @@ func (l *Library) ordered(L *lua.LState, holds func(a, b float64) bool) bool {
 // number tells of a NaN in a comparison.
 func (l *Library) number(L *lua.LState, v lua.LValue) {
 	if n, ok := v.(lua.LNumber); ok && math.IsNaN(float64(n)) {
-		l.doubt(L, "comparison", "compares NaN, with which no comparison is true")
+		l.doubt(L, "mixed-comparison", "compares NaN, with which no comparison is true")
 	}
 }
 

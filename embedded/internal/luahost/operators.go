@@ -38,7 +38,7 @@ func (l *Library) openOperators() {
 func (l *Library) moduloOperator(L *lua.LState) int {
 	a, b := L.Get(1), L.Get(2)
 	if l.observer != nil && b == lua.LNumber(0) {
-		l.doubt(L, "division", "divides by 0")
+		l.doubt(L, "division-by-zero", "divides by 0")
 	}
 	x, ok := a.(lua.LNumber)
 	y, ok2 := b.(lua.LNumber)
