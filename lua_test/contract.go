@@ -1,6 +1,7 @@
 package luatest
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/internal/contract"
 )
@@ -106,8 +108,12 @@ func (s *Server) play(t *testing.T, step contract.Step, moves bool) (o outcome) 
 		s.Do(t, anys(words)...)
 	}
 	reply, err := s.Redis.Do(t.Context(), anys(step.Words())...).Result()
-	if o.Reply = reply; err != nil {
+	var answered redis.Error
+	switch o.Reply = reply; {
+	case errors.As(err, &answered):
 		o.Error, _, _ = strings.Cut(err.Error(), " script: ")
+	case err != nil:
+		t.Fatalf("%s: call %s: %v", s.Engine, step.Words()[1], err)
 	}
 	o.Keys, err = s.Snapshot(t.Context())
 	if err != nil {

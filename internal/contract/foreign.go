@@ -32,14 +32,16 @@ func (d *drawer) foreign() (commands [][]string, isGarbage bool) {
 		return nil, false
 	}
 	kind := k.field.Redis
-	if kind == "" || kind == "any" || d.IntN(8) == 0 {
-		kind = pick(d, []string{"string", "hash", "list", "zset", "set"})
+	some := []string{"string", "hash", "list", "zset", "set"}
+	wrong := d.IntN(8) == 0
+	if kind == "" || kind == "any" || wrong {
+		kind = pick(d, some)
 	}
 	commands = append(commands, []string{"DEL", k.name}, d.content(kind, k.name))
 	if d.IntN(2) == 0 {
 		commands = append(commands, []string{"PEXPIRE", k.name, pick(d, []string{"1000", "86400000"})})
 	}
-	return commands, !d.plain
+	return commands, !d.plain || wrong
 }
 
 // content draws the command that makes the content.

@@ -58,8 +58,6 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 			}
 		case ch.after.expires == 0 && !lasting && (!ch.was || ch.before.expires != 0):
 			w.add("missing-ttl", line, "leaves %s without an expiry", ch.key)
-		case ch.after.expires != 0 && lasting && (!ch.was || ch.before.expires == 0):
-			w.add("missing-ttl", line, "gives an expiry to %s, which the header keeps forever", ch.key)
 		case moved && ch.after.expires != 0 && !back && !w.foreign:
 			w.unit(c, ch, line, durations, now)
 		}

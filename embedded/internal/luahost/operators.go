@@ -82,7 +82,7 @@ func (l *Library) concat(L *lua.LState) int {
 	for _, s := range texts {
 		size += len(s)
 	}
-	if size > maxString {
+	if size > l.mostText() {
 		L.RaiseError("not enough memory")
 	}
 	L.Push(lua.LString(strings.Join(texts, "")))

