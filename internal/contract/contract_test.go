@@ -46,7 +46,10 @@ func TestRun_aFunctionThatFillsMemory(t *testing.T) {
 		"  local text = name\n  for i = 1, 60 do\n    text = text .. text\n  end\n  return #text",
 		"  return #string.rep(name, 2000000000)",
 	} {
-		r := run(t, body)
+		r, err := Run([]*Library{one(t, header+body+"\nend\n")}, Options{Calls: 10, Quick: true, Unshrunk: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(r.Findings) == 0 || !strings.Contains(r.Findings[0].Text, "not enough memory") {
 			t.Errorf("found %v", r.Findings)
 		}
