@@ -98,7 +98,9 @@ func (r *Rule) Terms() []Term {
 }
 
 // Timed reports whether the rule depends on the server's time.
-func (r *Rule) Timed() bool { return slices.ContainsFunc(r.Terms(), func(t Term) bool { return t.Now }) }
+func (r *Rule) Timed() bool {
+	return slices.ContainsFunc(r.Terms(), func(t Term) bool { return t.Now })
+}
 
 // Own reports whether all that the rule depends on are fields of its group's rows, each row by itself.
 func (r *Rule) Own() bool {

@@ -3,6 +3,7 @@
 package concurrency
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -21,6 +22,9 @@ var acquireFunction = &fcall.Function{
 }
 
 // AcquireParams are the arguments of Acquire.
+//
+// Besides the bounds of each:
+//   - weight must be at most limit: it can never be allowed.
 type AcquireParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -96,6 +100,11 @@ func (c *Client) acquireArgs(p AcquireParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("lease", p.Lease, 1000, 86400000000)
 	a.OptInt("weight", p.Weight, 1, 1000)
+	if a.Err() == nil {
+		if cmp.Or(p.Weight, 1) > p.Limit {
+			a.Must("weight", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

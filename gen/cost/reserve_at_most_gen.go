@@ -3,6 +3,7 @@
 package cost
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,6 +30,9 @@ var reserveAtMostFunction = &fcall.Function{
 }
 
 // ReserveAtMostParams are the arguments of ReserveAtMost.
+//
+// Besides the bounds of each:
+//   - least must be at most most.
 type ReserveAtMostParams struct {
 	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
 	// not be empty.
@@ -149,6 +153,11 @@ func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
 	a.OptMicros("least", p.Least, 1, 1000000000000000)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
+	if a.Err() == nil {
+		if cmp.Or(p.Least, 1) > p.Most {
+			a.Must("least", "be at most most")
+		}
+	}
 	return a
 }
 

@@ -36,6 +36,19 @@ var admitFunction = &fcall.Function{
 }
 
 // AdmitParams are the arguments of Admit.
+//
+// Besides the bounds of each:
+//   - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it
+//     can never be allowed.
+//   - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+//   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
+//     be allowed.
+//   - holder must be given if limits.kind is concurrency.
+//   - limits must differ in kind or name: two rows would be one limit.
+//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
+//   - reservation must be given if budgets and no receipt.
 type AdmitParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -374,6 +387,28 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptBool("challenge_required", p.ChallengeRequired)
 	a.OptText("payload", p.Payload, 1, 1024)
 	a.OptText("holder", p.Holder, 1, 64)
+	if a.Err() == nil {
+		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
+			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
+		})
+		if p.Budgets.Len() != 0 && p.Receipt == "" && p.Reservation == "" {
+			a.Must("reservation", "be given if budgets and no receipt")
+		}
+		for i, row := range p.Limits.rows {
+			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
+				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
+			}
+			if !row.Shadow && row.Burst != 0 && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Burst) {
+				a.MustRow("limits", i, "cost * weight", "be at most burst unless shadow: it can never be allowed")
+			}
+			if row.Kind == "concurrency" && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > 1000 {
+				a.MustRow("limits", i, "cost * weight", "be at most 1000 if kind is concurrency unless shadow: it can never be allowed")
+			}
+			if row.Kind == "concurrency" && p.Holder == "" {
+				a.Must("holder", "be given if limits.kind is concurrency")
+			}
+		}
+	}
 	return a
 }
 

@@ -22,6 +22,16 @@ var refundFunction = &fcall.Function{
 }
 
 // RefundParams are the arguments of Refund.
+//
+// Besides the bounds of each:
+//   - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it
+//     can never be allowed.
+//   - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+//   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
+//     be allowed.
+//   - holder must be given if limits.kind is concurrency.
+//   - taken must have as many rows as limits.
+//   - limits must differ in kind or name: two rows would be one limit.
 type RefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -134,6 +144,28 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	a.EndRows()
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	a.OptText("holder", p.Holder, 1, 64)
+	if a.Err() == nil {
+		if len(p.Taken) != p.Limits.Len() {
+			a.Must("taken", "have as many rows as limits")
+		}
+		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
+			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
+		})
+		for i, row := range p.Limits.rows {
+			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
+				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
+			}
+			if !row.Shadow && row.Burst != 0 && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Burst) {
+				a.MustRow("limits", i, "cost * weight", "be at most burst unless shadow: it can never be allowed")
+			}
+			if row.Kind == "concurrency" && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > 1000 {
+				a.MustRow("limits", i, "cost * weight", "be at most 1000 if kind is concurrency unless shadow: it can never be allowed")
+			}
+			if row.Kind == "concurrency" && p.Holder == "" {
+				a.Must("holder", "be given if limits.kind is concurrency")
+			}
+		}
+	}
 	return a
 }
 

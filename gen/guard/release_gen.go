@@ -19,6 +19,9 @@ var releaseFunction = &fcall.Function{
 }
 
 // ReleaseParams are the arguments of Release.
+//
+// Besides the bounds of each:
+//   - each row of limits: kind must be concurrency.
 type ReleaseParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -76,6 +79,13 @@ func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
 	a.Text("holder", p.Holder, 1, 64)
+	if a.Err() == nil {
+		for i, row := range p.Limits.rows {
+			if row.Kind != "concurrency" {
+				a.MustRow("limits", i, "kind", "be concurrency")
+			}
+		}
+	}
 	return a
 }
 

@@ -20,6 +20,13 @@ var takeFunction = &fcall.Function{
 }
 
 // TakeParams are the arguments of Take.
+//
+// Besides the bounds of each:
+//   - each row of limits: cost must be 1.
+//   - each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at once.
+//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type TakeParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -90,6 +97,16 @@ func (c *Client) takeArgs(p TakeParams) *fcall.Args {
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 1)
 	a.Int("most", p.Most, 1, 1000000)
+	if a.Err() == nil {
+		for i, row := range p.Limits.rows {
+			if fcall.Or(row.Cost, 1) != 1 {
+				a.MustRow("limits", i, "cost", "be 1")
+			}
+			if row.Kind == "sliding_log" || row.Kind == "concurrency" {
+				a.MustRow("limits", i, "kind", "not be sliding_log or concurrency: only kinds that charge several at once")
+			}
+		}
+	}
 	return a
 }
 

@@ -3,6 +3,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,6 +28,18 @@ var checkFunction = &fcall.Function{
 }
 
 // CheckParams are the arguments of Check.
+//
+// Besides the bounds of each:
+//   - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it
+//     can never be allowed.
+//   - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+//   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
+//     be allowed.
+//   - limits must differ in kind or name: two rows would be one limit.
+//   - each row of limits: kind must not be concurrency: it needs a holder.
+//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type CheckParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -107,6 +120,25 @@ func (c *Client) checkArgs(p CheckParams) *fcall.Args {
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
+	if a.Err() == nil {
+		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
+			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
+		})
+		for i, row := range p.Limits.rows {
+			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
+				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
+			}
+			if !row.Shadow && row.Burst != 0 && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Burst) {
+				a.MustRow("limits", i, "cost * weight", "be at most burst unless shadow: it can never be allowed")
+			}
+			if row.Kind == "concurrency" && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > 1000 {
+				a.MustRow("limits", i, "cost * weight", "be at most 1000 if kind is concurrency unless shadow: it can never be allowed")
+			}
+			if row.Kind == "concurrency" {
+				a.MustRow("limits", i, "kind", "not be concurrency: it needs a holder")
+			}
+		}
+	}
 	return a
 }
 

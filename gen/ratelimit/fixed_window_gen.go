@@ -21,6 +21,9 @@ var fixedWindowFunction = &fcall.Function{
 }
 
 // FixedWindowParams are the arguments of FixedWindow.
+//
+// Besides the bounds of each:
+//   - cost must be at most limit: it can never be allowed.
 type FixedWindowParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -94,6 +97,11 @@ func (c *Client) fixedWindowArgs(p FixedWindowParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

@@ -22,6 +22,9 @@ var fixedWindowPeekFunction = &fcall.Function{
 }
 
 // FixedWindowPeekParams are the arguments of FixedWindowPeek.
+//
+// Besides the bounds of each:
+//   - cost must be at most limit: it can never be allowed.
 type FixedWindowPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -84,6 +87,11 @@ func (c *Client) fixedWindowPeekArgs(p FixedWindowPeekParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

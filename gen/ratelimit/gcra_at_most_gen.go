@@ -20,6 +20,9 @@ var gcraAtMostFunction = &fcall.Function{
 }
 
 // GCRAAtMostParams are the arguments of GCRAAtMost.
+//
+// Besides the bounds of each:
+//   - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
 type GCRAAtMostParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -93,6 +96,11 @@ func (c *Client) gcraAtMostArgs(p GCRAAtMostParams) *fcall.Args {
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.Int("most", p.Most, 1, 1000000)
+	if a.Err() == nil {
+		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
+			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")
+		}
+	}
 	return a
 }
 

@@ -21,6 +21,11 @@ var gcraFunction = &fcall.Function{
 }
 
 // GCRAParams are the arguments of GCRA.
+//
+// Besides the bounds of each:
+//   - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+//   - cost must be at most burst: it can never be allowed.
+//   - cost must be at most limit unless burst: it can never be allowed.
 type GCRAParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -93,6 +98,17 @@ func (c *Client) gcraArgs(p GCRAParams) *fcall.Args {
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
+			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")
+		}
+		if p.Burst != 0 && fcall.Or(p.Cost, 1) > p.Burst {
+			a.Must("cost", "be at most burst: it can never be allowed")
+		}
+		if p.Burst == 0 && fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit unless burst: it can never be allowed")
+		}
+	}
 	return a
 }
 

@@ -22,6 +22,11 @@ var gcraPeekFunction = &fcall.Function{
 }
 
 // GCRAPeekParams are the arguments of GCRAPeek.
+//
+// Besides the bounds of each:
+//   - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+//   - cost must be at most burst: it can never be allowed.
+//   - cost must be at most limit unless burst: it can never be allowed.
 type GCRAPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -87,6 +92,17 @@ func (c *Client) gcraPeekArgs(p GCRAPeekParams) *fcall.Args {
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
+			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")
+		}
+		if p.Burst != 0 && fcall.Or(p.Cost, 1) > p.Burst {
+			a.Must("cost", "be at most burst: it can never be allowed")
+		}
+		if p.Burst == 0 && fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit unless burst: it can never be allowed")
+		}
+	}
 	return a
 }
 

@@ -21,6 +21,9 @@ var gcraRefundFunction = &fcall.Function{
 }
 
 // GCRARefundParams are the arguments of GCRARefund.
+//
+// Besides the bounds of each:
+//   - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
 type GCRARefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -90,6 +93,11 @@ func (c *Client) gcraRefundArgs(p GCRARefundParams) *fcall.Args {
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
+	if a.Err() == nil {
+		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
+			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")
+		}
+	}
 	return a
 }
 

@@ -22,6 +22,15 @@ var quotaPeekFunction = &fcall.Function{
 }
 
 // QuotaPeekParams are the arguments of QuotaPeek.
+//
+// Besides the bounds of each:
+//   - previous must be below start.
+//   - start must be below next.
+//   - next must be below after.
+//   - after must be at most previous + 3650d.
+//   - previous must be at most now: the caller's clock is more than a period ahead of the server's.
+//   - after must be above now: the caller's clock is more than a period behind the server's.
+//   - cost must be at most limit: it can never be allowed.
 type QuotaPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -93,6 +102,23 @@ func (c *Client) quotaPeekArgs(p QuotaPeekParams) *fcall.Args {
 	a.Time("next", p.Next, 0, 9007199254740992)
 	a.Time("after", p.After, 0, 9007199254740992)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if fcall.ArgTime(p.Previous) >= fcall.ArgTime(p.Start) {
+			a.Must("previous", "be below start")
+		}
+		if fcall.ArgTime(p.Start) >= fcall.ArgTime(p.Next) {
+			a.Must("start", "be below next")
+		}
+		if fcall.ArgTime(p.Next) >= fcall.ArgTime(p.After) {
+			a.Must("next", "be below after")
+		}
+		if float64(fcall.ArgTime(p.After)) > float64(fcall.ArgTime(p.Previous))+315360000000000 {
+			a.Must("after", "be at most previous + 3650d")
+		}
+		if fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

@@ -3,12 +3,27 @@
 package ratelimit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // Limit is one row of the groups that take their rows from lib/limit.lua.
+//
+// Besides the bounds of each:
+//   - burst must be omitted unless kind is gcra.
+//   - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
+//   - limit must be at most 1000000 unless kind is quota.
+//   - cost must be at most 1 if kind is sliding_log: it counts requests.
+//   - window must be at most 90d if kind is sliding_counter.
+//   - window must be at least 1ms if kind is concurrency: it is the lease.
+//   - window must be at most 1d if kind is concurrency: it is the lease.
+//   - previous, start and after must be given if kind is quota.
+//   - previous, start and after must be omitted unless kind is quota.
+//   - previous must be below start.
+//   - start + window must be below after.
+//   - after must be at most previous + 3650d.
 type Limit struct {
 	// Name: the limit's name: minute. 1 to 64 bytes.
 	Name string
@@ -42,13 +57,16 @@ type Limit struct {
 
 // LimitPack holds encoded rows for any number of calls; PackLimit creates it. It is immutable and safe for
 // concurrent use. The zero value has no rows.
-type LimitPack struct{ pack *fcall.Pack }
+type LimitPack struct {
+	pack *fcall.Pack
+	rows []Limit // for the rules of calls
+}
 
 // Len returns the number of rows.
 func (p LimitPack) Len() int { return p.pack.Len() }
 
 // PackLimit encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds.
+// It returns fcall.ErrArgument if a row is out of bounds or breaks a rule.
 func PackLimit(rows ...Limit) (LimitPack, error) {
 	p := fcall.NewPacker("PackLimit", "limit", 4)
 	for _, row := range rows {
@@ -64,11 +82,49 @@ func PackLimit(rows ...Limit) (LimitPack, error) {
 		a.OptTime("previous", row.Previous, 0, 9007199254740992)
 		a.OptTime("start", row.Start, 0, 9007199254740992)
 		a.OptTime("after", row.After, 0, 9007199254740992)
+		if a.Err() == nil {
+			if row.Kind != "gcra" && row.Burst != 0 {
+				a.Must("burst", "be omitted unless kind is gcra")
+			}
+			if row.Burst != 0 && float64(row.Burst)*float64(fcall.ArgDuration(row.Window)) > float64(row.Limit)*3153600000000000 {
+				a.Must("burst * window", "be at most limit * 36500d: a bucket must fill within 100 years")
+			}
+			if row.Kind != "quota" && row.Limit > 1000000 {
+				a.Must("limit", "be at most 1000000 unless kind is quota")
+			}
+			if row.Kind == "sliding_log" && fcall.Or(row.Cost, 1) > 1 {
+				a.Must("cost", "be at most 1 if kind is sliding_log: it counts requests")
+			}
+			if row.Kind == "sliding_counter" && fcall.ArgDuration(row.Window) > 7776000000000 {
+				a.Must("window", "be at most 90d if kind is sliding_counter")
+			}
+			if row.Kind == "concurrency" && 1000 > fcall.ArgDuration(row.Window) {
+				a.Must("window", "be at least 1ms if kind is concurrency: it is the lease")
+			}
+			if row.Kind == "concurrency" && fcall.ArgDuration(row.Window) > 86400000000 {
+				a.Must("window", "be at most 1d if kind is concurrency: it is the lease")
+			}
+			if row.Kind == "quota" && (row.Previous.IsZero() || row.Start.IsZero() || row.After.IsZero()) {
+				a.Must("previous, start and after", "be given if kind is quota")
+			}
+			if row.Kind != "quota" && (!row.Previous.IsZero() || !row.Start.IsZero() || !row.After.IsZero()) {
+				a.Must("previous, start and after", "be omitted unless kind is quota")
+			}
+			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
+				a.Must("previous", "be below start")
+			}
+			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
+				a.Must("start + window", "be below after")
+			}
+			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
+				a.Must("after", "be at most previous + 3650d")
+			}
+		}
 		p.Key(string(row.Kind), row.Name)
 
 	}
 	pack, err := p.Pack()
-	return LimitPack{pack}, err
+	return LimitPack{pack, slices.Clone(rows)}, err
 }
 
 // MustPackLimit is like PackLimit but panics if a row is out of bounds. It is for rows that are constants.

@@ -21,6 +21,9 @@ var slidingCounterFunction = &fcall.Function{
 }
 
 // SlidingCounterParams are the arguments of SlidingCounter.
+//
+// Besides the bounds of each:
+//   - cost must be at most limit: it can never be allowed.
 type SlidingCounterParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -95,6 +98,11 @@ func (c *Client) slidingCounterArgs(p SlidingCounterParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

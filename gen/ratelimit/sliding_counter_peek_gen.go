@@ -22,6 +22,9 @@ var slidingCounterPeekFunction = &fcall.Function{
 }
 
 // SlidingCounterPeekParams are the arguments of SlidingCounterPeek.
+//
+// Besides the bounds of each:
+//   - cost must be at most limit: it can never be allowed.
 type SlidingCounterPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -84,6 +87,11 @@ func (c *Client) slidingCounterPeekArgs(p SlidingCounterPeekParams) *fcall.Args 
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

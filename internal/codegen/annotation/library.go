@@ -93,8 +93,8 @@ type Lib struct {
 	States []spec.State
 	// Row are the fields of an argument group's row, and Answer those of a result group's, that several functions share.
 	Row, Answer []spec.Field
-	musts []row        // rules of such rows, which name arguments of the functions, too
-	held  map[int]bool // lines of rules that some function has
+	musts       []row        // rules of such rows, which name arguments of the functions, too
+	held        map[int]bool // lines of rules that some function has
 	// Prepares reports whether the file has a function prepare, for rows of packed groups that were decoded.
 	Prepares bool
 }

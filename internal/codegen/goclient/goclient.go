@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"go/format"
 	"slices"
+	"strings"
 	"sync"
 	"text/template"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/internal/codegen/rule"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
@@ -105,14 +107,20 @@ type data struct {
 	Private string // slidingLog
 	Imports imports
 	Own     bool // needs package cmp
+	Kept    bool // needs package slices
+	Rules   string
+	RuleDoc string
 }
 
 func functionData(fn *spec.Function) (data, error) {
 	d := data{Function: fn, Go: goName(fn.Name), Private: privateName(fn.Name)}
 	d.Package = packageOf(fn)
+	d.Rules, d.RuleDoc = callRules(fn), ruleDoc(ofParams(fn), false)
+	d.Own = strings.Contains(d.Rules, "cmp.Or(")
 	var own []spec.Field // but the rows of lib files
 	for _, f := range slices.Concat(fn.Params, fn.Results) {
-		d.Own = d.Own || f.Own
+		d.Own = d.Own || f.Own || strings.Contains(packRules(fn, f), "cmp.Or(")
+		d.Kept = d.Kept || f.Rows == "" && rule.Needs(fn, f)
 		if f.Rows == "" {
 			own = append(own, f)
 		}

@@ -21,7 +21,7 @@ var (
 )
 
 // taken are names that generated files use themselves.
-var taken = strings.Fields(`cmp context time redis fcall json p c a r i reply err pipe ctx row rows item pack packer code any bool byte string int64 float64 new make
+var taken = strings.Fields(`cmp context time redis fcall json p c a r i j reply err pipe ctx slices row rows item pack packer code any bool byte string int64 float64 new make
 range len nil true false error append`)
 
 // split returns the import path of a Go type, the name under which a file imports it, and the type's own name.

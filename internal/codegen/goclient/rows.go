@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/rule"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
@@ -17,6 +18,9 @@ type rowType struct {
 	Fields   []spec.Field
 	Packed   spec.Field
 	Required int
+	Rules    string // statements that hold one against its rules while it is packed
+	RuleDoc  string
+	Kept     bool // a pack keeps its rows, for rules of calls
 }
 
 // rowName returns the prefix of a group's type names; owner is the function's Go name. Rows of a lib file have the same type in
@@ -28,17 +32,21 @@ func rowName(owner string, g spec.Field) string {
 	return owner + goName(g.Name)
 }
 
-func rowOf(owner, of string, g spec.Field) rowType {
+func rowOf(fn *spec.Function, owner, of string, g spec.Field) rowType {
 	_, required := g.Cells()
-	return rowType{Type: rowName(owner, g), Of: of, Group: g.Name, Fields: rowFields(g), Packed: g, Required: required}
+	r := rowType{Type: rowName(owner, g), Of: of, Group: g.Name, Fields: rowFields(g), Packed: g, Required: required}
+	if g.Kind == spec.KindPacked {
+		r.Rules, r.RuleDoc, r.Kept = packRules(fn, g), ruleDoc(rule.OfPack(fn, g.Name), true), rule.Needs(fn, g)
+	}
+	return r
 }
 
 // groups returns the groups of a function whose rows its own file declares.
-func groups(owner, of string, fields []spec.Field) []rowType {
+func groups(fn *spec.Function, owner, of string, fields []spec.Field) []rowType {
 	var out []rowType
 	for _, f := range fields {
 		if f.Kind.Group() && f.Rows == "" {
-			out = append(out, rowOf(owner, of+"."+goName(f.Name), f))
+			out = append(out, rowOf(fn, owner, of+"."+goName(f.Name), f))
 		}
 	}
 	return out
@@ -48,7 +56,7 @@ func groups(owner, of string, fields []spec.Field) []rowType {
 type sharedRows struct {
 	Root, Lib, Package string
 	Imports            imports
-	Packs              bool
+	Packs, Cmp         bool
 	Params, Results    []rowType
 	Enums              []enum
 }
@@ -57,22 +65,31 @@ type sharedRows struct {
 func rowsOf(lib *source.Library) (*sharedRows, error) {
 	s := &sharedRows{Root: lib.Root, Lib: lib.Spec.Name, Package: lib.Spec.Name}
 	seen, all := map[string]bool{}, []spec.Field{}
-	add := func(list *[]rowType, of string, fields []spec.Field) {
+	add := func(fn *spec.Function, list *[]rowType, of string, fields []spec.Field) {
 		for _, g := range fields {
-			if g.Rows == "" || seen[of+g.Rows] {
+			if g.Rows == "" {
+				continue
+			}
+			row := rowOf(fn, "", fmt.Sprintf(of, g.Rows), g)
+			if seen[of+g.Rows] {
+				i := slices.IndexFunc(*list, func(r rowType) bool { return r.Type == row.Type })
+				(*list)[i].Kept = (*list)[i].Kept || row.Kept
 				continue
 			}
 			seen[of+g.Rows] = true
 			shared := g
 			shared.Name = g.Rows
-			*list = append(*list, rowOf("", fmt.Sprintf(of, g.Rows), shared))
+			row.Group = g.Rows
+			*list = append(*list, row)
+			s.Cmp = s.Cmp || strings.Contains(row.Rules, "cmp.Or(")
 			all = append(all, shared)
 			s.Packs = s.Packs || shared.Kind == spec.KindPacked || slices.ContainsFunc(shared.Fields, func(f spec.Field) bool { return f.Kind == spec.KindMicros })
 		}
 	}
-	for _, fn := range lib.Spec.Functions {
-		add(&s.Params, "the groups that take their rows from lib/%s.lua", fn.Params)
-		add(&s.Results, "the answers that lib/%s.lua declares", fn.Results)
+	for i := range lib.Spec.Functions {
+		fn := &lib.Spec.Functions[i]
+		add(fn, &s.Params, "the groups that take their rows from lib/%s.lua", fn.Params)
+		add(fn, &s.Results, "the answers that lib/%s.lua declares", fn.Results)
 	}
 	if len(s.Params)+len(s.Results) == 0 {
 		return nil, nil
@@ -86,12 +103,18 @@ func rowsOf(lib *source.Library) (*sharedRows, error) {
 	return s, err
 }
 
-// packCells returns the statements that add the keys and cells of one row.
-func packCells(g spec.Field) string {
+// Kept reports whether a pack of the file keeps its rows.
+func (s *sharedRows) Kept() bool {
+	return slices.ContainsFunc(s.Params, func(r rowType) bool { return r.Kept })
+}
+
+// packCells returns the statements that add the cells of one row, hold it against its rules, and add its keys.
+func packCells(g spec.Field, rules string) string {
 	var b strings.Builder
 	for _, f := range rowFields(g) {
 		b.WriteString(encode("", "row", f) + "\n")
 	}
+	b.WriteString(rules)
 	for _, k := range g.Keys() {
 		suffix := fmt.Sprintf("%q", k.Suffix)
 		if k.SuffixKind != "" {

@@ -21,6 +21,9 @@ var takeFunction = &fcall.Function{
 }
 
 // TakeParams are the arguments of Take.
+//
+// Besides the bounds of each:
+//   - cost must be at most limit: it can never be allowed.
 type TakeParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -85,6 +88,11 @@ func (c *Client) takeArgs(p TakeParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("period", p.Period, 1000, 31622400000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	if a.Err() == nil {
+		if fcall.Or(p.Cost, 1) > p.Limit {
+			a.Must("cost", "be at most limit: it can never be allowed")
+		}
+	}
 	return a
 }
 

@@ -19,6 +19,9 @@ var moveFunction = &fcall.Function{
 }
 
 // MoveParams are the arguments of Move.
+//
+// Besides the bounds of each:
+//   - payee must differ from payer.
 type MoveParams struct {
 	// Subject is the branch that keeps both accounts. The call's keys are made from it. It must not be empty.
 	Subject fcall.Subject
@@ -95,6 +98,11 @@ func (c *Client) moveArgs(p MoveParams) *fcall.Args {
 	a.Text("payee", p.Payee, 1, 64)
 	a.Text("id", p.ID, 1, 64)
 	a.Int("units", p.Units, 1, 1000000000)
+	if a.Err() == nil {
+		if p.Payee == p.Payer {
+			a.Must("payee", "differ from payer")
+		}
+	}
 	return a
 }
 
