@@ -3,7 +3,7 @@
 --- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
 --- both lease ends. A limit below what is in use ends no lease: calls are refused until enough places are free. If the
 --- server's clock is set back, leases last that much longer: no place is given twice. A refused call writes nothing.
---- @use clock refusal holder_set
+--- @use clock holder_set
 --- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, unique to one acquisition unless it may share its place
 --- @arg    limit       count[1..1000000]   most places in use at a time
@@ -19,9 +19,6 @@
 --- @error  RLARG                           weight exceeds limit
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function acquire(bucket, holder, limit, lease_us, weight)
-  if weight > limit then
-    return nil, refusal.argument('weight must be at most limit: it can never be allowed')
-  end
   local now_us = clock.now_us()
   local set, mine = holder_set.open(bucket, holder, now_us)
   if not set then

@@ -1,7 +1,7 @@
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
---- @use cost_reservation refusal
+--- @use cost_reservation
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
@@ -28,8 +28,5 @@
 --- @error  RLARG                           least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us)
-  if least_micros > most_micros then
-    return nil, refusal.argument('least must be at most most')
-  end
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
 end

@@ -3,7 +3,7 @@
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
 --- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
 --- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
---- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record refusal
+--- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    charges        hash[charges]?reservation.of the subject's charges
@@ -26,9 +26,6 @@
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
     taken, expires_us, holder)
-  if #taken ~= #limits then
-    return nil, refusal.argument('taken must have as many rows as limits')
-  end
   if receipt and not receipt_set.admitted_us(bucket, receipt) then
     return false
   end

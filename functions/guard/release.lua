@@ -1,5 +1,5 @@
 --- Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.
---- @use clock limit holder_set refusal
+--- @use clock limit holder_set
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
@@ -9,11 +9,6 @@
 --- @error  RLSTATE                                 a key holds data that its kind did not write
 local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
   local now_us, released = clock.now_us(), 0
-  for i = 1, #limits do
-    if limits[i].kind ~= 'concurrency' then
-      return nil, refusal.argument('limits must be of kind concurrency')
-    end
-  end
   for i = 1, #limits do
     local set, own = holder_set.open(limits_state[i], holder, now_us)
     if not set then

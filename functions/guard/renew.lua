@@ -2,7 +2,7 @@
 ---
 --- Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not charged again, even if there
 --- is room.
---- @use clock limit holder_set refusal
+--- @use clock limit holder_set
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
@@ -12,11 +12,6 @@
 --- @error  RLSTATE                                 a key holds data that its kind did not write
 local function renew(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
   local now_us, lost = clock.now_us(), 0
-  for i = 1, #limits do
-    if limits[i].kind ~= 'concurrency' then
-      return nil, refusal.argument('limits must be of kind concurrency')
-    end
-  end
   for i = 1, #limits do
     local set, own = holder_set.open(limits_state[i], holder, now_us)
     if not set then

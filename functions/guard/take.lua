@@ -2,7 +2,7 @@
 ---
 --- The limit's key is that of admit, so calls of both count together. A call that takes n charges what n requests would.
 --- Refund what was not used with refund, most as its weight, and expires.
---- @use clock limit limit_rows refusal
+--- @use clock limit limit_rows
 --- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
 --- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
 --- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
@@ -20,9 +20,6 @@
 --- @error  RLSTATE                                 the limit's key holds data that its kind did not write
 local function take(bucket, limits, limits_state, most) -- rlfunc:ignore unused-parameter the limit's key begins as the bucket does
   local row = limits[1]
-  if not row.weighted or row.cost ~= 1 then
-    return nil, refusal.argument('limits must have cost 1 and a kind that charges several at once: not sliding_log')
-  end
   local now_us, cost = clock.now_us(), math.min(most, row.burst)
   local rows, failure = limit_rows.check(limits, limits_state, cost, false, true, now_us)
   local result = rows and rows[1]

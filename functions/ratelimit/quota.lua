@@ -32,10 +32,7 @@
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota(bucket, limit, previous_us, start_us, next_us, after_us, cost)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, cost, now_us)
   if allowed == nil then

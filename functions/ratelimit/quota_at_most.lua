@@ -24,10 +24,7 @@
 --- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_at_most(bucket, limit, previous_us, start_us, next_us, after_us, most)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, 1, now_us)
   if allowed == nil then

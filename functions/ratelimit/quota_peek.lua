@@ -22,10 +22,7 @@
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_peek(bucket, limit, previous_us, start_us, next_us, after_us, cost)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local allowed, left, wait_us, left_us = quota_count.check(bucket, limit, boundaries, cost, clock.now_us())
   if allowed == nil then
     return nil, left

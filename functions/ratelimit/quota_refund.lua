@@ -23,10 +23,7 @@
 --- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_refund(bucket, limit, previous_us, start_us, next_us, after_us, cost, expires_us)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
   if expires_us and now_us >= expires_us then
     cost = 0

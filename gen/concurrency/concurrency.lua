@@ -805,13 +805,13 @@ end
 return holder_set
 end)()
 
-do -- rlfunc: lines=43 file=functions/concurrency/acquire.lua
+do -- rlfunc: lines=40 file=functions/concurrency/acquire.lua
 --- Acquires a place for a holder if the places in use and this one fit the limit.
 ---
 --- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
 --- both lease ends. A limit below what is in use ends no lease: calls are refused until enough places are free. If the
 --- server's clock is set back, leases last that much longer: no place is given twice. A refused call writes nothing.
---- @use clock refusal holder_set
+--- @use clock holder_set
 --- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, unique to one acquisition unless it may share its place
 --- @arg    limit       count[1..1000000]   most places in use at a time
@@ -827,9 +827,6 @@ do -- rlfunc: lines=43 file=functions/concurrency/acquire.lua
 --- @error  RLARG                           weight exceeds limit
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function acquire(bucket, holder, limit, lease_us, weight)
-  if weight > limit then
-    return nil, refusal.argument('weight must be at most limit: it can never be allowed')
-  end
   local now_us = clock.now_us()
   local set, mine = holder_set.open(bucket, holder, now_us)
   if not set then
@@ -878,6 +875,9 @@ local function concurrency_v1_acquire(keys, args)
     if not weight or weight < 1 or weight > 1000 then
       return {err = 'RLARG weight must be a whole number from 1 to 1000'}
     end
+  end
+  if weight > limit then
+    return {err = 'RLARG weight must be at most limit: it can never be allowed'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('acquire', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})

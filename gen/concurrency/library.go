@@ -39,7 +39,7 @@ var Library = &fcall.Library{
 		{Line: 626, File: "functions/lib/concurrency/holder_set.lua", FileLine: 1},
 		{Line: 806},
 		{Line: 809, File: "functions/concurrency/acquire.lua", FileLine: 1},
-		{Line: 852},
+		{Line: 849},
 		{Line: 948, File: "functions/concurrency/acquire.lua", FileLine: 21},
 		{Line: 949},
 		{Line: 954, File: "functions/concurrency/evict.lua", FileLine: 1},

@@ -59,7 +59,7 @@ var Library = &fcall.Library{
 		{Line: 2364, File: "functions/cost/reserve.lua", FileLine: 31},
 		{Line: 2365},
 		{Line: 2370, File: "functions/cost/reserve_at_most.lua", FileLine: 1},
-		{Line: 2405},
+		{Line: 2402},
 		{Line: 2673, File: "functions/cost/reserve_at_most.lua", FileLine: 30},
 		{Line: 2674},
 		{Line: 2679, File: "functions/cost/reset.lua", FileLine: 1},

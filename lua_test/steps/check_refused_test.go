@@ -15,17 +15,20 @@ import (
 
 func TestCheck_argumentsThatContradictEachOther(t *testing.T) {
 	bad := map[string][]checkLimit{
-		"limits must differ in kind or name: two rows would be one limit":                  {logLimit("a", 1, time.Second), logLimit("b", 1, time.Second), logLimit("a", 2, time.Minute)},
-		"limits.1.cost must be 0 or 1 in a sliding_log: it counts requests":                {logLimit("a", 5, time.Second), {Name: "b", Kind: ratelimit.LimitKindSlidingLog, Limit: 5, Window: time.Second, Cost: cost(2)}},
-		"limits.0.cost must be at most limit: it can never be allowed":                     {{Name: "b", Kind: ratelimit.LimitKindFixedWindow, Limit: 5, Window: time.Second, Cost: cost(6)}},
-		"limits.0.cost must be at most burst: it can never be allowed":                     {{Name: "b", Kind: ratelimit.LimitKindGCRA, Limit: 5, Window: time.Second, Burst: 2, Cost: cost(3)}},
-		"limits.0.burst must be omitted unless kind is gcra":                               {{Name: "b", Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: time.Second, Burst: 2}},
-		"limits.0.window must be at most 90 days in a sliding_counter":                     {{Name: "b", Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: 90*day + 1}},
-		"limits.0.burst must be gained within 100 years: it needs a lower burst or period": {{Name: "b", Kind: ratelimit.LimitKindGCRA, Limit: 1, Window: 3650 * day, Burst: 11}},
+		"limits must differ in kind or name: two rows would be one limit":                                                      {logLimit("a", 1, time.Second), logLimit("b", 1, time.Second), logLimit("a", 2, time.Minute)},
+		"limit.1.cost must be at most 1 if kind is sliding_log: it counts requests":                                            {logLimit("a", 5, time.Second), {Name: "b", Kind: ratelimit.LimitKindSlidingLog, Limit: 5, Window: time.Second, Cost: cost(2)}},
+		"limits.0.cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed": {{Name: "b", Kind: ratelimit.LimitKindFixedWindow, Limit: 5, Window: time.Second, Cost: cost(6)}},
+		"limits.0.cost * weight must be at most burst unless shadow: it can never be allowed":                                  {{Name: "b", Kind: ratelimit.LimitKindGCRA, Limit: 5, Window: time.Second, Burst: 2, Cost: cost(3)}},
+		"limit.0.burst must be omitted unless kind is gcra":                                                                    {{Name: "b", Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: time.Second, Burst: 2}},
+		"limit.0.window must be at most 90d if kind is sliding_counter":                                                        {{Name: "b", Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: 90*day + 1}},
+		"limit.0.burst * window must be at most limit * 36500d: a bucket must fill within 100 years":                           {{Name: "b", Kind: ratelimit.LimitKindGCRA, Limit: 1, Window: 3650 * day, Burst: 11}},
 	}
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		for want, limits := range bad {
-			_, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: limits}.Packed())
+			pack, err := ratelimit.PackLimit(limits...)
+			if err == nil {
+				_, err = c.Check(t.Context(), ratelimit.CheckParams{Subject: "u1", Limits: pack})
+			}
 			if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error is %v, want %s", err, want)
 			}
@@ -121,7 +124,21 @@ func TestCheck_rowsAreBoundedByTheServerToo(t *testing.T) {
 			{1, "a,gcra,5,nan;", "RLARG limits.0.window must be from 1 to 315360000000000 microseconds"},
 			{1, "a,gcra,5,1000000,0;", "RLARG limits.0.burst must be a whole number from 1 to 1000000"},
 			{1, "a,gcra,5,1000000,,-0;", "RLARG limits.0.cost must be a whole number from 0 to 1000000"},
-			{1, "a,gcra,5,1000000,,6;", "RLARG limits.0.cost must be at most burst: it can never be allowed"},
+			{1, "a,gcra,5,1000000,,6;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
+			{1, "a,gcra,5,1000000,2,3;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
+			{1, "a,fixed_window,5,1000000,,6;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
+			{1, "a,sliding_counter,5,1000000,,6;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
+			{1, "a,sliding_counter,5,7776000000001;", "RLARG limits.0.window must be at most 90d if kind is sliding_counter"},
+			{1, "a,sliding_log,5,1000000,,2;", "RLARG limits.0.cost must be at most 1 if kind is sliding_log: it counts requests"},
+			{1, "a,gcra,1,315360000000000,11;", "RLARG limits.0.burst * window must be at most limit * 36500d: a bucket must fill within 100 years"},
+			{1, "a,fixed_window,1000001,1000000;", "RLARG limits.0.limit must be at most 1000000 unless kind is quota"},
+			{1, "a,concurrency,5,1000000;", "RLARG limits.0.kind must not be concurrency: it needs a holder"},
+			{1, "a,concurrency,5,999;", "RLARG limits.0.window must be at least 1ms if kind is concurrency: it is the lease"},
+			{1, "a,quota,5,1000000;", "RLARG limits.0.previous, start and after must be given if kind is quota"},
+			{1, "a,gcra,5,1000000,,,,,,7;", "RLARG limits.0.previous, start and after must be omitted unless kind is quota"},
+			{1, "a,quota,5,1000000,,,,,7,7,9000000;", "RLARG limits.0.previous must be below start"},
+			{1, "a,quota,5,1000000,,,,,6,7,1000007;", "RLARG limits.0.start + window must be below after"},
+			{1, "a,quota,5,1000000,,,,,6,7,315360000000007;", "RLARG limits.0.after must be at most previous + 3650d"},
 			{1, "a,gcra,5,1000000,,,2;", "RLARG limits.0.shadow must be 1 or 0"},
 			{1, "a,gcra,5,1000000,,,,yes;", "RLARG limits.0.global must be 1 or 0"},
 			{2, "a,gcra,5,1000000;b,sliding_log,5,1000000,5;", "RLARG limits.1.burst must be omitted unless kind is gcra"},

@@ -32,7 +32,13 @@ func checkReceipt(receipt string, dedup time.Duration, limits ...checkLimit) fun
 // checks is a call of u1.
 func checks(p checkParams) func(context.Context, *ratelimit.Client) (any, error) {
 	p.Subject = "u1"
-	return luatest.Call((*ratelimit.Client).Check, p.Packed())
+	return func(ctx context.Context, c *ratelimit.Client) (any, error) {
+		packed, err := p.Pack()
+		if err != nil {
+			return nil, err
+		}
+		return c.Check(ctx, packed)
+	}
 }
 
 func logLimit(name string, limit int64, window time.Duration) checkLimit {

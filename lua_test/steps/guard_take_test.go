@@ -13,7 +13,13 @@ import (
 type takeResult = guard.TakeResult
 
 func takeOf(most int64, l ...admitLimit) func(context.Context, guarded) (any, error) {
-	return by(suites.GuardOf, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.MustPackLimit(l...), Most: most})
+	return func(ctx context.Context, g guarded) (any, error) {
+		limits, err := guard.PackLimit(l...)
+		if err != nil {
+			return nil, err
+		}
+		return g.Guard.Take(ctx, guard.TakeParams{Subject: "u1", Limits: limits, Most: most})
+	}
 }
 
 // A batch counts with the calls of admit, and its refund expires.

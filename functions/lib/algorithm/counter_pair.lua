@@ -88,9 +88,6 @@ end
 -- counts without the call, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a
 -- refusal.
 function counter_pair.check(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local before, current, elapsed_ms, is_current = read(key, window_ms)
   if not before then
     return nil, current

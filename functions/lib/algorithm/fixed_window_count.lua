@@ -32,9 +32,6 @@ end
 -- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the window
 -- ends, 0 if the call begins one, and what charge needs if the key holds other lengths; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local stored = redis.call('GET', key)
   if not stored then
     return true, limit - cost, 0, 0

@@ -63,15 +63,8 @@ local function used_at(periods, start_us, end_us, at_us)
   return most, false
 end
 
--- Returns the boundaries of three periods as a table, with the beginnings of their texts if they will be used again; or nil and a
--- refusal.
+-- Returns the boundaries of three periods, which ascend, as a table, with the beginnings of their texts if they will be used again.
 function quota_count.boundaries(previous_us, start_us, next_us, after_us, again)
-  if start_us <= previous_us or next_us <= start_us or after_us <= next_us then
-    return nil, refusal.argument('start must be after previous, next after start, and after after next')
-  end
-  if after_us - previous_us > 315360000000000 then
-    return nil, refusal.argument('after must be at most 3650 days after previous')
-  end
   local boundaries = {previous_us, start_us, next_us, after_us}
   if again then
     boundaries.prefixes = {prefix(previous_us, start_us), prefix(start_us, next_us), prefix(next_us, after_us)}
@@ -142,9 +135,6 @@ end
 -- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the period ends,
 -- 0 without use, and what charge needs: place, use and other periods. Or nil and a refusal.
 function quota_count.check(key, limit, boundaries, cost, now_us)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local place, used, _, periods = read(key, boundaries, now_us)
   if not place then
     return nil, used

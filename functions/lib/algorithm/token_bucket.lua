@@ -3,12 +3,11 @@
 --- The tat (theoretical arrival time) is when the bucket will be full. Taking a token moves it one emission interval ahead; the
 --- level is the time from now to the tat. If the interval is whole milliseconds, the key's expiry is the tat; otherwise the key's
 --- value is.
---- @use clock refusal token_bucket_ttl token_bucket_value
+--- @use clock token_bucket_ttl token_bucket_value
 --- @lib token_bucket
 local token_bucket = {}
 
 -- The longest time in which a bucket may fill, 100 years: added to any clock it stays an exact number.
-local longest_us = 3153600000000000
 local longest_ms = 3153600000000
 
 -- Checks a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, and the time until the
@@ -23,12 +22,6 @@ function token_bucket.check(key, limit, period_us, burst, cost, clock_us)
     end
   end
   local capacity_us, capacity_part = token_bucket_value.span(burst, limit, period_us)
-  if capacity_us > longest_us then
-    return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
-  end
-  if cost > burst then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   return token_bucket_value.check(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 

@@ -48,9 +48,6 @@ end
 -- function call costs as much as ten operations.
 function token_bucket_ttl.check(key, interval_ms, capacity_ms, cost, own, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
-  if interval_ms * cost > capacity_ms then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   local value = redis.call('GET', key)
   if value then
     left_ms = left_ms or clock.left_ms(key)
@@ -99,9 +96,6 @@ end
 -- the bucket is full, and the wait until cost is allowed; or nil and a refusal. own is the capacity as text.
 function token_bucket_ttl.take(key, interval_ms, capacity_ms, cost, own)
   local next_ms = interval_ms * cost
-  if next_ms > capacity_ms then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   local left_ms = clock.left_ms(key)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms

@@ -1,5 +1,5 @@
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
---- @use receipt_set limit_rows cost_reservation challenge_record refusal
+--- @use receipt_set limit_rows cost_reservation challenge_record
 --- @lib request_parts
 local request_parts = {}
 
@@ -9,16 +9,13 @@ local function check_cost(receipts, charges, receipt, known, reservation, estima
   if #budgets == 0 or not charges then
     return {reason = 'none', retry_us = 0, rows = {}}, ''
   end
-  local id = reservation
+  local id = reservation or '' -- the header requires one without a receipt
   if receipt then
     local admitted_us = clock_us
     if known and receipts then
       admitted_us = receipt_set.admitted_us(receipts, receipt) or clock_us
     end
     id = receipt .. string.format('@%.0f', admitted_us)
-  end
-  if not id then
-    return nil, refusal.argument('reservation must be given with budgets and no receipt')
   end
   local state, rows, retry_us, reason, charge = cost_reservation.check(charges, id, estimate_micros, budgets, clock_us)
   if not state then

@@ -10,9 +10,6 @@ local kind_concurrency = {redis_type = 'any'}
 local most_places = 1000
 
 function kind_concurrency.prepare(row)
-  if row.window_us < 1000 or row.window_us > 86400000000 then
-    return nil, refusal.argument('window must be 1 ms to 1 day in a concurrency: it is the lease')
-  end
   row.most = math.min(row.limit, most_places)
   row.needs_clock = true
   row.weighted = true
@@ -23,8 +20,6 @@ end
 function kind_concurrency.check(row, key, cost, clock_us, answer, holder)
   if not holder then
     return nil, refusal.argument('kind must not be concurrency without a holder')
-  elseif cost > row.limit or cost > most_places then
-    return nil, refusal.argument('cost must be at most limit and 1000 in a concurrency: it can never be allowed')
   end
   local set, own = holder_set.open(key, holder, clock_us)
   if not set then

@@ -1,17 +1,10 @@
 --- A quota as a kind of limit.
---- @use refusal quota_count
+--- @use quota_count
 --- @lib kind_quota
 local kind_quota = {redis_type = 'string'}
 
 function kind_quota.prepare(row)
-  if not row.previous_us or not row.start_us or not row.after_us then
-    return nil, refusal.argument('previous, start and after must be given for a quota')
-  end
-  local boundaries, disorder = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
-  if not boundaries then
-    return nil, disorder
-  end
-  row.boundaries = boundaries
+  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true) -- rlfunc:ignore maybe-nil a quota has them
   row.needs_clock = true
   row.weighted = true
   return row

@@ -1,12 +1,9 @@
 --- A sliding_counter as a kind of limit.
---- @use refusal counter_pair
+--- @use counter_pair
 --- @lib kind_sliding_counter
 local kind_sliding_counter = {redis_type = 'string'}
 
 function kind_sliding_counter.prepare(row)
-  if row.window_us > 7776000000000 then
-    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
-  end
   row.needs_clock = false
   row.weighted = true
   return row

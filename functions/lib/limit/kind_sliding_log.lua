@@ -1,12 +1,9 @@
 --- A sliding_log as a kind of limit.
---- @use window_log_write refusal window_log
+--- @use window_log_write window_log
 --- @lib kind_sliding_log
 local kind_sliding_log = {redis_type = 'list'}
 
 function kind_sliding_log.prepare(row)
-  if row.cost > 1 then
-    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
-  end
   row.needs_clock = true
   row.weighted = false
   return row

@@ -5,7 +5,7 @@
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
 --- commands, and returns what is left after the call. refund refunds a charge. check and refund also get the call's holder.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
+--- @use kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
@@ -62,12 +62,6 @@ end
 -- row says it for all.
 function limit.prepare(row, above)
   local kind = kinds[row.kind]
-  if row.burst and row.kind ~= 'gcra' then
-    return nil, refusal.argument('burst must be omitted unless kind is gcra')
-  end
-  if row.kind ~= 'quota' and (row.limit > 1000000 or row.previous_us or row.start_us or row.after_us) then
-    return nil, refusal.argument('limit must be at most 1000000, and previous, start and after must be omitted, unless kind is quota')
-  end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
   row.most = row.burst

@@ -23,6 +23,8 @@ local function duplicate_key(states, place)
   return nil
 end
 
+local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
+
 -- Returns what a row charges for a call of that weight.
 function limit_rows.cost_of(row, weight)
   if row.weighted then
@@ -90,6 +92,9 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
       if same then
         return nil, same
       end
+    end
+    if cost > row.most and not row.shadow then
+      return nil, with_row_number(numbers and numbers[i] or i, too_much)
     end
     if taking and i == count and refused == 0 and row.take then
       decide = row.take

@@ -2366,11 +2366,11 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=35 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=32 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
---- @use cost_reservation refusal
+--- @use cost_reservation
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
@@ -2397,9 +2397,6 @@ do -- rlfunc: lines=35 file=functions/cost/reserve_at_most.lua
 --- @error  RLARG                           least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us)
-  if least_micros > most_micros then
-    return nil, refusal.argument('least must be at most most')
-  end
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
@@ -2473,6 +2470,9 @@ local function cost_v1_reserve_at_most(keys, args)
   end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
+  end
+  if least_micros > most_micros then
+    return {err = 'RLARG least must be at most most'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('reserve_at_most', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})

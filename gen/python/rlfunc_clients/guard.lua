@@ -791,16 +791,13 @@ end
 return window_log
 end)()
 
-local kind_sliding_log = (function() -- rlfunc: lines=52 file=functions/lib/limit/kind_sliding_log.lua
+local kind_sliding_log = (function() -- rlfunc: lines=49 file=functions/lib/limit/kind_sliding_log.lua
 --- A sliding_log as a kind of limit.
---- @use window_log_write refusal window_log
+--- @use window_log_write window_log
 --- @lib kind_sliding_log
 local kind_sliding_log = {redis_type = 'list'}
 
 function kind_sliding_log.prepare(row)
-  if row.cost > 1 then
-    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
-  end
   row.needs_clock = true
   row.weighted = false
   return row
@@ -846,7 +843,7 @@ end
 return kind_sliding_log
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=156 file=functions/lib/algorithm/counter_pair.lua
+local counter_pair = (function() -- rlfunc: lines=153 file=functions/lib/algorithm/counter_pair.lua
 --- A sliding counter in one string: the use of this window and of the previous one, which counts in proportion to its part that
 --- still lies in the last window's length.
 ---
@@ -937,9 +934,6 @@ end
 -- counts without the call, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a
 -- refusal.
 function counter_pair.check(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local before, current, elapsed_ms, is_current = read(key, window_ms)
   if not before then
     return nil, current
@@ -1005,16 +999,13 @@ end
 return counter_pair
 end)()
 
-local kind_sliding_counter = (function() -- rlfunc: lines=40 file=functions/lib/limit/kind_sliding_counter.lua
+local kind_sliding_counter = (function() -- rlfunc: lines=37 file=functions/lib/limit/kind_sliding_counter.lua
 --- A sliding_counter as a kind of limit.
---- @use refusal counter_pair
+--- @use counter_pair
 --- @lib kind_sliding_counter
 local kind_sliding_counter = {redis_type = 'string'}
 
 function kind_sliding_counter.prepare(row)
-  if row.window_us > 7776000000000 then
-    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
-  end
   row.needs_clock = false
   row.weighted = true
   return row
@@ -1221,7 +1212,7 @@ end
 return fixed_window_shared
 end)()
 
-local fixed_window_count = (function() -- rlfunc: lines=103 file=functions/lib/algorithm/fixed_window_count.lua
+local fixed_window_count = (function() -- rlfunc: lines=100 file=functions/lib/algorithm/fixed_window_count.lua
 --- A fixed window in one string: its length and its use. The key expires with the window.
 ---
 --- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If callers have
@@ -1256,9 +1247,6 @@ end
 -- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the window
 -- ends, 0 if the call begins one, and what charge needs if the key holds other lengths; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local stored = redis.call('GET', key)
   if not stored then
     return true, limit - cost, 0, 0
@@ -1366,7 +1354,7 @@ end
 return kind_fixed_window
 end)()
 
-local token_bucket_ttl = (function() -- rlfunc: lines=151 file=functions/lib/algorithm/token_bucket_ttl.lua
+local token_bucket_ttl = (function() -- rlfunc: lines=145 file=functions/lib/algorithm/token_bucket_ttl.lua
 --- A token bucket in its key's expiry, for emission intervals of whole milliseconds: it reads no clock.
 ---
 --- The key expires when the bucket is full. Its value is the capacity of the writing call in milliseconds, which is at least the
@@ -1417,9 +1405,6 @@ end
 -- function call costs as much as ten operations.
 function token_bucket_ttl.check(key, interval_ms, capacity_ms, cost, own, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
-  if interval_ms * cost > capacity_ms then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   local value = redis.call('GET', key)
   if value then
     left_ms = left_ms or clock.left_ms(key)
@@ -1468,9 +1453,6 @@ end
 -- the bucket is full, and the wait until cost is allowed; or nil and a refusal. own is the capacity as text.
 function token_bucket_ttl.take(key, interval_ms, capacity_ms, cost, own)
   local next_ms = interval_ms * cost
-  if next_ms > capacity_ms then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   local left_ms = clock.left_ms(key)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms
@@ -1655,18 +1637,17 @@ end
 return token_bucket_value
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=84 file=functions/lib/algorithm/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=77 file=functions/lib/algorithm/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full. Taking a token moves it one emission interval ahead; the
 --- level is the time from now to the tat. If the interval is whole milliseconds, the key's expiry is the tat; otherwise the key's
 --- value is.
---- @use clock refusal token_bucket_ttl token_bucket_value
+--- @use clock token_bucket_ttl token_bucket_value
 --- @lib token_bucket
 local token_bucket = {}
 
 -- The longest time in which a bucket may fill, 100 years: added to any clock it stays an exact number.
-local longest_us = 3153600000000000
 local longest_ms = 3153600000000
 
 -- Checks a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, and the time until the
@@ -1681,12 +1662,6 @@ function token_bucket.check(key, limit, period_us, burst, cost, clock_us)
     end
   end
   local capacity_us, capacity_part = token_bucket_value.span(burst, limit, period_us)
-  if capacity_us > longest_us then
-    return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
-  end
-  if cost > burst then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   return token_bucket_value.check(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
@@ -1824,7 +1799,7 @@ end
 return kind_gcra
 end)()
 
-local quota_count = (function() -- rlfunc: lines=220 file=functions/lib/algorithm/quota_count.lua
+local quota_count = (function() -- rlfunc: lines=210 file=functions/lib/algorithm/quota_count.lua
 --- A quota in one string: a period of the calendar and its use. The key expires with the period.
 ---
 --- Callers with other periods may share the key, which then holds several: a charge counts in all that have not ended. A period that is
@@ -1890,15 +1865,8 @@ local function used_at(periods, start_us, end_us, at_us)
   return most, false
 end
 
--- Returns the boundaries of three periods as a table, with the beginnings of their texts if they will be used again; or nil and a
--- refusal.
+-- Returns the boundaries of three periods, which ascend, as a table, with the beginnings of their texts if they will be used again.
 function quota_count.boundaries(previous_us, start_us, next_us, after_us, again)
-  if start_us <= previous_us or next_us <= start_us or after_us <= next_us then
-    return nil, refusal.argument('start must be after previous, next after start, and after after next')
-  end
-  if after_us - previous_us > 315360000000000 then
-    return nil, refusal.argument('after must be at most 3650 days after previous')
-  end
   local boundaries = {previous_us, start_us, next_us, after_us}
   if again then
     boundaries.prefixes = {prefix(previous_us, start_us), prefix(start_us, next_us), prefix(next_us, after_us)}
@@ -1969,9 +1937,6 @@ end
 -- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the period ends,
 -- 0 without use, and what charge needs: place, use and other periods. Or nil and a refusal.
 function quota_count.check(key, limit, boundaries, cost, now_us)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local place, used, _, periods = read(key, boundaries, now_us)
   if not place then
     return nil, used
@@ -2047,21 +2012,14 @@ end
 return quota_count
 end)()
 
-local kind_quota = (function() -- rlfunc: lines=53 file=functions/lib/limit/kind_quota.lua
+local kind_quota = (function() -- rlfunc: lines=46 file=functions/lib/limit/kind_quota.lua
 --- A quota as a kind of limit.
---- @use refusal quota_count
+--- @use quota_count
 --- @lib kind_quota
 local kind_quota = {redis_type = 'string'}
 
 function kind_quota.prepare(row)
-  if not row.previous_us or not row.start_us or not row.after_us then
-    return nil, refusal.argument('previous, start and after must be given for a quota')
-  end
-  local boundaries, disorder = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
-  if not boundaries then
-    return nil, disorder
-  end
-  row.boundaries = boundaries
+  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true) -- rlfunc:ignore maybe-nil a quota has them
   row.needs_clock = true
   row.weighted = true
   return row
@@ -2671,7 +2629,7 @@ end
 return holder_set
 end)()
 
-local kind_concurrency = (function() -- rlfunc: lines=67 file=functions/lib/limit/kind_concurrency.lua
+local kind_concurrency = (function() -- rlfunc: lines=62 file=functions/lib/limit/kind_concurrency.lua
 --- A limit of requests at the same time as a kind of limit: a request holds its places until it releases them or its lease ends.
 ---
 --- The window is the lease, and the cost is the number of places. reset_after is what the lease of the call's own places has left,
@@ -2684,9 +2642,6 @@ local kind_concurrency = {redis_type = 'any'}
 local most_places = 1000
 
 function kind_concurrency.prepare(row)
-  if row.window_us < 1000 or row.window_us > 86400000000 then
-    return nil, refusal.argument('window must be 1 ms to 1 day in a concurrency: it is the lease')
-  end
   row.most = math.min(row.limit, most_places)
   row.needs_clock = true
   row.weighted = true
@@ -2697,8 +2652,6 @@ end
 function kind_concurrency.check(row, key, cost, clock_us, answer, holder)
   if not holder then
     return nil, refusal.argument('kind must not be concurrency without a holder')
-  elseif cost > row.limit or cost > most_places then
-    return nil, refusal.argument('cost must be at most limit and 1000 in a concurrency: it can never be allowed')
   end
   local set, own = holder_set.open(key, holder, clock_us)
   if not set then
@@ -2741,7 +2694,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=100 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=94 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
@@ -2749,7 +2702,7 @@ local limit = (function() -- rlfunc: lines=100 file=functions/lib/limit/limit.lu
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
 --- commands, and returns what is left after the call. refund refunds a charge. check and refund also get the call's holder.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
+--- @use kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
@@ -2806,12 +2759,6 @@ end
 -- row says it for all.
 function limit.prepare(row, above)
   local kind = kinds[row.kind]
-  if row.burst and row.kind ~= 'gcra' then
-    return nil, refusal.argument('burst must be omitted unless kind is gcra')
-  end
-  if row.kind ~= 'quota' and (row.limit > 1000000 or row.previous_us or row.start_us or row.after_us) then
-    return nil, refusal.argument('limit must be at most 1000000, and previous, start and after must be omitted, unless kind is quota')
-  end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
   row.most = row.burst
@@ -2844,7 +2791,7 @@ end
 return limit
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=143 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=148 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
@@ -2869,6 +2816,8 @@ local function duplicate_key(states, place)
   end
   return nil
 end
+
+local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
 -- Returns what a row charges for a call of that weight.
 function limit_rows.cost_of(row, weight)
@@ -2937,6 +2886,9 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
       if same then
         return nil, same
       end
+    end
+    if cost > row.most and not row.shadow then
+      return nil, with_row_number(numbers and numbers[i] or i, too_much)
     end
     if taking and i == count and refused == 0 and row.take then
       decide = row.take
@@ -4516,9 +4468,9 @@ end
 return challenge_record
 end)()
 
-local request_parts = (function() -- rlfunc: lines=110 file=functions/lib/guard/request_parts.lua
+local request_parts = (function() -- rlfunc: lines=107 file=functions/lib/guard/request_parts.lua
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
---- @use receipt_set limit_rows cost_reservation challenge_record refusal
+--- @use receipt_set limit_rows cost_reservation challenge_record
 --- @lib request_parts
 local request_parts = {}
 
@@ -4528,16 +4480,13 @@ local function check_cost(receipts, charges, receipt, known, reservation, estima
   if #budgets == 0 or not charges then
     return {reason = 'none', retry_us = 0, rows = {}}, ''
   end
-  local id = reservation
+  local id = reservation or '' -- the header requires one without a receipt
   if receipt then
     local admitted_us = clock_us
     if known and receipts then
       admitted_us = receipt_set.admitted_us(receipts, receipt) or clock_us
     end
     id = receipt .. string.format('@%.0f', admitted_us)
-  end
-  if not id then
-    return nil, refusal.argument('reservation must be given with budgets and no receipt')
   end
   local state, rows, retry_us, reason, charge = cost_reservation.check(charges, id, estimate_micros, budgets, clock_us)
   if not state then
@@ -5542,6 +5491,42 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
   end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
@@ -5885,6 +5870,9 @@ local function guard_v1_admit(keys, args)
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
+  end
+  if #budgets > 0 and not receipt and not reservation then
+    return {err = 'RLARG reservation must be given if budgets and no receipt'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('admit', keys[1], {'del', 'exists', 'get', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'pttl', 'set', 'time', 'type', 'unlink', 'zadd', 'zcard', 'zcount', 'zrangebyscore', 'zrem', 'zremrangebyrank', 'zscore'})
@@ -6528,13 +6516,13 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=80 file=functions/guard/refund.lua
+do -- rlfunc: lines=77 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
 --- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
 --- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
---- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record refusal
+--- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    charges        hash[charges]?reservation.of the subject's charges
@@ -6557,9 +6545,6 @@ do -- rlfunc: lines=80 file=functions/guard/refund.lua
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
     taken, expires_us, holder)
-  if #taken ~= #limits then
-    return nil, refusal.argument('taken must have as many rows as limits')
-  end
   if receipt and not receipt_set.admitted_us(bucket, receipt) then
     return false
   end
@@ -6676,6 +6661,42 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
+  end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
@@ -6849,6 +6870,9 @@ local function guard_v1_refund(keys, args)
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG refund must be called with as many keys and arguments as its groups have rows'}
   end
+  if #taken ~= #limits then
+    return {err = 'RLARG taken must have as many rows as limits'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('refund', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type', 'zrem', 'zscore'})
     if lacking then
@@ -6883,9 +6907,9 @@ end
 redis.register_function{function_name = 'guard_v1_refund', callback = guard_v1_refund, description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.'}
 end
 
-do -- rlfunc: lines=28 file=functions/guard/release.lua
+do -- rlfunc: lines=23 file=functions/guard/release.lua
 --- Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.
---- @use clock limit holder_set refusal
+--- @use clock limit holder_set
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
@@ -6895,11 +6919,6 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 --- @error  RLSTATE                                 a key holds data that its kind did not write
 local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
   local now_us, released = clock.now_us(), 0
-  for i = 1, #limits do
-    if limits[i].kind ~= 'concurrency' then
-      return nil, refusal.argument('limits must be of kind concurrency')
-    end
-  end
   for i = 1, #limits do
     local set, own = holder_set.open(limits_state[i], holder, now_us)
     if not set then
@@ -6979,6 +6998,45 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
+  end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  if in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be concurrency')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
@@ -7096,12 +7154,12 @@ end
 redis.register_function{function_name = 'guard_v1_release', callback = guard_v1_release, description = 'Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.'}
 end
 
-do -- rlfunc: lines=32 file=functions/guard/renew.lua
+do -- rlfunc: lines=27 file=functions/guard/renew.lua
 --- Extends the leases on the places that an admit call charged of limits of kind concurrency.
 ---
 --- Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not charged again, even if there
 --- is room.
---- @use clock limit holder_set refusal
+--- @use clock limit holder_set
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
@@ -7111,11 +7169,6 @@ do -- rlfunc: lines=32 file=functions/guard/renew.lua
 --- @error  RLSTATE                                 a key holds data that its kind did not write
 local function renew(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
   local now_us, lost = clock.now_us(), 0
-  for i = 1, #limits do
-    if limits[i].kind ~= 'concurrency' then
-      return nil, refusal.argument('limits must be of kind concurrency')
-    end
-  end
   for i = 1, #limits do
     local set, own = holder_set.open(limits_state[i], holder, now_us)
     if not set then
@@ -7196,6 +7249,45 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
+  end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  if in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be concurrency')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
@@ -7313,12 +7405,12 @@ end
 redis.register_function{function_name = 'guard_v1_renew', callback = guard_v1_renew, description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.'}
 end
 
-do -- rlfunc: lines=41 file=functions/guard/take.lua
+do -- rlfunc: lines=38 file=functions/guard/take.lua
 --- Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in batches.
 ---
 --- The limit's key is that of admit, so calls of both count together. A call that takes n charges what n requests would.
 --- Refund what was not used with refund, most as its weight, and expires.
---- @use clock limit limit_rows refusal
+--- @use clock limit limit_rows
 --- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
 --- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
 --- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
@@ -7336,9 +7428,6 @@ do -- rlfunc: lines=41 file=functions/guard/take.lua
 --- @error  RLSTATE                                 the limit's key holds data that its kind did not write
 local function take(bucket, limits, limits_state, most) -- rlfunc:ignore unused-parameter the limit's key begins as the bucket does
   local row = limits[1]
-  if not row.weighted or row.cost ~= 1 then
-    return nil, refusal.argument('limits must have cost 1 and a kind that charges several at once: not sliding_log')
-  end
   local now_us, cost = clock.now_us(), math.min(most, row.burst)
   local rows, failure = limit_rows.check(limits, limits_state, cost, false, true, now_us)
   local result = rows and rows[1]
@@ -7422,6 +7511,48 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
+  end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  if in_cost ~= 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be 1')
+  end
+  if (in_kind == 'sliding_log' or in_kind == 'concurrency') then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must not be sliding_log or concurrency: only kinds that charge several at once')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)

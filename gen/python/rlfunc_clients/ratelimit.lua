@@ -291,25 +291,6 @@ end
 return clock
 end)()
 
-local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
---- Error replies: a code, then one line that is safe to send.
---- @lib refusal
-local refusal = {}
-
--- Refuses an argument that another argument rules out.
-function refusal.argument(text)
-  return {err = 'RLARG ' .. text}
-end
-
--- Reports a key with data that this library did not write. Keys may hold any byte; only printable ones go into a reply.
-function refusal.state(key, text)
-  local line = string.gsub(string.sub(key, 1, 200), '[^\32-\126]', '?')
-  return {err = 'RLSTATE ' .. line .. ': ' .. text}
-end
-
-return refusal
-end)()
-
 local window_log_search = (function() -- rlfunc: lines=35 file=functions/lib/algorithm/window_log_search.lua
 --- Finds a position in a log of times, whose first element, at 0, is the retention.
 --- @use clock
@@ -501,6 +482,25 @@ end
 return window_log_write
 end)()
 
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+--- Error replies: a code, then one line that is safe to send.
+--- @lib refusal
+local refusal = {}
+
+-- Refuses an argument that another argument rules out.
+function refusal.argument(text)
+  return {err = 'RLARG ' .. text}
+end
+
+-- Reports a key with data that this library did not write. Keys may hold any byte; only printable ones go into a reply.
+function refusal.state(key, text)
+  local line = string.gsub(string.sub(key, 1, 200), '[^\32-\126]', '?')
+  return {err = 'RLSTATE ' .. line .. ': ' .. text}
+end
+
+return refusal
+end)()
+
 local window_log = (function() -- rlfunc: lines=86 file=functions/lib/algorithm/window_log.lua
 --- A log of admission times in a list, oldest first: exact for any window, even if callers' windows differ.
 ---
@@ -590,16 +590,13 @@ end
 return window_log
 end)()
 
-local kind_sliding_log = (function() -- rlfunc: lines=52 file=functions/lib/limit/kind_sliding_log.lua
+local kind_sliding_log = (function() -- rlfunc: lines=49 file=functions/lib/limit/kind_sliding_log.lua
 --- A sliding_log as a kind of limit.
---- @use window_log_write refusal window_log
+--- @use window_log_write window_log
 --- @lib kind_sliding_log
 local kind_sliding_log = {redis_type = 'list'}
 
 function kind_sliding_log.prepare(row)
-  if row.cost > 1 then
-    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
-  end
   row.needs_clock = true
   row.weighted = false
   return row
@@ -645,7 +642,7 @@ end
 return kind_sliding_log
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=156 file=functions/lib/algorithm/counter_pair.lua
+local counter_pair = (function() -- rlfunc: lines=153 file=functions/lib/algorithm/counter_pair.lua
 --- A sliding counter in one string: the use of this window and of the previous one, which counts in proportion to its part that
 --- still lies in the last window's length.
 ---
@@ -736,9 +733,6 @@ end
 -- counts without the call, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a
 -- refusal.
 function counter_pair.check(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local before, current, elapsed_ms, is_current = read(key, window_ms)
   if not before then
     return nil, current
@@ -804,16 +798,13 @@ end
 return counter_pair
 end)()
 
-local kind_sliding_counter = (function() -- rlfunc: lines=40 file=functions/lib/limit/kind_sliding_counter.lua
+local kind_sliding_counter = (function() -- rlfunc: lines=37 file=functions/lib/limit/kind_sliding_counter.lua
 --- A sliding_counter as a kind of limit.
---- @use refusal counter_pair
+--- @use counter_pair
 --- @lib kind_sliding_counter
 local kind_sliding_counter = {redis_type = 'string'}
 
 function kind_sliding_counter.prepare(row)
-  if row.window_us > 7776000000000 then
-    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
-  end
   row.needs_clock = false
   row.weighted = true
   return row
@@ -1020,7 +1011,7 @@ end
 return fixed_window_shared
 end)()
 
-local fixed_window_count = (function() -- rlfunc: lines=103 file=functions/lib/algorithm/fixed_window_count.lua
+local fixed_window_count = (function() -- rlfunc: lines=100 file=functions/lib/algorithm/fixed_window_count.lua
 --- A fixed window in one string: its length and its use. The key expires with the window.
 ---
 --- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If callers have
@@ -1055,9 +1046,6 @@ end
 -- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the window
 -- ends, 0 if the call begins one, and what charge needs if the key holds other lengths; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local stored = redis.call('GET', key)
   if not stored then
     return true, limit - cost, 0, 0
@@ -1165,7 +1153,7 @@ end
 return kind_fixed_window
 end)()
 
-local token_bucket_ttl = (function() -- rlfunc: lines=151 file=functions/lib/algorithm/token_bucket_ttl.lua
+local token_bucket_ttl = (function() -- rlfunc: lines=145 file=functions/lib/algorithm/token_bucket_ttl.lua
 --- A token bucket in its key's expiry, for emission intervals of whole milliseconds: it reads no clock.
 ---
 --- The key expires when the bucket is full. Its value is the capacity of the writing call in milliseconds, which is at least the
@@ -1216,9 +1204,6 @@ end
 -- function call costs as much as ten operations.
 function token_bucket_ttl.check(key, interval_ms, capacity_ms, cost, own, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
-  if interval_ms * cost > capacity_ms then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   local value = redis.call('GET', key)
   if value then
     left_ms = left_ms or clock.left_ms(key)
@@ -1267,9 +1252,6 @@ end
 -- the bucket is full, and the wait until cost is allowed; or nil and a refusal. own is the capacity as text.
 function token_bucket_ttl.take(key, interval_ms, capacity_ms, cost, own)
   local next_ms = interval_ms * cost
-  if next_ms > capacity_ms then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   local left_ms = clock.left_ms(key)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms
@@ -1454,18 +1436,17 @@ end
 return token_bucket_value
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=84 file=functions/lib/algorithm/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=77 file=functions/lib/algorithm/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full. Taking a token moves it one emission interval ahead; the
 --- level is the time from now to the tat. If the interval is whole milliseconds, the key's expiry is the tat; otherwise the key's
 --- value is.
---- @use clock refusal token_bucket_ttl token_bucket_value
+--- @use clock token_bucket_ttl token_bucket_value
 --- @lib token_bucket
 local token_bucket = {}
 
 -- The longest time in which a bucket may fill, 100 years: added to any clock it stays an exact number.
-local longest_us = 3153600000000000
 local longest_ms = 3153600000000
 
 -- Checks a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, and the time until the
@@ -1480,12 +1461,6 @@ function token_bucket.check(key, limit, period_us, burst, cost, clock_us)
     end
   end
   local capacity_us, capacity_part = token_bucket_value.span(burst, limit, period_us)
-  if capacity_us > longest_us then
-    return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
-  end
-  if cost > burst then
-    return nil, refusal.argument('cost must be at most burst: it can never be allowed')
-  end
   return token_bucket_value.check(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
@@ -1623,7 +1598,7 @@ end
 return kind_gcra
 end)()
 
-local quota_count = (function() -- rlfunc: lines=220 file=functions/lib/algorithm/quota_count.lua
+local quota_count = (function() -- rlfunc: lines=210 file=functions/lib/algorithm/quota_count.lua
 --- A quota in one string: a period of the calendar and its use. The key expires with the period.
 ---
 --- Callers with other periods may share the key, which then holds several: a charge counts in all that have not ended. A period that is
@@ -1689,15 +1664,8 @@ local function used_at(periods, start_us, end_us, at_us)
   return most, false
 end
 
--- Returns the boundaries of three periods as a table, with the beginnings of their texts if they will be used again; or nil and a
--- refusal.
+-- Returns the boundaries of three periods, which ascend, as a table, with the beginnings of their texts if they will be used again.
 function quota_count.boundaries(previous_us, start_us, next_us, after_us, again)
-  if start_us <= previous_us or next_us <= start_us or after_us <= next_us then
-    return nil, refusal.argument('start must be after previous, next after start, and after after next')
-  end
-  if after_us - previous_us > 315360000000000 then
-    return nil, refusal.argument('after must be at most 3650 days after previous')
-  end
   local boundaries = {previous_us, start_us, next_us, after_us}
   if again then
     boundaries.prefixes = {prefix(previous_us, start_us), prefix(start_us, next_us), prefix(next_us, after_us)}
@@ -1768,9 +1736,6 @@ end
 -- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the period ends,
 -- 0 without use, and what charge needs: place, use and other periods. Or nil and a refusal.
 function quota_count.check(key, limit, boundaries, cost, now_us)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local place, used, _, periods = read(key, boundaries, now_us)
   if not place then
     return nil, used
@@ -1846,21 +1811,14 @@ end
 return quota_count
 end)()
 
-local kind_quota = (function() -- rlfunc: lines=53 file=functions/lib/limit/kind_quota.lua
+local kind_quota = (function() -- rlfunc: lines=46 file=functions/lib/limit/kind_quota.lua
 --- A quota as a kind of limit.
---- @use refusal quota_count
+--- @use quota_count
 --- @lib kind_quota
 local kind_quota = {redis_type = 'string'}
 
 function kind_quota.prepare(row)
-  if not row.previous_us or not row.start_us or not row.after_us then
-    return nil, refusal.argument('previous, start and after must be given for a quota')
-  end
-  local boundaries, disorder = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
-  if not boundaries then
-    return nil, disorder
-  end
-  row.boundaries = boundaries
+  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true) -- rlfunc:ignore maybe-nil a quota has them
   row.needs_clock = true
   row.weighted = true
   return row
@@ -2470,7 +2428,7 @@ end
 return holder_set
 end)()
 
-local kind_concurrency = (function() -- rlfunc: lines=67 file=functions/lib/limit/kind_concurrency.lua
+local kind_concurrency = (function() -- rlfunc: lines=62 file=functions/lib/limit/kind_concurrency.lua
 --- A limit of requests at the same time as a kind of limit: a request holds its places until it releases them or its lease ends.
 ---
 --- The window is the lease, and the cost is the number of places. reset_after is what the lease of the call's own places has left,
@@ -2483,9 +2441,6 @@ local kind_concurrency = {redis_type = 'any'}
 local most_places = 1000
 
 function kind_concurrency.prepare(row)
-  if row.window_us < 1000 or row.window_us > 86400000000 then
-    return nil, refusal.argument('window must be 1 ms to 1 day in a concurrency: it is the lease')
-  end
   row.most = math.min(row.limit, most_places)
   row.needs_clock = true
   row.weighted = true
@@ -2496,8 +2451,6 @@ end
 function kind_concurrency.check(row, key, cost, clock_us, answer, holder)
   if not holder then
     return nil, refusal.argument('kind must not be concurrency without a holder')
-  elseif cost > row.limit or cost > most_places then
-    return nil, refusal.argument('cost must be at most limit and 1000 in a concurrency: it can never be allowed')
   end
   local set, own = holder_set.open(key, holder, clock_us)
   if not set then
@@ -2540,7 +2493,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=100 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=94 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
@@ -2548,7 +2501,7 @@ local limit = (function() -- rlfunc: lines=100 file=functions/lib/limit/limit.lu
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
 --- commands, and returns what is left after the call. refund refunds a charge. check and refund also get the call's holder.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
+--- @use kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
@@ -2605,12 +2558,6 @@ end
 -- row says it for all.
 function limit.prepare(row, above)
   local kind = kinds[row.kind]
-  if row.burst and row.kind ~= 'gcra' then
-    return nil, refusal.argument('burst must be omitted unless kind is gcra')
-  end
-  if row.kind ~= 'quota' and (row.limit > 1000000 or row.previous_us or row.start_us or row.after_us) then
-    return nil, refusal.argument('limit must be at most 1000000, and previous, start and after must be omitted, unless kind is quota')
-  end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
   row.most = row.burst
@@ -2643,7 +2590,7 @@ end
 return limit
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=143 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=148 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
@@ -2668,6 +2615,8 @@ local function duplicate_key(states, place)
   end
   return nil
 end
+
+local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
 -- Returns what a row charges for a call of that weight.
 function limit_rows.cost_of(row, weight)
@@ -2736,6 +2685,9 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
       if same then
         return nil, same
       end
+    end
+    if cost > row.most and not row.shadow then
+      return nil, with_row_number(numbers and numbers[i] or i, too_much)
     end
     if taking and i == count and refused == 0 and row.take then
       decide = row.take
@@ -3042,6 +2994,45 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
+  end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  if in_kind == 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must not be concurrency: it needs a holder')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
@@ -3422,6 +3413,42 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
   end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
@@ -3779,6 +3806,42 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
     end
   end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
+  end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
@@ -3949,6 +4012,9 @@ local function ratelimit_v1_fixed_window(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('fixed_window', keys[1], {'get', 'incrby', 'pttl', 'set', 'type'})
@@ -4189,6 +4255,9 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('fixed_window_peek', keys[1], {'get', 'pttl', 'type'})
@@ -4482,6 +4551,15 @@ local function ratelimit_v1_gcra(keys, args)
       end
     end
   end
+  if burst and burst*period_us > limit*3153600000000000 then
+    return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
+  end
+  if burst and cost > burst then
+    return {err = 'RLARG cost must be at most burst: it can never be allowed'}
+  end
+  if not burst and cost > limit then
+    return {err = 'RLARG cost must be at most limit unless burst: it can never be allowed'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('gcra', keys[1], {'get', 'getex', 'pexpire', 'pttl', 'set', 'time', 'type'})
     if lacking then
@@ -4607,6 +4685,9 @@ local function ratelimit_v1_gcra_at_most(keys, args)
   local most = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  if burst and burst*period_us > limit*3153600000000000 then
+    return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('gcra_at_most', keys[1], {'get', 'getex', 'pexpire', 'pttl', 'set', 'time', 'type'})
@@ -4746,6 +4827,15 @@ local function ratelimit_v1_gcra_peek(keys, args)
       end
     end
   end
+  if burst and burst*period_us > limit*3153600000000000 then
+    return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
+  end
+  if burst and cost > burst then
+    return {err = 'RLARG cost must be at most burst: it can never be allowed'}
+  end
+  if not burst and cost > limit then
+    return {err = 'RLARG cost must be at most limit unless burst: it can never be allowed'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('gcra_peek', keys[1], {'get', 'pttl', 'time', 'type'})
     if lacking then
@@ -4877,6 +4967,9 @@ local function ratelimit_v1_gcra_refund(keys, args)
       end
     end
   end
+  if burst and burst*period_us > limit*3153600000000000 then
+    return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('gcra_refund', keys[1], {'del', 'get', 'pexpire', 'pttl', 'set', 'time', 'type'})
     if lacking then
@@ -4977,7 +5070,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_reset', callback = ratelimit_v1_gcra_reset, description = 'Refills a subject\'s bucket.'}
 end
 
-do -- rlfunc: lines=48 file=functions/ratelimit/quota.lua
+do -- rlfunc: lines=45 file=functions/ratelimit/quota.lua
 --- Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
 ---
 --- Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar finds: the one in which its clock
@@ -5012,10 +5105,7 @@ do -- rlfunc: lines=48 file=functions/ratelimit/quota.lua
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota(bucket, limit, previous_us, start_us, next_us, after_us, cost)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, cost, now_us)
   if allowed == nil then
@@ -5063,6 +5153,21 @@ local function ratelimit_v1_quota(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if previous_us >= start_us then
+    return {err = 'RLARG previous must be below start'}
+  end
+  if start_us >= next_us then
+    return {err = 'RLARG start must be below next'}
+  end
+  if next_us >= after_us then
+    return {err = 'RLARG next must be below after'}
+  end
+  if after_us > previous_us+315360000000000 then
+    return {err = 'RLARG after must be at most previous + 3650d'}
+  end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('quota', keys[1], {'del', 'get', 'set', 'time', 'type'})
@@ -5124,7 +5229,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota', callback = ratelimit_v1_quota, description = 'Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.'}
 end
 
-do -- rlfunc: lines=42 file=functions/ratelimit/quota_at_most.lua
+do -- rlfunc: lines=39 file=functions/ratelimit/quota_at_most.lua
 --- Charges as much as is left of a quota, up to most: for consumers that take work in batches.
 ---
 --- The period is that of quota with the same boundaries. Refund what was not used with quota_refund and expires.
@@ -5151,10 +5256,7 @@ do -- rlfunc: lines=42 file=functions/ratelimit/quota_at_most.lua
 --- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_at_most(bucket, limit, previous_us, start_us, next_us, after_us, most)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, 1, now_us)
   if allowed == nil then
@@ -5200,6 +5302,18 @@ local function ratelimit_v1_quota_at_most(keys, args)
   local most = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  if previous_us >= start_us then
+    return {err = 'RLARG previous must be below start'}
+  end
+  if start_us >= next_us then
+    return {err = 'RLARG start must be below next'}
+  end
+  if next_us >= after_us then
+    return {err = 'RLARG next must be below after'}
+  end
+  if after_us > previous_us+315360000000000 then
+    return {err = 'RLARG after must be at most previous + 3650d'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('quota_at_most', keys[1], {'del', 'get', 'set', 'time', 'type'})
@@ -5277,7 +5391,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota_at_most', callback = ratelimit_v1_quota_at_most, description = 'Charges as much as is left of a quota, up to most: for consumers that take work in batches.'}
 end
 
-do -- rlfunc: lines=37 file=functions/ratelimit/quota_peek.lua
+do -- rlfunc: lines=34 file=functions/ratelimit/quota_peek.lua
 --- Returns what quota would return, and writes nothing.
 --- @use clock quota_count
 --- @flags  no-writes
@@ -5302,10 +5416,7 @@ do -- rlfunc: lines=37 file=functions/ratelimit/quota_peek.lua
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_peek(bucket, limit, previous_us, start_us, next_us, after_us, cost)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local allowed, left, wait_us, left_us = quota_count.check(bucket, limit, boundaries, cost, clock.now_us())
   if allowed == nil then
     return nil, left
@@ -5352,6 +5463,21 @@ local function ratelimit_v1_quota_peek(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if previous_us >= start_us then
+    return {err = 'RLARG previous must be below start'}
+  end
+  if start_us >= next_us then
+    return {err = 'RLARG start must be below next'}
+  end
+  if next_us >= after_us then
+    return {err = 'RLARG next must be below after'}
+  end
+  if after_us > previous_us+315360000000000 then
+    return {err = 'RLARG after must be at most previous + 3650d'}
+  end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('quota_peek', keys[1], {'get', 'time', 'type'})
@@ -5413,7 +5539,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_quota_peek', callback = ratelimit_v1_quota_peek, description = 'Returns what quota would return, and writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=39 file=functions/ratelimit/quota_refund.lua
+do -- rlfunc: lines=36 file=functions/ratelimit/quota_refund.lua
 --- Refunds cost to the period that the server's clock is in, as if it had not been charged.
 ---
 --- Refunds at most what was charged in this period; charges of an ended period are already forgotten. Every call refunds: a caller that
@@ -5439,10 +5565,7 @@ do -- rlfunc: lines=39 file=functions/ratelimit/quota_refund.lua
 --- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_refund(bucket, limit, previous_us, start_us, next_us, after_us, cost, expires_us)
-  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  if not boundaries then
-    return nil, disorder
-  end
+  local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
   if expires_us and now_us >= expires_us then
     cost = 0
@@ -5498,6 +5621,18 @@ local function ratelimit_v1_quota_refund(keys, args)
         return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
       end
     end
+  end
+  if previous_us >= start_us then
+    return {err = 'RLARG previous must be below start'}
+  end
+  if start_us >= next_us then
+    return {err = 'RLARG start must be below next'}
+  end
+  if next_us >= after_us then
+    return {err = 'RLARG next must be below after'}
+  end
+  if after_us > previous_us+315360000000000 then
+    return {err = 'RLARG after must be at most previous + 3650d'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('quota_refund', keys[1], {'del', 'get', 'set', 'time', 'type'})
@@ -5669,6 +5804,9 @@ local function ratelimit_v1_sliding_counter(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('sliding_counter', keys[1], {'get', 'incrby', 'pttl', 'set', 'type'})
     if lacking then
@@ -5779,6 +5917,9 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
+  end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('sliding_counter_peek', keys[1], {'get', 'pttl', 'type'})

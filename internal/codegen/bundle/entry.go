@@ -56,6 +56,7 @@ func writeEntry(w *writer, fn *spec.Function, commands []string) {
 	e.arity()
 	e.subject()
 	call := e.params()
+	e.rules()
 	e.call(call)
 	w.printf("end\n")
 	w.printf("redis.register_function{function_name = '%s', callback = %s, description = %s", fn.Server, fn.Server, quote(fn.Summary))

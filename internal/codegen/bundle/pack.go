@@ -44,6 +44,7 @@ func (e *entryWriter) decoder(g spec.Field) {
 		e.value(c, "local in_"+c.Lua, fmt.Sprintf("rlfunc_cells[%d]", i+1), refusal)
 		fields[i] = fmt.Sprintf("%s = in_%s", c.Lua, c.Lua)
 	}
+	e.rowRules(g)
 	e.packed = false
 	row := "{" + strings.Join(fields, ", ") + "}"
 	if g.Prepare {

@@ -17,8 +17,17 @@ type CheckParams struct {
 	Dedup   time.Duration
 }
 
+func (p CheckParams) Pack() (ratelimit.CheckParams, error) {
+	limits, err := ratelimit.PackLimit(p.Limits...)
+	return ratelimit.CheckParams{Subject: p.Subject, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup}, err
+}
+
 func (p CheckParams) Packed() ratelimit.CheckParams {
-	return ratelimit.CheckParams{Subject: p.Subject, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup}
+	packed, err := p.Pack()
+	if err != nil {
+		panic(err)
+	}
+	return packed
 }
 
 // Peek is the same call of check_peek.

@@ -28,8 +28,8 @@ var Library = &fcall.Library{
 		{Line: 238},
 		{Line: 241, File: "functions/quota/take.lua", FileLine: 1},
 		{Line: 285},
-		{Line: 360, File: "functions/quota/take.lua", FileLine: 17},
-		{Line: 361},
+		{Line: 363, File: "functions/quota/take.lua", FileLine: 17},
+		{Line: 364},
 	},
 }
 

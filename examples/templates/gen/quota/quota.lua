@@ -308,6 +308,9 @@ local function quota_v1_take(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('take', keys[1], {'get', 'pttl', 'set', 'type'})
     if lacking then

@@ -505,6 +505,9 @@ local function transfer_v1_move(keys, args)
   if not units or units < 1 or units > 1000000000 then
     return {err = 'RLARG units must be a whole number from 1 to 1000000000'}
   end
+  if payee == payer then
+    return {err = 'RLARG payee must differ from payer'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('move', keys[1], {'get', 'set', 'type'})
     if lacking then
