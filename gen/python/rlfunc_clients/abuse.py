@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Mapping, Sequence
 
 from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text
+from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
 
 LIBRARY = Library("abuse", "1.0.0", "abuse_v1", "abuse.lua")
 

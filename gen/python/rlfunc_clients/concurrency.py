@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Mapping, Sequence
 
 from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text
+from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
 
 LIBRARY = Library("concurrency", "1.0.0", "concurrency_v1", "concurrency.lua")
 
@@ -67,6 +67,9 @@ def _acquire_args(
     a.integer("limit", limit, 1, 1000000)
     a.duration("lease", lease, 1000, 86400000000)
     a.integer("weight", weight, 1, 1000, optional=True)
+    if not a.problems:
+        if (1 if weight is None else weight) > limit:
+            a.must("weight must be at most limit: it can never be allowed")
     return a
 
 
@@ -334,6 +337,9 @@ class Client(SyncClient):
             lease: How long the place is kept without renewal. From 1ms to 1 day.
             weight: Places that the holder takes. From 1 to 1000. Defaults to 1.
 
+        Besides the bounds of each:
+            weight must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: weight exceeds limit
             RLSTATE: the key holds what is not a set of holders
@@ -447,6 +453,9 @@ class AsyncClient(AsyncioClient):
             limit: Most places in use at a time. From 1 to 1000000.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
             weight: Places that the holder takes. From 1 to 1000. Defaults to 1.
+
+        Besides the bounds of each:
+            weight must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: weight exceeds limit

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Mapping, Sequence
 
 from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text
+from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
 
 LIBRARY = Library("cost", "1.0.0", "cost_v1", "cost.lua")
 
@@ -426,6 +426,9 @@ def _reserve_at_most_args(
     a.integer("least", least, 1, 1000000000000000, optional=True)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
+    if not a.problems:
+        if (1 if least is None else least) > most:
+            a.must("least must be at most most")
     return a
 
 
@@ -711,6 +714,9 @@ class Client(SyncClient):
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
 
+        Besides the bounds of each:
+            least must be at most most.
+
         Raises, besides what every call does:
             RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
@@ -870,6 +876,9 @@ class AsyncClient(AsyncioClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
+
+        Besides the bounds of each:
+            least must be at most most.
 
         Raises, besides what every call does:
             RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros

@@ -5494,7 +5494,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -5521,10 +5521,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
@@ -6665,7 +6665,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -6692,10 +6692,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
@@ -7002,7 +7002,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -7029,10 +7029,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   if in_kind ~= 'concurrency' then
@@ -7253,7 +7253,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -7280,10 +7280,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   if in_kind ~= 'concurrency' then
@@ -7515,7 +7515,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -7542,10 +7542,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   if in_cost ~= 1 then

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Mapping, Sequence
 
 from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text
+from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
 
 LIBRARY = Library("guard", "1.0.0", "guard_v1", "guard.lua")
 
@@ -32,7 +32,22 @@ class LimitKind(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One row of lib/limit.lua."""
+    """One row of lib/limit.lua.
+
+    Besides the bounds of each:
+        burst must be omitted unless kind is gcra.
+        burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
+        limit must be at most 1000000 unless kind is quota.
+        cost must be at most 1 if kind is sliding_log: it counts requests.
+        window must be at most 90d if kind is sliding_counter.
+        window must be at least 1ms if kind is concurrency: it is the lease.
+        window must be at most 1d if kind is concurrency: it is the lease.
+        previous, start and after must be given if kind is quota.
+        previous, start and after must be omitted unless kind is quota.
+        previous must be below start.
+        start + window must be below after.
+        after must be at most previous + 3650d.
+    """
 
     name: Text
     """The limit's name: minute. 1 to 64 bytes."""
@@ -95,6 +110,31 @@ class LimitPack(Pack):
         a.time("previous", row.previous, 0, 9007199254740992, optional=True)
         a.time("start", row.start, 0, 9007199254740992, optional=True)
         a.time("after", row.after, 0, 9007199254740992, optional=True)
+        if not a.problems:
+            if row.kind != "gcra" and row.burst is not None:
+                a.must("burst must be omitted unless kind is gcra", f"{a.group}.{a.row}.")
+            if row.burst is not None and float(row.burst) * float(us(row.window)) > float(row.limit) * 3153600000000000:
+                a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", f"{a.group}.{a.row}.")
+            if row.kind != "quota" and row.limit > 1000000:
+                a.must("limit must be at most 1000000 unless kind is quota", f"{a.group}.{a.row}.")
+            if row.kind == "sliding_log" and (1 if row.cost is None else row.cost) > 1:
+                a.must("cost must be at most 1 if kind is sliding_log: it counts requests", f"{a.group}.{a.row}.")
+            if row.kind == "sliding_counter" and us(row.window) > 7776000000000:
+                a.must("window must be at most 90d if kind is sliding_counter", f"{a.group}.{a.row}.")
+            if row.kind == "concurrency" and 1000 > us(row.window):
+                a.must("window must be at least 1ms if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
+            if row.kind == "concurrency" and us(row.window) > 86400000000:
+                a.must("window must be at most 1d if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
+            if row.kind == "quota" and (row.previous is None or row.start is None or row.after is None):
+                a.must("previous, start and after must be given if kind is quota", f"{a.group}.{a.row}.")
+            if row.kind != "quota" and (row.previous is not None or row.start is not None or row.after is not None):
+                a.must("previous, start and after must be omitted unless kind is quota", f"{a.group}.{a.row}.")
+            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
+                a.must("previous must be below start", f"{a.group}.{a.row}.")
+            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
+                a.must("start + window must be below after", f"{a.group}.{a.row}.")
+            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
 
     def _keys(self, row: Limit) -> list[tuple[str | Enum, Text]]:
         return [(row.kind, row.name)]
@@ -371,6 +411,22 @@ def _admit_args(
     a.flag("challenge_required", challenge_required, optional=True)
     a.text("payload", payload, 1, 1024, optional=True)
     a.text("holder", holder, 1, 64, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
+                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
+                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
+                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
+        for limits_row in rows_of(limits):
+            if limits_row.kind == "concurrency" and holder is None:
+                a.must("holder must be given if limits.kind is concurrency")
+        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
+        if len(rows_of(budgets)) > 0 and receipt is None and reservation is None:
+            a.must("reservation must be given if budgets and no receipt")
     return a
 
 
@@ -692,6 +748,22 @@ def _refund_args(
     a.group = ""
     a.time("expires", expires, 0, 9007199254740992, optional=True)
     a.text("holder", holder, 1, 64, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
+                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
+                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
+                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
+        for limits_row in rows_of(limits):
+            if limits_row.kind == "concurrency" and holder is None:
+                a.must("holder must be given if limits.kind is concurrency")
+        if len(taken) != len(rows_of(limits)):
+            a.must("taken must have as many rows as limits")
+        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
     return a
 
 
@@ -732,6 +804,10 @@ def _release_args(
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 16)
     a.text("holder", holder, 1, 64)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind != "concurrency":
+                a.must("kind must be concurrency", f"limits.{i}.")
     return a
 
 
@@ -772,6 +848,10 @@ def _renew_args(
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 16)
     a.text("holder", holder, 1, 64)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind != "concurrency":
+                a.must("kind must be concurrency", f"limits.{i}.")
     return a
 
 
@@ -827,6 +907,13 @@ def _take_args(
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 1)
     a.integer("most", most, 1, 1000000)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if (1 if limits_row.cost is None else limits_row.cost) != 1:
+                a.must("cost must be 1", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if (limits_row.kind == "sliding_log" or limits_row.kind == "concurrency"):
+                a.must("kind must not be sliding_log or concurrency: only kinds that charge several at once", f"limits.{i}.")
     return a
 
 
@@ -940,6 +1027,20 @@ class Client(SyncClient):
             holder: Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64
                 bytes. None omits it.
 
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            holder must be given if limits.kind is concurrency.
+            limits must differ in kind or name: two rows would be one limit.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
+            reservation must be given if budgets and no receipt.
+
         Raises, besides what every call does:
             RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53
                 - 1 micros
@@ -1015,6 +1116,16 @@ class Client(SyncClient):
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
             holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
 
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            holder must be given if limits.kind is concurrency.
+            taken must have as many rows as limits.
+            limits must differ in kind or name: two rows would be one limit.
+
         Raises, besides what every call does:
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
@@ -1038,6 +1149,9 @@ class Client(SyncClient):
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
             holder: The holder of the admit call. 1 to 64 bytes.
+
+        Besides the bounds of each:
+            each row of limits: kind must be concurrency.
 
         Raises, besides what every call does:
             RLARG: a limit is of another kind
@@ -1065,6 +1179,9 @@ class Client(SyncClient):
                 row.
             holder: The holder of the admit call. 1 to 64 bytes.
 
+        Besides the bounds of each:
+            each row of limits: kind must be concurrency.
+
         Raises, besides what every call does:
             RLARG: a limit is of another kind
             RLSTATE: a key holds data that its kind did not write
@@ -1091,6 +1208,15 @@ class Client(SyncClient):
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
             most: Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000.
+
+        Besides the bounds of each:
+            each row of limits: cost must be 1.
+            each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at
+                once.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
@@ -1187,6 +1313,20 @@ class AsyncClient(AsyncioClient):
             holder: Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64
                 bytes. None omits it.
 
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            holder must be given if limits.kind is concurrency.
+            limits must differ in kind or name: two rows would be one limit.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
+            reservation must be given if budgets and no receipt.
+
         Raises, besides what every call does:
             RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53
                 - 1 micros
@@ -1262,6 +1402,16 @@ class AsyncClient(AsyncioClient):
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
             holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
 
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            holder must be given if limits.kind is concurrency.
+            taken must have as many rows as limits.
+            limits must differ in kind or name: two rows would be one limit.
+
         Raises, besides what every call does:
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
@@ -1285,6 +1435,9 @@ class AsyncClient(AsyncioClient):
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
             holder: The holder of the admit call. 1 to 64 bytes.
+
+        Besides the bounds of each:
+            each row of limits: kind must be concurrency.
 
         Raises, besides what every call does:
             RLARG: a limit is of another kind
@@ -1312,6 +1465,9 @@ class AsyncClient(AsyncioClient):
                 row.
             holder: The holder of the admit call. 1 to 64 bytes.
 
+        Besides the bounds of each:
+            each row of limits: kind must be concurrency.
+
         Raises, besides what every call does:
             RLARG: a limit is of another kind
             RLSTATE: a key holds data that its kind did not write
@@ -1338,6 +1494,15 @@ class AsyncClient(AsyncioClient):
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
             most: Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000.
+
+        Besides the bounds of each:
+            each row of limits: cost must be 1.
+            each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at
+                once.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other

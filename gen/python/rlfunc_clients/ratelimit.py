@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Mapping, Sequence
 
 from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text
+from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
 
 LIBRARY = Library("ratelimit", "1.0.0", "ratelimit_v1", "ratelimit.lua")
 
@@ -32,7 +32,22 @@ class LimitKind(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One row of lib/limit.lua."""
+    """One row of lib/limit.lua.
+
+    Besides the bounds of each:
+        burst must be omitted unless kind is gcra.
+        burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
+        limit must be at most 1000000 unless kind is quota.
+        cost must be at most 1 if kind is sliding_log: it counts requests.
+        window must be at most 90d if kind is sliding_counter.
+        window must be at least 1ms if kind is concurrency: it is the lease.
+        window must be at most 1d if kind is concurrency: it is the lease.
+        previous, start and after must be given if kind is quota.
+        previous, start and after must be omitted unless kind is quota.
+        previous must be below start.
+        start + window must be below after.
+        after must be at most previous + 3650d.
+    """
 
     name: Text
     """The limit's name: minute. 1 to 64 bytes."""
@@ -95,6 +110,31 @@ class LimitPack(Pack):
         a.time("previous", row.previous, 0, 9007199254740992, optional=True)
         a.time("start", row.start, 0, 9007199254740992, optional=True)
         a.time("after", row.after, 0, 9007199254740992, optional=True)
+        if not a.problems:
+            if row.kind != "gcra" and row.burst is not None:
+                a.must("burst must be omitted unless kind is gcra", f"{a.group}.{a.row}.")
+            if row.burst is not None and float(row.burst) * float(us(row.window)) > float(row.limit) * 3153600000000000:
+                a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", f"{a.group}.{a.row}.")
+            if row.kind != "quota" and row.limit > 1000000:
+                a.must("limit must be at most 1000000 unless kind is quota", f"{a.group}.{a.row}.")
+            if row.kind == "sliding_log" and (1 if row.cost is None else row.cost) > 1:
+                a.must("cost must be at most 1 if kind is sliding_log: it counts requests", f"{a.group}.{a.row}.")
+            if row.kind == "sliding_counter" and us(row.window) > 7776000000000:
+                a.must("window must be at most 90d if kind is sliding_counter", f"{a.group}.{a.row}.")
+            if row.kind == "concurrency" and 1000 > us(row.window):
+                a.must("window must be at least 1ms if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
+            if row.kind == "concurrency" and us(row.window) > 86400000000:
+                a.must("window must be at most 1d if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
+            if row.kind == "quota" and (row.previous is None or row.start is None or row.after is None):
+                a.must("previous, start and after must be given if kind is quota", f"{a.group}.{a.row}.")
+            if row.kind != "quota" and (row.previous is not None or row.start is not None or row.after is not None):
+                a.must("previous, start and after must be omitted unless kind is quota", f"{a.group}.{a.row}.")
+            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
+                a.must("previous must be below start", f"{a.group}.{a.row}.")
+            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
+                a.must("start + window must be below after", f"{a.group}.{a.row}.")
+            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
 
     def _keys(self, row: Limit) -> list[tuple[str | Enum, Text]]:
         return [(row.kind, row.name)]
@@ -167,6 +207,20 @@ def _check_args(
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
+                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
+                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
+                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
+        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind == "concurrency":
+                a.must("kind must not be concurrency: it needs a holder", f"limits.{i}.")
     return a
 
 
@@ -239,6 +293,17 @@ def _check_peek_args(
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
+                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
+                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
+        for i, limits_row in enumerate(rows_of(limits)):
+            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
+                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
+        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
     return a
 
 
@@ -342,6 +407,9 @@ def _fixed_window_args(
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit: it can never be allowed")
     return a
 
 
@@ -462,6 +530,9 @@ def _fixed_window_peek_args(
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit: it can never be allowed")
     return a
 
 
@@ -604,6 +675,13 @@ def _gcra_args(
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
+            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
+        if burst is not None and (1 if cost is None else cost) > burst:
+            a.must("cost must be at most burst: it can never be allowed")
+        if burst is None and (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit unless burst: it can never be allowed")
     return a
 
 
@@ -667,6 +745,9 @@ def _gcra_at_most_args(
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
     a.integer("most", most, 1, 1000000)
+    if not a.problems:
+        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
+            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
     return a
 
 
@@ -728,6 +809,13 @@ def _gcra_peek_args(
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
+            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
+        if burst is not None and (1 if cost is None else cost) > burst:
+            a.must("cost must be at most burst: it can never be allowed")
+        if burst is None and (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit unless burst: it can never be allowed")
     return a
 
 
@@ -784,6 +872,9 @@ def _gcra_refund_args(
     a.integer("burst", burst, 1, 1000000, optional=True)
     a.integer("cost", cost, 1, 1000000, optional=True)
     a.time("expires", expires, 0, 9007199254740992, optional=True)
+    if not a.problems:
+        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
+            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
     return a
 
 
@@ -876,6 +967,17 @@ def _quota_args(
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if us(previous) >= us(start):
+            a.must("previous must be below start")
+        if us(start) >= us(next):
+            a.must("start must be below next")
+        if us(next) >= us(after):
+            a.must("next must be below after")
+        if float(us(after)) > float(us(previous)) + 315360000000000:
+            a.must("after must be at most previous + 3650d")
+        if (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit: it can never be allowed")
     return a
 
 
@@ -943,6 +1045,15 @@ def _quota_at_most_args(
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
     a.integer("most", most, 1, 1000000)
+    if not a.problems:
+        if us(previous) >= us(start):
+            a.must("previous must be below start")
+        if us(start) >= us(next):
+            a.must("start must be below next")
+        if us(next) >= us(after):
+            a.must("next must be below after")
+        if float(us(after)) > float(us(previous)) + 315360000000000:
+            a.must("after must be at most previous + 3650d")
     return a
 
 
@@ -1008,6 +1119,17 @@ def _quota_peek_args(
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if us(previous) >= us(start):
+            a.must("previous must be below start")
+        if us(start) >= us(next):
+            a.must("start must be below next")
+        if us(next) >= us(after):
+            a.must("next must be below after")
+        if float(us(after)) > float(us(previous)) + 315360000000000:
+            a.must("after must be at most previous + 3650d")
+        if (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit: it can never be allowed")
     return a
 
 
@@ -1068,6 +1190,15 @@ def _quota_refund_args(
     a.time("after", after, 0, 9007199254740992)
     a.integer("cost", cost, 1, 1000000, optional=True)
     a.time("expires", expires, 0, 9007199254740992, optional=True)
+    if not a.problems:
+        if us(previous) >= us(start):
+            a.must("previous must be below start")
+        if us(start) >= us(next):
+            a.must("start must be below next")
+        if us(next) >= us(after):
+            a.must("next must be below after")
+        if float(us(after)) > float(us(previous)) + 315360000000000:
+            a.must("after must be at most previous + 3650d")
     return a
 
 
@@ -1154,6 +1285,9 @@ def _sliding_counter_args(
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 7776000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit: it can never be allowed")
     return a
 
 
@@ -1209,6 +1343,9 @@ def _sliding_counter_peek_args(
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 7776000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
+    if not a.problems:
+        if (1 if cost is None else cost) > limit:
+            a.must("cost must be at most limit: it can never be allowed")
     return a
 
 
@@ -1554,6 +1691,19 @@ class Client(SyncClient):
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
 
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            limits must differ in kind or name: two rows would be one limit.
+            each row of limits: kind must not be concurrency: it needs a holder.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
+
         Raises, besides what every call does:
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
             RLSTATE: a limit's key holds data that its kind did not write
@@ -1581,6 +1731,18 @@ class Client(SyncClient):
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
+
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            limits must differ in kind or name: two rows would be one limit.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
@@ -1632,6 +1794,9 @@ class Client(SyncClient):
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a count, or never expires
@@ -1677,6 +1842,9 @@ class Client(SyncClient):
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds limit
@@ -1749,6 +1917,11 @@ class Client(SyncClient):
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
             cost: Tokens to take; 0 takes nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+            cost must be at most burst: it can never be allowed.
+            cost must be at most limit unless burst: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
@@ -1777,6 +1950,9 @@ class Client(SyncClient):
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
             most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000.
 
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+
         Raises, besides what every call does:
             RLARG: burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
@@ -1800,6 +1976,11 @@ class Client(SyncClient):
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
             cost: Tokens that would be taken. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+            cost must be at most burst: it can never be allowed.
+            cost must be at most limit unless burst: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
@@ -1829,6 +2010,9 @@ class Client(SyncClient):
             cost: Tokens to return. From 1 to 1000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is returned. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
+
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
 
         Raises, besides what every call does:
             RLARG: burst takes longer than 100 years to gain
@@ -1882,6 +2066,15 @@ class Client(SyncClient):
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
+            cost must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
@@ -1913,6 +2106,14 @@ class Client(SyncClient):
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
             most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
 
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
+
         Raises, besides what every call does:
             RLARG: boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
@@ -1940,6 +2141,15 @@ class Client(SyncClient):
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
+            cost must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
@@ -1975,6 +2185,14 @@ class Client(SyncClient):
             cost: Amount to refund. From 1 to 1000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
+
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
 
         Raises, besides what every call does:
             RLARG: boundaries do not ascend, or the server's time is outside of them
@@ -2021,6 +2239,9 @@ class Client(SyncClient):
             window: Length of the window. From 1µs to 90 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a pair of counts, or never expires
@@ -2042,6 +2263,9 @@ class Client(SyncClient):
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds limit
@@ -2209,6 +2433,19 @@ class AsyncClient(AsyncioClient):
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
 
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            limits must differ in kind or name: two rows would be one limit.
+            each row of limits: kind must not be concurrency: it needs a holder.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
+
         Raises, besides what every call does:
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
             RLSTATE: a limit's key holds data that its kind did not write
@@ -2236,6 +2473,18 @@ class AsyncClient(AsyncioClient):
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
+
+        Besides the bounds of each:
+            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+                shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+                never be allowed.
+            limits must differ in kind or name: two rows would be one limit.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
@@ -2287,6 +2536,9 @@ class AsyncClient(AsyncioClient):
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a count, or never expires
@@ -2332,6 +2584,9 @@ class AsyncClient(AsyncioClient):
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds limit
@@ -2404,6 +2659,11 @@ class AsyncClient(AsyncioClient):
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
             cost: Tokens to take; 0 takes nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+            cost must be at most burst: it can never be allowed.
+            cost must be at most limit unless burst: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
@@ -2432,6 +2692,9 @@ class AsyncClient(AsyncioClient):
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
             most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000.
 
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+
         Raises, besides what every call does:
             RLARG: burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
@@ -2455,6 +2718,11 @@ class AsyncClient(AsyncioClient):
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
             cost: Tokens that would be taken. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+            cost must be at most burst: it can never be allowed.
+            cost must be at most limit unless burst: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
@@ -2484,6 +2752,9 @@ class AsyncClient(AsyncioClient):
             cost: Tokens to return. From 1 to 1000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is returned. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
+
+        Besides the bounds of each:
+            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
 
         Raises, besides what every call does:
             RLARG: burst takes longer than 100 years to gain
@@ -2537,6 +2808,15 @@ class AsyncClient(AsyncioClient):
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
+            cost must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
@@ -2568,6 +2848,14 @@ class AsyncClient(AsyncioClient):
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
             most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
 
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
+
         Raises, besides what every call does:
             RLARG: boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
@@ -2595,6 +2883,15 @@ class AsyncClient(AsyncioClient):
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
+            cost must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
@@ -2630,6 +2927,14 @@ class AsyncClient(AsyncioClient):
             cost: Amount to refund. From 1 to 1000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
+
+        Besides the bounds of each:
+            previous must be below start.
+            start must be below next.
+            next must be below after.
+            after must be at most previous + 3650d.
+            previous must be at most now: the caller's clock is more than a period ahead of the server's.
+            after must be above now: the caller's clock is more than a period behind the server's.
 
         Raises, besides what every call does:
             RLARG: boundaries do not ascend, or the server's time is outside of them
@@ -2676,6 +2981,9 @@ class AsyncClient(AsyncioClient):
             window: Length of the window. From 1µs to 90 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
 
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
+
         Raises, besides what every call does:
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a pair of counts, or never expires
@@ -2697,6 +3005,9 @@ class AsyncClient(AsyncioClient):
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+
+        Besides the bounds of each:
+            cost must be at most limit: it can never be allowed.
 
         Raises, besides what every call does:
             RLARG: cost exceeds limit

@@ -2998,7 +2998,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -3025,10 +3025,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   if in_kind == 'concurrency' then
@@ -3416,7 +3416,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -3443,10 +3443,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
@@ -3809,7 +3809,7 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_kind ~= 'gcra' and in_burst then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
   end
-  if in_burst and in_burst*in_window_us > in_limit*3153600000000000 then
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
   if in_kind ~= 'quota' and in_limit > 1000000 then
@@ -3836,10 +3836,10 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   if in_previous_us and in_start_us and in_previous_us >= in_start_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
   end
-  if in_start_us and in_after_us and in_start_us+in_window_us >= in_after_us then
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
   end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us+315360000000000 then
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
   end
   local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
@@ -4551,7 +4551,7 @@ local function ratelimit_v1_gcra(keys, args)
       end
     end
   end
-  if burst and burst*period_us > limit*3153600000000000 then
+  if burst and burst * period_us > limit * 3153600000000000 then
     return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
   end
   if burst and cost > burst then
@@ -4686,7 +4686,7 @@ local function ratelimit_v1_gcra_at_most(keys, args)
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
   end
-  if burst and burst*period_us > limit*3153600000000000 then
+  if burst and burst * period_us > limit * 3153600000000000 then
     return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
   end
   if rlfunc_unproven > 0 then
@@ -4827,7 +4827,7 @@ local function ratelimit_v1_gcra_peek(keys, args)
       end
     end
   end
-  if burst and burst*period_us > limit*3153600000000000 then
+  if burst and burst * period_us > limit * 3153600000000000 then
     return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
   end
   if burst and cost > burst then
@@ -4967,7 +4967,7 @@ local function ratelimit_v1_gcra_refund(keys, args)
       end
     end
   end
-  if burst and burst*period_us > limit*3153600000000000 then
+  if burst and burst * period_us > limit * 3153600000000000 then
     return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
   end
   if rlfunc_unproven > 0 then
@@ -5163,7 +5163,7 @@ local function ratelimit_v1_quota(keys, args)
   if next_us >= after_us then
     return {err = 'RLARG next must be below after'}
   end
-  if after_us > previous_us+315360000000000 then
+  if after_us > previous_us + 315360000000000 then
     return {err = 'RLARG after must be at most previous + 3650d'}
   end
   if cost > limit then
@@ -5312,7 +5312,7 @@ local function ratelimit_v1_quota_at_most(keys, args)
   if next_us >= after_us then
     return {err = 'RLARG next must be below after'}
   end
-  if after_us > previous_us+315360000000000 then
+  if after_us > previous_us + 315360000000000 then
     return {err = 'RLARG after must be at most previous + 3650d'}
   end
   if rlfunc_unproven > 0 then
@@ -5473,7 +5473,7 @@ local function ratelimit_v1_quota_peek(keys, args)
   if next_us >= after_us then
     return {err = 'RLARG next must be below after'}
   end
-  if after_us > previous_us+315360000000000 then
+  if after_us > previous_us + 315360000000000 then
     return {err = 'RLARG after must be at most previous + 3650d'}
   end
   if cost > limit then
@@ -5631,7 +5631,7 @@ local function ratelimit_v1_quota_refund(keys, args)
   if next_us >= after_us then
     return {err = 'RLARG next must be below after'}
   end
-  if after_us > previous_us+315360000000000 then
+  if after_us > previous_us + 315360000000000 then
     return {err = 'RLARG after must be at most previous + 3650d'}
   end
   if rlfunc_unproven > 0 then

@@ -10,7 +10,7 @@
 import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, type Args, type Fn } from "./wire";
+import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
 export const library: Library = { name: "challenge", version: "1.0.0", server: "challenge_v1" };
 

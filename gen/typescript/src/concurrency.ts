@@ -12,11 +12,17 @@
 import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, type Args, type Fn } from "./wire";
+import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
 export const library: Library = { name: "concurrency", version: "1.0.0", server: "concurrency_v1" };
 
-/** The arguments of acquire. */
+/**
+ * The arguments of acquire.
+ *
+ * Besides the bounds of each:
+ *
+ * - weight must be at most limit: it can never be allowed.
+ */
 export interface AcquireParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -65,6 +71,9 @@ function acquireArgs(a: Args, p: AcquireParams): Args {
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("lease", p.lease, 1000, 86400000000);
   a.integer("weight", p.weight, 1, 1000, true);
+  if (a.problems.length === 0) {
+    if ((p.weight ?? 1) > p.limit) a.must("weight must be at most limit: it can never be allowed");
+  }
   return a;
 }
 

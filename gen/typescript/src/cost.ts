@@ -12,7 +12,7 @@
 import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, type Args, type Fn } from "./wire";
+import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
 export const library: Library = { name: "cost", version: "1.0.0", server: "cost_v1" };
 
@@ -299,7 +299,13 @@ export interface ReserveAtMostLimitsResult {
   retryAfter: Duration;
 }
 
-/** The arguments of reserveAtMost. */
+/**
+ * The arguments of reserveAtMost.
+ *
+ * Besides the bounds of each:
+ *
+ * - least must be at most most.
+ */
 export interface ReserveAtMostParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
@@ -366,6 +372,9 @@ function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
   a.integer("least", p.least, 1, 1000000000000000, true);
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
+  if (a.problems.length === 0) {
+    if ((p.least ?? 1) > p.most) a.must("least must be at most most");
+  }
   return a;
 }
 

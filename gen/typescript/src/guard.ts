@@ -12,7 +12,7 @@
 import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, type Args, type Fn } from "./wire";
+import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
 export const library: Library = { name: "guard", version: "1.0.0", server: "guard_v1" };
 
@@ -21,7 +21,35 @@ const LimitKindValues = ["sliding_log", "sliding_counter", "fixed_window", "gcra
 /** The values of kind. */
 export type LimitKind = typeof LimitKindValues[number];
 
-/** One row of lib/limit.lua. */
+/**
+ * One row of lib/limit.lua.
+ *
+ * Besides the bounds of each:
+ *
+ * - burst must be omitted unless kind is gcra.
+ *
+ * - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
+ *
+ * - limit must be at most 1000000 unless kind is quota.
+ *
+ * - cost must be at most 1 if kind is sliding_log: it counts requests.
+ *
+ * - window must be at most 90d if kind is sliding_counter.
+ *
+ * - window must be at least 1ms if kind is concurrency: it is the lease.
+ *
+ * - window must be at most 1d if kind is concurrency: it is the lease.
+ *
+ * - previous, start and after must be given if kind is quota.
+ *
+ * - previous, start and after must be omitted unless kind is quota.
+ *
+ * - previous must be below start.
+ *
+ * - start + window must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ */
 export interface Limit {
   /** The limit's name: minute. 1 to 64 bytes. */
   name: Text;
@@ -78,6 +106,20 @@ export function packLimit(...rows: Limit[]): LimitPack {
       a.time("previous", row.previous, 0, 9007199254740992, true);
       a.time("start", row.start, 0, 9007199254740992, true);
       a.time("after", row.after, 0, 9007199254740992, true);
+      if (a.problems.length === 0) {
+        if (row.kind !== "gcra" && row.burst !== undefined) a.must("burst must be omitted unless kind is gcra", `${a.group}.${a.row}.`);
+        if (row.burst !== undefined && row.burst * row.window > row.limit * 3153600000000000) a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", `${a.group}.${a.row}.`);
+        if (row.kind !== "quota" && row.limit > 1000000) a.must("limit must be at most 1000000 unless kind is quota", `${a.group}.${a.row}.`);
+        if (row.kind === "sliding_log" && (row.cost ?? 1) > 1) a.must("cost must be at most 1 if kind is sliding_log: it counts requests", `${a.group}.${a.row}.`);
+        if (row.kind === "sliding_counter" && row.window > 7776000000000) a.must("window must be at most 90d if kind is sliding_counter", `${a.group}.${a.row}.`);
+        if (row.kind === "concurrency" && 1000 > row.window) a.must("window must be at least 1ms if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
+        if (row.kind === "concurrency" && row.window > 86400000000) a.must("window must be at most 1d if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
+        if (row.kind === "quota" && (row.previous === undefined || row.start === undefined || row.after === undefined)) a.must("previous, start and after must be given if kind is quota", `${a.group}.${a.row}.`);
+        if (row.kind !== "quota" && (row.previous !== undefined || row.start !== undefined || row.after !== undefined)) a.must("previous, start and after must be omitted unless kind is quota", `${a.group}.${a.row}.`);
+        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
+        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
+        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
+      }
     },
     (row) => [[row.kind, row.name]],
   );
@@ -209,7 +251,31 @@ export interface AdmitTiersResult {
   remaining: number;
 }
 
-/** The arguments of admit. */
+/**
+ * The arguments of admit.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+ * shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+ * never be allowed.
+ *
+ * - holder must be given if limits.kind is concurrency.
+ *
+ * - limits must differ in kind or name: two rows would be one limit.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ *
+ * - reservation must be given if budgets and no receipt.
+ */
 export interface AdmitParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -340,6 +406,20 @@ function admitArgs(a: Args, p: AdmitParams): Args {
   a.flag("challenge_required", p.challengeRequired, true);
   a.text("payload", p.payload, 1, 1024, true);
   a.text("holder", p.holder, 1, 64, true);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
+    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
+    if (rowsOf(p.budgets).length > 0 && p.receipt === undefined && p.reservation === undefined) a.must("reservation must be given if budgets and no receipt");
+  }
   return a;
 }
 
@@ -526,7 +606,25 @@ export interface RefundTaken {
   left: Duration;
 }
 
-/** The arguments of refund. */
+/**
+ * The arguments of refund.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+ * shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+ * never be allowed.
+ *
+ * - holder must be given if limits.kind is concurrency.
+ *
+ * - taken must have as many rows as limits.
+ *
+ * - limits must differ in kind or name: two rows would be one limit.
+ */
 export interface RefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -607,6 +705,20 @@ function refundArgs(a: Args, p: RefundParams): Args {
   a.group = "";
   a.time("expires", p.expires, 0, 9007199254740992, true);
   a.text("holder", p.holder, 1, 64, true);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
+    if ((p.taken?.length ?? 0) !== rowsOf(p.limits).length) a.must("taken must have as many rows as limits");
+    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
+  }
   return a;
 }
 
@@ -616,7 +728,13 @@ function refundResult(r: Reply): RefundResult {
   };
 }
 
-/** The arguments of release. */
+/**
+ * The arguments of release.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: kind must be concurrency.
+ */
 export interface ReleaseParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -649,6 +767,11 @@ function releaseArgs(a: Args, p: ReleaseParams): Args {
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
   a.text("holder", p.holder, 1, 64);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind !== "concurrency") a.must("kind must be concurrency", `limits.${i}.`);
+    });
+  }
   return a;
 }
 
@@ -658,7 +781,13 @@ function releaseResult(r: Reply): ReleaseResult {
   };
 }
 
-/** The arguments of renew. */
+/**
+ * The arguments of renew.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: kind must be concurrency.
+ */
 export interface RenewParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -691,6 +820,11 @@ function renewArgs(a: Args, p: RenewParams): Args {
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
   a.text("holder", p.holder, 1, 64);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind !== "concurrency") a.must("kind must be concurrency", `limits.${i}.`);
+    });
+  }
   return a;
 }
 
@@ -700,7 +834,22 @@ function renewResult(r: Reply): RenewResult {
   };
 }
 
-/** The arguments of take. */
+/**
+ * The arguments of take.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: cost must be 1.
+ *
+ * - each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at
+ * once.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ */
 export interface TakeParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -743,6 +892,14 @@ function takeArgs(a: Args, p: TakeParams): Args {
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 1);
   a.integer("most", p.most, 1, 1000000);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if ((row.cost ?? 1) !== 1) a.must("cost must be 1", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if ((row.kind === "sliding_log" || row.kind === "concurrency")) a.must("kind must not be sliding_log or concurrency: only kinds that charge several at once", `limits.${i}.`);
+    });
+  }
   return a;
 }
 

@@ -10,7 +10,7 @@
 import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, type Args, type Fn } from "./wire";
+import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
 export const library: Library = { name: "ratelimit", version: "1.0.0", server: "ratelimit_v1" };
 
@@ -19,7 +19,35 @@ const LimitKindValues = ["sliding_log", "sliding_counter", "fixed_window", "gcra
 /** The values of kind. */
 export type LimitKind = typeof LimitKindValues[number];
 
-/** One row of lib/limit.lua. */
+/**
+ * One row of lib/limit.lua.
+ *
+ * Besides the bounds of each:
+ *
+ * - burst must be omitted unless kind is gcra.
+ *
+ * - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
+ *
+ * - limit must be at most 1000000 unless kind is quota.
+ *
+ * - cost must be at most 1 if kind is sliding_log: it counts requests.
+ *
+ * - window must be at most 90d if kind is sliding_counter.
+ *
+ * - window must be at least 1ms if kind is concurrency: it is the lease.
+ *
+ * - window must be at most 1d if kind is concurrency: it is the lease.
+ *
+ * - previous, start and after must be given if kind is quota.
+ *
+ * - previous, start and after must be omitted unless kind is quota.
+ *
+ * - previous must be below start.
+ *
+ * - start + window must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ */
 export interface Limit {
   /** The limit's name: minute. 1 to 64 bytes. */
   name: Text;
@@ -76,6 +104,20 @@ export function packLimit(...rows: Limit[]): LimitPack {
       a.time("previous", row.previous, 0, 9007199254740992, true);
       a.time("start", row.start, 0, 9007199254740992, true);
       a.time("after", row.after, 0, 9007199254740992, true);
+      if (a.problems.length === 0) {
+        if (row.kind !== "gcra" && row.burst !== undefined) a.must("burst must be omitted unless kind is gcra", `${a.group}.${a.row}.`);
+        if (row.burst !== undefined && row.burst * row.window > row.limit * 3153600000000000) a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", `${a.group}.${a.row}.`);
+        if (row.kind !== "quota" && row.limit > 1000000) a.must("limit must be at most 1000000 unless kind is quota", `${a.group}.${a.row}.`);
+        if (row.kind === "sliding_log" && (row.cost ?? 1) > 1) a.must("cost must be at most 1 if kind is sliding_log: it counts requests", `${a.group}.${a.row}.`);
+        if (row.kind === "sliding_counter" && row.window > 7776000000000) a.must("window must be at most 90d if kind is sliding_counter", `${a.group}.${a.row}.`);
+        if (row.kind === "concurrency" && 1000 > row.window) a.must("window must be at least 1ms if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
+        if (row.kind === "concurrency" && row.window > 86400000000) a.must("window must be at most 1d if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
+        if (row.kind === "quota" && (row.previous === undefined || row.start === undefined || row.after === undefined)) a.must("previous, start and after must be given if kind is quota", `${a.group}.${a.row}.`);
+        if (row.kind !== "quota" && (row.previous !== undefined || row.start !== undefined || row.after !== undefined)) a.must("previous, start and after must be omitted unless kind is quota", `${a.group}.${a.row}.`);
+        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
+        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
+        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
+      }
     },
     (row) => [[row.kind, row.name]],
   );
@@ -99,7 +141,29 @@ export interface LimitResult {
   retryAfter: Duration;
 }
 
-/** The arguments of check. */
+/**
+ * The arguments of check.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+ * shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+ * never be allowed.
+ *
+ * - limits must differ in kind or name: two rows would be one limit.
+ *
+ * - each row of limits: kind must not be concurrency: it needs a holder.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ */
 export interface CheckParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -149,6 +213,21 @@ function checkArgs(a: Args, p: CheckParams): Args {
   a.integer("weight", p.weight, 1, 1000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.duration("dedup", p.dedup, 1, 315360000000000, true);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind === "concurrency") a.must("kind must not be concurrency: it needs a holder", `limits.${i}.`);
+    });
+  }
   return a;
 }
 
@@ -167,7 +246,27 @@ function checkResult(r: Reply): CheckResult {
   };
 }
 
-/** The arguments of checkPeek. */
+/**
+ * The arguments of checkPeek.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
+ * shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
+ *
+ * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
+ * never be allowed.
+ *
+ * - limits must differ in kind or name: two rows would be one limit.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ */
 export interface CheckPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -217,6 +316,18 @@ function checkPeekArgs(a: Args, p: CheckPeekParams): Args {
   a.integer("weight", p.weight, 1, 1000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.duration("dedup", p.dedup, 1, 315360000000000, true);
+  if (a.problems.length === 0) {
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    rowsOf(p.limits).forEach((row, i) => {
+      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
+    });
+    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
+  }
   return a;
 }
 
@@ -274,7 +385,13 @@ function checkResetResult(r: Reply): CheckResetResult {
   };
 }
 
-/** The arguments of fixedWindow. */
+/**
+ * The arguments of fixedWindow.
+ *
+ * Besides the bounds of each:
+ *
+ * - cost must be at most limit: it can never be allowed.
+ */
 export interface FixedWindowParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -313,6 +430,9 @@ function fixedWindowArgs(a: Args, p: FixedWindowParams): Args {
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
+  }
   return a;
 }
 
@@ -382,7 +502,13 @@ function fixedWindowAtMostResult(r: Reply): FixedWindowAtMostResult {
   };
 }
 
-/** The arguments of fixedWindowPeek. */
+/**
+ * The arguments of fixedWindowPeek.
+ *
+ * Besides the bounds of each:
+ *
+ * - cost must be at most limit: it can never be allowed.
+ */
 export interface FixedWindowPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -421,6 +547,9 @@ function fixedWindowPeekArgs(a: Args, p: FixedWindowPeekParams): Args {
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 315360000000000);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
+  }
   return a;
 }
 
@@ -520,7 +649,17 @@ function fixedWindowResetResult(r: Reply): FixedWindowResetResult {
   };
 }
 
-/** The arguments of gcra. */
+/**
+ * The arguments of gcra.
+ *
+ * Besides the bounds of each:
+ *
+ * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+ *
+ * - cost must be at most burst: it can never be allowed.
+ *
+ * - cost must be at most limit unless burst: it can never be allowed.
+ */
 export interface GcraParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -562,6 +701,11 @@ function gcraArgs(a: Args, p: GcraParams): Args {
   a.duration("period", p.period, 1, 315360000000000);
   a.integer("burst", p.burst, 1, 1000000, true);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
+    if (p.burst !== undefined && (p.cost ?? 1) > p.burst) a.must("cost must be at most burst: it can never be allowed");
+    if (p.burst === undefined && (p.cost ?? 1) > p.limit) a.must("cost must be at most limit unless burst: it can never be allowed");
+  }
   return a;
 }
 
@@ -574,7 +718,13 @@ function gcraResult(r: Reply): GcraResult {
   };
 }
 
-/** The arguments of gcraAtMost. */
+/**
+ * The arguments of gcraAtMost.
+ *
+ * Besides the bounds of each:
+ *
+ * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+ */
 export interface GcraAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -620,6 +770,9 @@ function gcraAtMostArgs(a: Args, p: GcraAtMostParams): Args {
   a.duration("period", p.period, 1, 315360000000000);
   a.integer("burst", p.burst, 1, 1000000, true);
   a.integer("most", p.most, 1, 1000000);
+  if (a.problems.length === 0) {
+    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
+  }
   return a;
 }
 
@@ -634,7 +787,17 @@ function gcraAtMostResult(r: Reply): GcraAtMostResult {
   };
 }
 
-/** The arguments of gcraPeek. */
+/**
+ * The arguments of gcraPeek.
+ *
+ * Besides the bounds of each:
+ *
+ * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+ *
+ * - cost must be at most burst: it can never be allowed.
+ *
+ * - cost must be at most limit unless burst: it can never be allowed.
+ */
 export interface GcraPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -676,6 +839,11 @@ function gcraPeekArgs(a: Args, p: GcraPeekParams): Args {
   a.duration("period", p.period, 1, 315360000000000);
   a.integer("burst", p.burst, 1, 1000000, true);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
+    if (p.burst !== undefined && (p.cost ?? 1) > p.burst) a.must("cost must be at most burst: it can never be allowed");
+    if (p.burst === undefined && (p.cost ?? 1) > p.limit) a.must("cost must be at most limit unless burst: it can never be allowed");
+  }
   return a;
 }
 
@@ -688,7 +856,13 @@ function gcraPeekResult(r: Reply): GcraPeekResult {
   };
 }
 
-/** The arguments of gcraRefund. */
+/**
+ * The arguments of gcraRefund.
+ *
+ * Besides the bounds of each:
+ *
+ * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
+ */
 export interface GcraRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -734,6 +908,9 @@ function gcraRefundArgs(a: Args, p: GcraRefundParams): Args {
   a.integer("burst", p.burst, 1, 1000000, true);
   a.integer("cost", p.cost, 1, 1000000, true);
   a.time("expires", p.expires, 0, 9007199254740992, true);
+  if (a.problems.length === 0) {
+    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
+  }
   return a;
 }
 
@@ -778,7 +955,25 @@ function gcraResetResult(r: Reply): GcraResetResult {
   };
 }
 
-/** The arguments of quota. */
+/**
+ * The arguments of quota.
+ *
+ * Besides the bounds of each:
+ *
+ * - previous must be below start.
+ *
+ * - start must be below next.
+ *
+ * - next must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ *
+ * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
+ *
+ * - after must be above now: the caller's clock is more than a period behind the server's.
+ *
+ * - cost must be at most limit: it can never be allowed.
+ */
 export interface QuotaParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -826,6 +1021,13 @@ function quotaArgs(a: Args, p: QuotaParams): Args {
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if (p.previous >= p.start) a.must("previous must be below start");
+    if (p.start >= p.next) a.must("start must be below next");
+    if (p.next >= p.after) a.must("next must be below after");
+    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
+    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
+  }
   return a;
 }
 
@@ -838,7 +1040,23 @@ function quotaResult(r: Reply): QuotaResult {
   };
 }
 
-/** The arguments of quotaAtMost. */
+/**
+ * The arguments of quotaAtMost.
+ *
+ * Besides the bounds of each:
+ *
+ * - previous must be below start.
+ *
+ * - start must be below next.
+ *
+ * - next must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ *
+ * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
+ *
+ * - after must be above now: the caller's clock is more than a period behind the server's.
+ */
 export interface QuotaAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -890,6 +1108,12 @@ function quotaAtMostArgs(a: Args, p: QuotaAtMostParams): Args {
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
   a.integer("most", p.most, 1, 1000000);
+  if (a.problems.length === 0) {
+    if (p.previous >= p.start) a.must("previous must be below start");
+    if (p.start >= p.next) a.must("start must be below next");
+    if (p.next >= p.after) a.must("next must be below after");
+    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
+  }
   return a;
 }
 
@@ -904,7 +1128,25 @@ function quotaAtMostResult(r: Reply): QuotaAtMostResult {
   };
 }
 
-/** The arguments of quotaPeek. */
+/**
+ * The arguments of quotaPeek.
+ *
+ * Besides the bounds of each:
+ *
+ * - previous must be below start.
+ *
+ * - start must be below next.
+ *
+ * - next must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ *
+ * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
+ *
+ * - after must be above now: the caller's clock is more than a period behind the server's.
+ *
+ * - cost must be at most limit: it can never be allowed.
+ */
 export interface QuotaPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -952,6 +1194,13 @@ function quotaPeekArgs(a: Args, p: QuotaPeekParams): Args {
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if (p.previous >= p.start) a.must("previous must be below start");
+    if (p.start >= p.next) a.must("start must be below next");
+    if (p.next >= p.after) a.must("next must be below after");
+    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
+    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
+  }
   return a;
 }
 
@@ -964,7 +1213,23 @@ function quotaPeekResult(r: Reply): QuotaPeekResult {
   };
 }
 
-/** The arguments of quotaRefund. */
+/**
+ * The arguments of quotaRefund.
+ *
+ * Besides the bounds of each:
+ *
+ * - previous must be below start.
+ *
+ * - start must be below next.
+ *
+ * - next must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ *
+ * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
+ *
+ * - after must be above now: the caller's clock is more than a period behind the server's.
+ */
 export interface QuotaRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -1016,6 +1281,12 @@ function quotaRefundArgs(a: Args, p: QuotaRefundParams): Args {
   a.time("after", p.after, 0, 9007199254740992);
   a.integer("cost", p.cost, 1, 1000000, true);
   a.time("expires", p.expires, 0, 9007199254740992, true);
+  if (a.problems.length === 0) {
+    if (p.previous >= p.start) a.must("previous must be below start");
+    if (p.start >= p.next) a.must("start must be below next");
+    if (p.next >= p.after) a.must("next must be below after");
+    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
+  }
   return a;
 }
 
@@ -1060,7 +1331,13 @@ function quotaResetResult(r: Reply): QuotaResetResult {
   };
 }
 
-/** The arguments of slidingCounter. */
+/**
+ * The arguments of slidingCounter.
+ *
+ * Besides the bounds of each:
+ *
+ * - cost must be at most limit: it can never be allowed.
+ */
 export interface SlidingCounterParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -1099,6 +1376,9 @@ function slidingCounterArgs(a: Args, p: SlidingCounterParams): Args {
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 7776000000000);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
+  }
   return a;
 }
 
@@ -1111,7 +1391,13 @@ function slidingCounterResult(r: Reply): SlidingCounterResult {
   };
 }
 
-/** The arguments of slidingCounterPeek. */
+/**
+ * The arguments of slidingCounterPeek.
+ *
+ * Besides the bounds of each:
+ *
+ * - cost must be at most limit: it can never be allowed.
+ */
 export interface SlidingCounterPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -1150,6 +1436,9 @@ function slidingCounterPeekArgs(a: Args, p: SlidingCounterPeekParams): Args {
   a.integer("limit", p.limit, 1, 1000000);
   a.duration("window", p.window, 1, 7776000000000);
   a.integer("cost", p.cost, 0, 1000000, true);
+  if (a.problems.length === 0) {
+    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
+  }
   return a;
 }
 

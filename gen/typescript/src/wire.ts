@@ -109,6 +109,8 @@ export class Pack<Row> {
   readonly text: string;
   /** The number of rows. */
   readonly length: number;
+  /** The rows that it was made of. */
+  readonly rows: readonly Row[];
   /** The rest of each row's keys after the tag. */
   readonly suffixes: readonly (readonly string[])[];
 
@@ -135,6 +137,7 @@ export class Pack<Row> {
     a.check();
     this.text = text;
     this.length = rows.length;
+    this.rows = rows.map((row) => ({ ...row }));
   }
 }
 
@@ -301,6 +304,17 @@ export class Args {
     else this.add(v);
   }
 
+  /** Rejects a call, or the row that begins the text, that breaks a rule of the header. */
+  must(text: string, row = ""): void {
+    this.problems.push(row + text);
+  }
+
+  /** Rejects rows of which two are alike and have one subject. */
+  differ(text: string, rows: readonly (readonly unknown[])[], of: readonly Subject[] = []): void {
+    const cells = rows.map((row, i) => JSON.stringify([...row, of[i]].map(sent)));
+    if (new Set(cells).size < cells.length) this.problems.push(text);
+  }
+
   check(): void {
     if (this.problems.length > 0) throw new ArgumentError(this.name, this.problems);
   }
@@ -319,6 +333,16 @@ const finite = (_: string, v: unknown): unknown => {
   if (typeof v === "number" && !Number.isFinite(v)) throw new RangeError(String(v));
   return v;
 };
+
+/** Returns text as it is sent, and anything else as it is. */
+const sent = (v: unknown): unknown =>
+  typeof v === "string" || v instanceof Uint8Array ? latin(toBytes(v) ?? new Uint8Array()) : v === undefined ? null : v;
+
+/** Reports whether two values are sent as the same one. */
+export const same = (one: unknown, other: unknown): boolean => sent(one) === sent(other);
+
+/** Returns the rows that a pack was made of. */
+export const rowsOf = <Row>(pack: Pack<Row> | undefined): readonly Row[] => pack?.rows ?? [];
 
 /** Reports whether an optional text has been given. */
 export const given = (v: Text | Pack<any> | undefined): boolean => v !== undefined && v.length > 0;

@@ -9,8 +9,8 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/rule"
 )
 
-// words are rules in Lua; of returns the expression of a field of the row at hand.
-func words(fn *spec.Function, of func(f spec.Field) string) rule.Language {
+// language writes rules in Lua; of returns the expression of a field of the row at hand.
+func language(fn *spec.Function, of func(f spec.Field) string) rule.Language {
 	value := func(path string) string {
 		f, _ := fn.Arg(path)
 		if strings.Contains(path, ".") {
@@ -55,13 +55,13 @@ func (e *entryWriter) rules() {
 		switch {
 		case r.Timed() || g.Kind == spec.KindPacked:
 		case r.Group == "":
-			e.printf("  if %s then\n    return {err = %s}\n  end\n", rule.Broken(e.fn, r, words(e.fn, nil)), quote("RLARG "+r.Text))
+			e.printf("  if %s then\n    return {err = %s}\n  end\n", rule.Broken(e.fn, r, language(e.fn, nil)), quote("RLARG "+r.Text))
 		case r.Kind == spec.RuleDiffer:
 			e.differ(r, g, "return {err = %s}")
 		default:
 			row := func(f spec.Field) string { return "rlfunc_at." + f.Lua }
 			e.printf("  for rlfunc_row, rlfunc_at in ipairs(%s) do\n", g.Lua)
-			e.printf("    if %s then\n      return {err = %s}\n    end\n  end\n", rule.Broken(e.fn, r, words(e.fn, row)), e.rowText(r))
+			e.printf("    if %s then\n      return {err = %s}\n    end\n  end\n", rule.Broken(e.fn, r, language(e.fn, row)), e.rowText(r))
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (e *entryWriter) rowRules(g spec.Field) {
 	for i := range e.fn.Rules {
 		if r := &e.fn.Rules[i]; r.Group == g.Name && r.Own() {
 			e.printf("  if %s then\n    return nil, rlfunc_pack.refusal('%s', rlfunc_place, %s)\n  end\n",
-				rule.Broken(e.fn, r, words(e.fn, cell)), g.Name, quote("."+r.Text))
+				rule.Broken(e.fn, r, language(e.fn, cell)), g.Name, quote("."+r.Text))
 		}
 	}
 }

@@ -76,6 +76,8 @@ type Row struct {
 	Group  spec.Field
 	Fields []spec.Field
 	Param  bool
+	In     *spec.Function // the function whose rows they are: for a lib file's, the first
+	Name   string         // of the group in that function
 }
 
 // An Enum is a type with its values.
@@ -117,7 +119,7 @@ func New(lib *source.Library) Module {
 				if !g.Kind.Group() {
 					continue
 				}
-				r := Row{Type: RowType(f.Class, g, list.param), Prefix: RowPrefix(f.Class, g), Of: fn.Name + "." + g.Name, Group: g, Param: list.param}
+				r := Row{Type: RowType(f.Class, g, list.param), Prefix: RowPrefix(f.Class, g), Of: fn.Name + "." + g.Name, Group: g, Param: list.param, In: &f.Function, Name: g.Name}
 				if seen[r.Type] {
 					continue
 				}

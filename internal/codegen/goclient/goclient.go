@@ -115,7 +115,7 @@ type data struct {
 func functionData(fn *spec.Function) (data, error) {
 	d := data{Function: fn, Go: goName(fn.Name), Private: privateName(fn.Name)}
 	d.Package = packageOf(fn)
-	d.Rules, d.RuleDoc = callRules(fn), ruleDoc(ofParams(fn), false)
+	d.Rules, d.RuleDoc = callRules(fn), ruleDoc(rule.Documented(fn), false)
 	d.Own = strings.Contains(d.Rules, "cmp.Or(")
 	var own []spec.Field // but the rows of lib files
 	for _, f := range slices.Concat(fn.Params, fn.Results) {

@@ -2,15 +2,14 @@ package goclient
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/rule"
 )
 
-// words are rules in Go. The arguments are fields of p, and those of a row of its variable.
-func words(fn *spec.Function, row string) rule.Language {
+// language writes rules in Go. The arguments are fields of p, and those of a row of its variable.
+func language(fn *spec.Function, row string) rule.Language {
 	value := func(path string) (string, spec.Field) {
 		f, _ := fn.Arg(path)
 		if _, name, inRow := strings.Cut(path, "."); inRow {
@@ -121,7 +120,7 @@ func callRules(fn *spec.Function) string {
 			fmt.Fprintf(&b, "a.Differ(%q, %q, %s, func(i, j int) bool { return %s })\n", name, asked, length(fn, r.Group), alike(fn, r))
 			continue
 		case r.Group == "":
-			fmt.Fprintf(&b, "if %s {\na.Must(%q, %q)\n}\n", rule.Broken(fn, r, words(fn, "row")), name, asked)
+			fmt.Fprintf(&b, "if %s {\na.Must(%q, %q)\n}\n", rule.Broken(fn, r, language(fn, "row")), name, asked)
 			continue
 		}
 		if rows[r.Group] == nil {
@@ -134,7 +133,7 @@ func callRules(fn *spec.Function) string {
 		} else {
 			method += "("
 		}
-		fmt.Fprintf(rows[r.Group], "if %s {\na.%s%q, %q)\n}\n", rule.Broken(fn, r, words(fn, "row")), method, name, asked)
+		fmt.Fprintf(rows[r.Group], "if %s {\na.%s%q, %q)\n}\n", rule.Broken(fn, r, language(fn, "row")), method, name, asked)
 	}
 	for _, g := range groups {
 		index := "_"
@@ -169,7 +168,7 @@ func alike(fn *spec.Function, r *spec.Rule) string {
 	var all []string
 	for _, path := range r.Fields {
 		f, _ := fn.Arg(path)
-		one, other := words(fn, rows+"[i]"), words(fn, rows+"[j]")
+		one, other := language(fn, rows+"[i]"), language(fn, rows+"[j]")
 		switch {
 		case f.Kind == spec.KindEnum || f.Kind == spec.KindText || f.Kind == spec.KindBool && !Pointer(f):
 			all = append(all, one.Word(path)+" == "+other.Word(path))
@@ -191,7 +190,7 @@ func packRules(fn *spec.Function, g spec.Field) string {
 	var b strings.Builder
 	for _, r := range rule.OfPack(fn, g.Name) {
 		name, asked := rule.Split(r)
-		fmt.Fprintf(&b, "if %s {\na.Must(%q, %q)\n}\n", rule.Broken(fn, r, words(fn, "row")), name, asked)
+		fmt.Fprintf(&b, "if %s {\na.Must(%q, %q)\n}\n", rule.Broken(fn, r, language(fn, "row")), name, asked)
 	}
 	if b.Len() == 0 {
 		return ""
@@ -207,11 +206,7 @@ func ruleDoc(rules []*spec.Rule, ofRow bool) string {
 	var b strings.Builder
 	b.WriteString("//\n// Besides the bounds of each:\n")
 	for _, r := range rules {
-		text := r.Text
-		if r.OfRow() && !ofRow {
-			text = "each row of " + r.Group + ": " + text
-		}
-		lines := strings.Split(paragraphs(text+"."), "\n")
+		lines := strings.Split(paragraphs(rule.Sentence(r, ofRow)), "\n")
 		for i, line := range lines {
 			lead := "//     "
 			if i == 0 {
@@ -221,15 +216,4 @@ func ruleDoc(rules []*spec.Rule, ofRow bool) string {
 		}
 	}
 	return b.String()
-}
-
-// ofParams are the rules that the comment of a call's arguments lists: all but those that its packs are documented with.
-func ofParams(fn *spec.Function) (rules []*spec.Rule) {
-	for i := range fn.Rules {
-		r := &fn.Rules[i]
-		if g, _ := fn.Arg(r.Group); g.Kind != spec.KindPacked || !slices.Contains(rule.OfPack(fn, r.Group), r) {
-			rules = append(rules, r)
-		}
-	}
-	return rules
 }

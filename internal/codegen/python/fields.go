@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/clients"
+	"github.com/rlfunc/rlfunc/internal/codegen/rule"
 )
 
 var keywords = strings.Fields(`False None True and as assert async await break class continue def del elif else except finally for from
@@ -151,6 +152,12 @@ func docstring(fn clients.Function) string {
 	lines := []string{text, "Args:"}
 	for _, p := range parameters(fn) {
 		lines = append(lines, "\x00"+p.Name+": "+p.Doc)
+	}
+	if rules := rule.Documented(&fn.Function); len(rules) > 0 {
+		lines = append(lines, "Besides the bounds of each:")
+		for _, r := range rules {
+			lines = append(lines, "\x00"+rule.Sentence(r, false))
+		}
 	}
 	if len(fn.Errors) > 0 {
 		lines = append(lines, "Raises, besides what every call does:")

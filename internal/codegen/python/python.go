@@ -34,6 +34,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"name":      identifier,
 		"packKeys":  packKeys,
 		"cells":     cells,
+		"rowDoc":    rowDoc,
 		"least":     func(g spec.Field) int { _, n := g.Cells(); return n },
 		"readOnly":  func(f spec.Function) bool { return f.Has("no-writes") },
 		"isPacked":  func(r clients.Row) bool { return r.Group.Kind == spec.KindPacked },

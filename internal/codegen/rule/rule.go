@@ -94,6 +94,25 @@ func OfCall(fn *spec.Function) (rules []*spec.Rule) {
 	return rules
 }
 
+// Documented are the rules that the doc of a call lists: all but those that its packs are documented with.
+func Documented(fn *spec.Function) (rules []*spec.Rule) {
+	for i := range fn.Rules {
+		r := &fn.Rules[i]
+		if g, _ := fn.Arg(r.Group); g.Kind != spec.KindPacked || !slices.Contains(OfPack(fn, r.Group), r) {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// Sentence is a rule in the doc of a call, or of the row that it is about.
+func Sentence(r *spec.Rule, ofRow bool) string {
+	if r.OfRow() && !ofRow {
+		return "each row of " + r.Group + ": " + r.Text + "."
+	}
+	return r.Text + "."
+}
+
 // declaredWithRows reports whether a rule stands where the rows of its group do.
 func declaredWithRows(fn *spec.Function, r *spec.Rule) bool {
 	g, _ := fn.Arg(r.Group)
@@ -179,7 +198,7 @@ func (w writer) expression(e *spec.Expression, float bool) string {
 		}
 	}
 	if e.Product {
-		return strings.Join(terms, "*")
+		return strings.Join(terms, " * ")
 	}
-	return strings.Join(terms, "+")
+	return strings.Join(terms, " + ")
 }

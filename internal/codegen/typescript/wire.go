@@ -53,7 +53,7 @@ func encodeAll(fn clients.Function) string {
 			b.WriteString(encode("  ", fn.Class, "p."+camel(f.Name), f))
 		}
 	}
-	return b.String()
+	return b.String() + callRules(fn)
 }
 
 // addKey returns the statement that adds a key outside groups, of a subject.
@@ -151,7 +151,7 @@ func cells(r clients.Row) string {
 	for _, f := range r.Fields {
 		b.WriteString(encode("      ", r.Prefix, "row."+camel(f.Name), f))
 	}
-	return b.String()
+	return b.String() + rowRules(r)
 }
 
 // packKeys returns the list of a packed row's key suffixes.

@@ -124,6 +124,7 @@ class Pack:
                 self._suffixes.append([b"}:" + word(s) + b":" + tag(name) for s, name in self._keys(row)])
         a.check()
         self._rows = len(rows)
+        self._given = tuple(rows)
         self._text = b"".join(encoded)
 
     def __len__(self) -> int:
@@ -137,6 +138,25 @@ class Pack:
 
     def _keys(self, row: Any) -> list[tuple[str | Enum, Text]]:
         return []
+
+
+def rows_of(pack: Pack | None) -> tuple[Any, ...]:
+    """Returns the rows that a pack was made of."""
+    return () if pack is None else pack._given
+
+
+def us(v: timedelta | datetime) -> int:
+    """Returns the microseconds that are sent."""
+    return (v - _EPOCH if isinstance(v, datetime) else v) // _MICROSECOND
+
+
+def _cell(v: Any) -> Any:
+    return to_bytes(v) if isinstance(v, _BYTES_OR_STR) else v
+
+
+def same(one: Any, other: Any) -> bool:
+    """Reports whether two values are sent as the same one."""
+    return bool(_cell(one) == _cell(other))
 
 
 class Args:
@@ -305,6 +325,16 @@ class Args:
             self.args.append(str(values(v).value).encode())
         except ValueError:
             self.reject(name, "be one of " + ", ".join(str(w.value) for w in values), repr(v)[:34])
+
+    def must(self, text: str, row: str = "") -> None:
+        """Rejects a call, or the row that begins the text, that breaks a rule of the header."""
+        self.problems.append(row + text)
+
+    def differ(self, text: str, rows: Sequence[tuple[Any, ...]], of: Sequence[Subject]) -> None:
+        """Rejects rows of which two are alike and have one subject."""
+        cells = [(*(_cell(v) for v in row), _cell(of[i]) if of else None) for i, row in enumerate(rows)]
+        if len(set(cells)) < len(cells):
+            self.problems.append(text)
 
     def check(self) -> None:
         if self.problems:
