@@ -480,7 +480,10 @@ func (m *mustReader) conditions() {
 		}
 		for !m.bad {
 			m.condition(unless)
-			m.take(",")
+			comma := m.take(",")
+			if _, another := m.fn.Arg(m.path(m.peek().text)); comma && (another || m.peek().text == "no") {
+				continue
+			}
 			if w := m.peek(); w.text == "and" || w.text == "or" {
 				m.next()
 				if w.text != joint {

@@ -71,6 +71,11 @@ var callRules = []Rule{
 		Checks: "Checks that an omitted argument keeps its meaning.",
 		Why:    "The default is the server's: calls that omit it change their meaning with the deploy.",
 	},
+	{
+		ID: "argument-rule", Category: Call, check: argumentRule,
+		Checks: "Checks that no @must asks more of arguments together than before.",
+		Why:    "RLARG for calls that were allowed. If the function refused them all along, and the header only says it now, allow the finding.",
+	},
 }
 
 func libraryRemoved(p *pass) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/acl"
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/internal/codegen/rule"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
@@ -78,10 +79,19 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 	b.WriteString("\n| argument | type | bounds | what it is |\n|---|---|---|---|\n")
 	fmt.Fprintf(b, "| %s | subject | not empty | %s |\n", spec.Subject, cell(cmp.Or(fn.Subject, "the user, address or other name whose keys the call uses")))
 	arguments(b, "", fn.Params)
+	rules(b, fn)
 	b.WriteString("\n| result | type | what it is |\n|---|---|---|\n")
 	results(b, "", fn.Results)
 	if r := fn.Refused; r != nil {
-		fmt.Fprintf(b, "\nA call is refused when %s is %s.\n", r.Result, cmp.Or(strings.Join(r.Values, " or "), "false"))
+		fmt.Fprintf(b, "\nA call is refused when %s is %s. ", r.Result, cmp.Or(strings.Join(r.Values, " or "), "false"))
+		switch {
+		case fn.Has("no-writes"):
+			b.WriteString("No call writes anything.\n")
+		case r.Records != "":
+			fmt.Fprintf(b, "A refused call may record %s.\n", r.Records)
+		default:
+			b.WriteString("A refused call changes nothing.\n")
+		}
 	}
 	b.WriteString("\n| error | when |\n|---|---|\n| RLARG | an argument is out of bounds; nothing was written |\n| RLSTATE | a key has another type or unreadable content; nothing was written |\n")
 	for _, e := range fn.Errors {
@@ -96,6 +106,17 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 	}
 	fmt.Fprintf(b, "\nOn the command line: `rlfunc call %s.%s%s`\n", s.Name, fn.Name, example(fn))
 	fmt.Fprintf(b, "\nPermissions of a caller: `%s`\n", acl.Function(s, fn, ""))
+}
+
+// rules lists what the arguments of a call must be together.
+func rules(b *strings.Builder, fn *spec.Function) {
+	if len(fn.Rules) == 0 {
+		return
+	}
+	b.WriteString("\nBesides the bounds of each argument, or the call is RLARG:\n\n")
+	for i := range fn.Rules {
+		fmt.Fprintf(b, "- %s\n", rule.Sentence(&fn.Rules[i], false))
+	}
 }
 
 func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
