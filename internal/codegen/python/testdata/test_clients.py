@@ -117,6 +117,36 @@ def test_numbers_below_zero_and_defaults():
             _wire.Reply(_wire.Function("x", "f", results=(_wire.Result(text=True),)), [0, text]).decimal()
 
 
+def test_rules_of_the_header_are_checked_before_anything_is_sent():
+    c = everything.Client(server(), namespace="ns")
+    day, kind = datetime(2025, 1, 1, tzinfo=timezone.utc), everything.TogetherKind
+    row, packed = everything.TogetherRows, everything.TogetherPacks
+    fine = dict(kind=kind.ONE, limit=50, window=MINUTE, packs=everything.TogetherPacksPack(packed(low=-1, high=0)))
+    assert c.together("u", rows=[row(id="a"), row(id="a", whole=9)], **fine).sum == 1
+    for must, wrong in {
+        "cost must be at most limit: it can never be allowed": dict(cost=51),
+        "cost * limit must be below 5000 if kind is two": dict(kind=kind.TWO, cost=100, limit=100),
+        "share must be below 1 unless fast": dict(share=1.0),
+        "start + window must be at most after": dict(start=day, after=day + MINUTE - timedelta(microseconds=1)),
+        "hold must be omitted if no receipt": dict(hold=MINUTE),
+        "start and after must be given if kind is three": dict(kind="three", start=day),
+        "receipt or other must be given if fast": dict(fast=True, limit=7),
+        "other must differ from receipt": dict(receipt="a", other=b"a"),
+        "kind must not be two if fast": dict(fast=True, kind="two", receipt="a"),
+        "limit must be 7 or 9 if kind is one and fast": dict(fast=True, receipt="a"),
+        "rows.1.part must be at most whole": dict(rows=[row(id="a"), row(id="b", part=51)]),
+        "rows must differ in id or whole": dict(rows=[row(id="a"), row(id=b"a", whole=50)]),
+        "names must differ": dict(names=["a", b"a"]),
+        "names must have as many rows as rows if fast": dict(fast=True, receipt="a", limit=9, names=["a"]),
+        "packs.0.wait must be at most window: a pack waits within it": dict(packs=everything.TogetherPacksPack(packed(low=0, wait=2 * MINUTE))),
+    }.items():
+        with pytest.raises(rl.ArgumentError) as refused:
+            c.together("u", **{**fine, **wrong})
+        assert must in str(refused.value)
+    with pytest.raises(rl.ArgumentError, match=r"packs\.1\.low must be at most high"):
+        everything.TogetherPacksPack(packed(low=1), packed(low=1, high=0))
+
+
 def test_lists_come_back():
     c = everything.Client(server(), namespace="ns")
     kinds = [everything.ListsKinds.BUCKET, everything.ListsKinds.LOG]

@@ -120,6 +120,35 @@ test("numbers below zero and defaults", () => using(async (redis) => {
   }
 }));
 
+test("rules of the header are checked before anything is sent", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const packs = everything.packTogetherPacks({ low: -1, high: 0 });
+  const fine = { subject: "u", kind: "one", limit: 50, window: minute, packs } as const;
+  equal((await c.together({ ...fine, rows: [{ id: "a" }, { id: "a", whole: 9 }] })).sum, 1);
+  const start = rl.fromDate(new Date("2025-01-01T00:00:00Z"));
+  const wrong: [string, object][] = [
+    ["cost must be at most limit: it can never be allowed", { cost: 51 }],
+    ["cost * limit must be below 5000 if kind is two", { kind: "two", cost: 100, limit: 100 }],
+    ["share must be below 1 unless fast", { share: 1 }],
+    ["start + window must be at most after", { start, after: start + minute - 1 }],
+    ["hold must be omitted if no receipt", { hold: minute }],
+    ["start and after must be given if kind is three", { kind: "three", start }],
+    ["receipt or other must be given if fast", { fast: true, limit: 7 }],
+    ["other must differ from receipt", { receipt: "a", other: new TextEncoder().encode("a") }],
+    ["kind must not be two if fast", { fast: true, kind: "two", receipt: "a" }],
+    ["limit must be 7 or 9 if kind is one and fast", { fast: true, receipt: "a" }],
+    ["rows.1.part must be at most whole", { rows: [{ id: "a" }, { id: "b", part: 51 }] }],
+    ["rows must differ in id or whole", { rows: [{ id: "a" }, { id: "a", whole: 50 }] }],
+    ["names must differ", { names: ["a", new TextEncoder().encode("a")] }],
+    ["names must have as many rows as rows if fast", { fast: true, receipt: "a", limit: 9, names: ["a"] }],
+    ["packs.0.wait must be at most window: a pack waits within it", { packs: everything.packTogetherPacks({ low: 0, wait: rl.minutes(2) }) }],
+  ];
+  for (const [must, args] of wrong) {
+    await rejects(c.together({ ...fine, ...args } as any), is(rl.ArgumentError, (e) => e.problems.includes(must)));
+  }
+  throws(() => everything.packTogetherPacks({ low: 1 }, { low: 1, high: 0 }), is(rl.ArgumentError, (e) => e.problems[0] === "packs.1.low must be at most high"));
+}));
+
 test("lists come back", () => using(async (redis) => {
   const c = new everything.Client(redis, { namespace: "ns" });
   const time = rl.fromDate(new Date("2025-01-01T00:00:00Z"));

@@ -5053,3 +5053,364 @@ local function everything_v2_sometimes(keys, args)
 end
 redis.register_function{function_name = 'everything_v2_sometimes', callback = everything_v2_sometimes, description = 'Answers with its keys, of which some go with an argument.', flags = {'no-writes'}}
 end
+
+do -- rlfunc: lines=55 file=functions/everything/together.lua
+--- Answers if its arguments are together what the header asks.
+--- @flags  no-writes
+--- @key    bucket        string[state]             the subject's key
+--- @arg    kind          enum(one,two,three)       how
+--- @arg    limit         count[1..100]             most
+--- @arg    window        duration[1us..1d]         how long
+--- @arg    cost          count[0..100]=1           what it costs
+--- @arg    share         float[0..1]?              which part
+--- @arg    start         time?                     when it starts
+--- @arg    after         time?                     when it is over
+--- @arg    hold          duration[1us..1d]?        how long it is held
+--- @arg    receipt       text[16]?                 its own ID
+--- @arg    other         text[16]?                 another one
+--- @arg    fast          bool?                     how fast
+--- @arg    rows          group[0..4]               rows
+--- @arg    rows.id       text[8]                   which
+--- @arg    rows.part     count[0..100]?            a part
+--- @arg    rows.whole    count[0..100]=50          the whole
+--- @arg    names         list[0..4] of text[8]     names
+--- @arg    packs         packed[0..4]              packed rows
+--- @arg    packs.low     int[-9..9]                one end
+--- @arg    packs.high    int[-9..9]?               the other
+--- @arg    packs.wait    duration[1us..1d]=1s      how long
+--- @must   cost be at most limit: it can never be allowed
+--- @must   cost * limit be below 5000 if kind is two
+--- @must   share be below 1 unless fast
+--- @must   start + window be at most after
+--- @must   hold be omitted if no receipt
+--- @must   start and after be given if kind is three
+--- @must   receipt or other be given if fast
+--- @must   other differ from receipt
+--- @must   kind not be two if fast
+--- @must   limit be 7 or 9 if kind is one and fast
+--- @must   rows.part be at most rows.whole
+--- @must   rows.part * cost be at most limit * 100
+--- @must   rows differ in id or whole
+--- @must   names differ
+--- @must   names have as many rows as rows if fast
+--- @must   packs.low be at most packs.high
+--- @must   packs.wait be at least 1ms
+--- @must   packs.wait be at most window: a pack waits within it
+--- @result sum           count                     the costs
+local function together(
+  bucket, kind, limit, window_us, cost, share, start_us, after_us, hold_us, receipt, other, fast, rows, names, packs) -- rlfunc:ignore unused-parameter the rules are about them
+  local sum = cost
+  for i = 1, #packs do
+    if packs[i].wait_us > window_us then
+      return nil, {err = string.format('RLARG packs.%d.wait must be at most window: a pack waits within it', i - 1)}
+    end
+  end
+  for i = 1, #rows do
+    sum = sum + (rows[i].part or 0)
+  end
+  return sum
+end
+
+-- A row of packs from the cells of its text; or nil and a refusal.
+local function rlfunc_packs_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_low = rlfunc_signed.whole(rlfunc_cells[1])
+  if not in_low or in_low < -9 or in_low > 9 then
+    return nil, rlfunc_pack.refusal('packs', rlfunc_place, '.low must be a whole number from -9 to 9')
+  end
+  local in_high
+  if rlfunc_cells[2] ~= '' then
+    in_high = rlfunc_signed.whole(rlfunc_cells[2])
+    if not in_high or in_high < -9 or in_high > 9 then
+      return nil, rlfunc_pack.refusal('packs', rlfunc_place, '.high must be a whole number from -9 to 9')
+    end
+  end
+  local in_wait_us = 1000000
+  if rlfunc_cells[3] ~= '' then
+    in_wait_us = rlfunc_whole(rlfunc_cells[3])
+    if not in_wait_us or in_wait_us < 1 or in_wait_us > 86400000000 then
+      return nil, rlfunc_pack.refusal('packs', rlfunc_place, '.wait must be from 1 to 86400000000 microseconds')
+    end
+  end
+  if in_high and in_low > in_high then
+    return nil, rlfunc_pack.refusal('packs', rlfunc_place, '.low must be at most high')
+  end
+  if 1000 > in_wait_us then
+    return nil, rlfunc_pack.refusal('packs', rlfunc_place, '.wait must be at least 1ms')
+  end
+  return {low = in_low, high = in_high, wait_us = in_wait_us}
+end
+
+-- The rows of packs by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_packs_young, rlfunc_packs_old, rlfunc_packs_kept = {}, {}, 0
+local function rlfunc_packs_rows(text)
+  local rows = rlfunc_packs_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'packs', count = 'RLARG packs must have 0 to 4 rows', least = 0, most = 4,
+      required = 1, cells = 3, bytes = 17, row = rlfunc_packs_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_packs_kept == 64 then
+    rlfunc_packs_old = rlfunc_packs_young
+    rlfunc_packs_young = {}
+    rlfunc_packs_kept = 0
+  end
+  rlfunc_packs_young[text] = rows
+  rlfunc_packs_kept = rlfunc_packs_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
+
+-- Joins together to Redis.
+local function everything_v2_together(keys, args)
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 13 then
+    return {err = 'RLARG together must be called with at least 1 key and 13 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local kind = args[1]
+  if kind ~= 'one' and kind ~= 'two' and kind ~= 'three' then
+    return {err = 'RLARG kind must be one of one, two, three'}
+  end
+  local limit = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not limit or limit < 1 or limit > 100 then
+    return {err = 'RLARG limit must be a whole number from 1 to 100'}
+  end
+  local window_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
+  if not window_us or window_us < 1 or window_us > 86400000000 then
+    return {err = 'RLARG window must be from 1 to 86400000000 microseconds'}
+  end
+  local cost = 1
+  if args[4] ~= '' then
+    cost = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+    if not cost or cost < 0 or cost > 100 then
+      return {err = 'RLARG cost must be a whole number from 0 to 100'}
+    end
+  end
+  local share
+  if args[5] ~= '' then
+    share = rlfunc_signed.number(args[5])
+    if not share or share < 0 or share > 1 then
+      return {err = 'RLARG share must be a number from 0 to 1'}
+    end
+  end
+  local start_us
+  if args[6] ~= '' then
+    start_us = rlfunc_whole(args[6])
+    if not start_us or start_us < 0 or start_us > 9007199254740992 then
+      return {err = 'RLARG start must be from 0 to 9007199254740992 microseconds since 1970'}
+    end
+  end
+  local after_us
+  if args[7] ~= '' then
+    after_us = rlfunc_whole(args[7])
+    if not after_us or after_us < 0 or after_us > 9007199254740992 then
+      return {err = 'RLARG after must be from 0 to 9007199254740992 microseconds since 1970'}
+    end
+  end
+  local hold_us
+  if args[8] ~= '' then
+    hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
+    if not hold_us or hold_us < 1 or hold_us > 86400000000 then
+      return {err = 'RLARG hold must be from 1 to 86400000000 microseconds'}
+    end
+  end
+  local receipt
+  if args[9] ~= '' then
+    receipt = args[9]
+    if #receipt < 1 or #receipt > 16 then
+      return {err = 'RLARG receipt must be 1 to 16 bytes'}
+    end
+  end
+  local other
+  if args[10] ~= '' then
+    other = args[10]
+    if #other < 1 or #other > 16 then
+      return {err = 'RLARG other must be 1 to 16 bytes'}
+    end
+  end
+  local fast = false
+  if args[11] ~= '' then
+    fast = args[11] == '1'
+    if not fast and args[11] ~= '0' then
+      return {err = 'RLARG fast must be 1 or 0'}
+    end
+  end
+  local rlfunc_key, rlfunc_arg = 1, 11
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG together must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG rows must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 3 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG together must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rows = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_id = args[rlfunc_arg + 1]
+    if #in_id < 1 or #in_id > 8 then
+      return {err = string.format('RLARG rows.%d.%s', rlfunc_row - 1, 'id must be 1 to 8 bytes')}
+    end
+    local in_part
+    if args[rlfunc_arg + 2] ~= '' then
+      in_part = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
+      if not in_part or in_part < 0 or in_part > 100 then
+        return {err = string.format('RLARG rows.%d.%s', rlfunc_row - 1, 'part must be a whole number from 0 to 100')}
+      end
+    end
+    local in_whole = 50
+    if args[rlfunc_arg + 3] ~= '' then
+      in_whole = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_parse(args[rlfunc_arg + 3])
+      if not in_whole or in_whole < 0 or in_whole > 100 then
+        return {err = string.format('RLARG rows.%d.%s', rlfunc_row - 1, 'whole must be a whole number from 0 to 100')}
+      end
+    end
+    rows[rlfunc_row] = {id = in_id, part = in_part, whole = in_whole}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 3
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG together must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG names must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG together must be called with as many keys and arguments as its groups have rows'}
+  end
+  local names = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_names = args[rlfunc_arg + 1]
+    if #in_names < 1 or #in_names > 8 then
+      return {err = string.format('RLARG names.%d %s', rlfunc_row - 1, 'must be 1 to 8 bytes')}
+    end
+    names[rlfunc_row] = in_names
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local packs = rlfunc_none
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    packs = rlfunc_packs_young[args[rlfunc_arg]]
+    if not packs then
+      local rlfunc_refusal
+      packs, rlfunc_refusal = rlfunc_packs_rows(args[rlfunc_arg])
+      if not packs then
+        return rlfunc_refusal
+      end
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG together must be called with as many keys and arguments as its groups have rows'}
+  end
+  if cost > limit then
+    return {err = 'RLARG cost must be at most limit: it can never be allowed'}
+  end
+  if kind == 'two' and cost * limit >= 5000 then
+    return {err = 'RLARG cost * limit must be below 5000 if kind is two'}
+  end
+  if not fast and share and share >= 1 then
+    return {err = 'RLARG share must be below 1 unless fast'}
+  end
+  if start_us and after_us and start_us + window_us > after_us then
+    return {err = 'RLARG start + window must be at most after'}
+  end
+  if not receipt and hold_us then
+    return {err = 'RLARG hold must be omitted if no receipt'}
+  end
+  if kind == 'three' and (not start_us or not after_us) then
+    return {err = 'RLARG start and after must be given if kind is three'}
+  end
+  if fast and not receipt and not other then
+    return {err = 'RLARG receipt or other must be given if fast'}
+  end
+  if other and receipt and other == receipt then
+    return {err = 'RLARG other must differ from receipt'}
+  end
+  if fast and kind == 'two' then
+    return {err = 'RLARG kind must not be two if fast'}
+  end
+  if kind == 'one' and fast and limit ~= 7 and limit ~= 9 then
+    return {err = 'RLARG limit must be 7 or 9 if kind is one and fast'}
+  end
+  for rlfunc_row, rlfunc_at in ipairs(rows) do
+    if rlfunc_at.part and rlfunc_at.part > rlfunc_at.whole then
+      return {err = string.format('RLARG rows.%d.%s', rlfunc_row - 1, 'part must be at most whole')}
+    end
+  end
+  for rlfunc_row, rlfunc_at in ipairs(rows) do
+    if rlfunc_at.part and rlfunc_at.part * cost > limit * 100 then
+      return {err = string.format('RLARG rows.%d.%s', rlfunc_row - 1, 'part * cost must be at most limit * 100')}
+    end
+  end
+  local rlfunc_alike = {}
+  for _, rlfunc_at in ipairs(rows) do
+    local rlfunc_same = rlfunc_alike
+    rlfunc_same[rlfunc_at.id] = rlfunc_same[rlfunc_at.id] or {}
+    rlfunc_same = rlfunc_same[rlfunc_at.id]
+    if rlfunc_same[(rlfunc_at.whole or '')] then
+      return {err = 'RLARG rows must differ in id or whole'}
+    end
+    rlfunc_same[(rlfunc_at.whole or '')] = true
+  end
+  local rlfunc_alike = {}
+  for _, rlfunc_at in ipairs(names) do
+    local rlfunc_same = rlfunc_alike
+    if rlfunc_same[rlfunc_at] then
+      return {err = 'RLARG names must differ'}
+    end
+    rlfunc_same[rlfunc_at] = true
+  end
+  if fast and #names ~= #rows then
+    return {err = 'RLARG names must have as many rows as rows if fast'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('together', keys[1], {'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
+  local rlfunc_ok, out_sum, rlfunc_refusal = pcall(together, keys[1], kind, limit, window_us, cost, share, start_us, after_us, hold_us, receipt, other, fast, rows, names, packs)
+  if rlfunc_ok then
+    if out_sum == nil then
+      return rlfunc_refusal
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_sum ~= 0 then
+      if not (out_sum >= 0 and out_sum <= 9007199254740992 and out_sum % 1 == 0) then
+        rlfunc_wrong = 'result sum must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      local rlfunc_one = rlfunc_head + out_sum
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_sum}
+    end
+    out_sum = rlfunc_wrong
+  end
+  local reply, raise, denied = rlfunc_failed(out_sum, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_together', callback = everything_v2_together, description = 'Answers if its arguments are together what the header asks.', flags = {'no-writes'}}
+end

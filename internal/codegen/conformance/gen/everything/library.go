@@ -98,6 +98,10 @@ var Library = &fcall.Library{
 		{Line: 4771},
 		{Line: 5052, File: "functions/everything/sometimes.lua", FileLine: 15},
 		{Line: 5053},
+		{Line: 5058, File: "functions/everything/together.lua", FileLine: 1},
+		{Line: 5113},
+		{Line: 5413, File: "functions/everything/together.lua", FileLine: 43},
+		{Line: 5414},
 	},
 	Forever: []string{"left", "stock"},
 }
