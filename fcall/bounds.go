@@ -14,6 +14,14 @@ func mustInt(minimum, maximum int64) string {
 }
 
 func mustFloat(minimum, maximum int64) string {
+	switch {
+	case minimum == NoMin && maximum == NoMax:
+		return "be a finite number"
+	case minimum == NoMin:
+		return fmt.Sprintf("be a number at most %d", maximum)
+	case maximum == NoMax:
+		return fmt.Sprintf("be a number at least %d", minimum)
+	}
 	return fmt.Sprintf("be a number from %d to %d", minimum, maximum)
 }
 

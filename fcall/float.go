@@ -6,10 +6,17 @@ import (
 	"strconv"
 )
 
-// Float adds a number from least to most, as the shortest text that reads back as the same float64. -0 is sent as 0, and NaN is out of
-// bounds.
+// NoMin and NoMax are the bounds of a float that has none.
+const (
+	NoMin = math.MinInt64
+	NoMax = math.MaxInt64
+)
+
+// Float adds a number from least to most, as the shortest text that reads back as the same float64. -0 is sent as 0. NaN and
+// infinities are out of bounds.
 func (a *Args) Float(name string, v float64, minimum, maximum int64) {
-	if !(v >= float64(minimum) && v <= float64(maximum)) {
+	below, above := minimum != NoMin && v < float64(minimum), maximum != NoMax && v > float64(maximum)
+	if below || above || v-v != 0 {
 		a.reject(name, mustFloat(minimum, maximum), floatText(v))
 		return
 	}
@@ -52,15 +59,15 @@ func (r *Reply) Signed(field string) int64 {
 
 var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$`)
 
-// Float reads a number between -MaxInt and MaxInt, both excluded. The server sends text, which is empty for 0.
+// Float reads a finite number. The server sends text, which is empty for 0.
 func (r *Reply) Float(field string) float64 {
 	text := r.Text(field)
 	if text == "" {
 		return 0
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.Abs(v) >= MaxInt || !decimal.MatchString(text) {
-		r.fail(field, mustFloat(1-MaxInt, MaxInt-1), describe(text))
+	if err != nil || !decimal.MatchString(text) {
+		r.fail(field, mustFloat(NoMin, NoMax), describe(text))
 		return 0
 	}
 	return v

@@ -247,8 +247,8 @@ func TestReply_signedNumbers(t *testing.T) {
 		isInt  bool
 		is     bool
 	}{
-		"": {0, 0, true, true}, "-1": {-1, -1, true, true}, "9007199254740991": {1<<53 - 1, 1<<53 - 1, true, true}, "9007199254740992": {},
-		"-9007199254740992": {}, "0": {0, 0, false, true}, "-0.1": {0, -0.1, false, true}, "1e-07": {0, 1e-7, false, true}, "+1": {}, "01": {0, 1, false, true},
+		"": {0, 0, true, true}, "-1": {-1, -1, true, true}, "9007199254740991": {1<<53 - 1, 1<<53 - 1, true, true}, "9007199254740992": {0, 1 << 53, false, true},
+		"-9007199254740992": {0, -1 << 53, false, true}, "1.7976931348623157e+308": {0, math.MaxFloat64, false, true}, "0": {0, 0, false, true}, "-0.1": {0, -0.1, false, true}, "1e-07": {0, 1e-7, false, true}, "+1": {}, "01": {0, 1, false, true},
 		"nan": {}, "-inf": {}, "0x1p-2": {}, "1_0": {}, " 1": {}, "1e400": {},
 	} {
 		whole, number, notInt, notNumber := read(text)

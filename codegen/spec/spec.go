@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"math"
 	"slices"
 	"strconv"
 )
@@ -14,8 +15,14 @@ const Format = 1
 // MaxInt is the greatest integer on any border: every integer up to it is exact in a Lua number.
 const MaxInt = 1 << 53
 
-// MaxSigned is the greatest int and float, and -MaxSigned the least.
+// MaxSigned is the greatest int, and -MaxSigned the least. It is also the greatest bound that a float may have.
 const MaxSigned = MaxInt - 1
+
+// NoMin and NoMax are the bounds of a float on a side that is open: any finite number.
+const (
+	NoMin = math.MinInt64
+	NoMax = math.MaxInt64
+)
 
 // MaxDuration is the greatest duration in microseconds (100 years of 365 days): added to any clock it stays below MaxInt.
 const MaxDuration = 100 * 365 * 24 * 3600 * 1_000_000
@@ -97,7 +104,7 @@ const (
 	KindPacked   Kind = "packed"   // a group of arguments whose rows travel as one argument
 	KindCount    Kind = "count"    // a whole number, 0 or more
 	KindInt      Kind = "int"      // a whole number that may be below 0
-	KindFloat    Kind = "float"    // a finite number with a fraction; its bounds are whole numbers
+	KindFloat    Kind = "float"    // a finite number with a fraction; its bounds are whole numbers, NoMin and NoMax without
 	KindMicros   Kind = "micros"   // millionths of a currency
 	KindDuration Kind = "duration" // microseconds
 	KindTime     Kind = "time"     // microseconds since 1970
@@ -179,6 +186,18 @@ func (f *Field) DefaultWord() (string, bool) {
 // TrueByDefault reports whether the field is a bool that is true when it is omitted.
 func (f *Field) TrueByDefault() bool {
 	return f.Kind == KindBool && f.Default != nil && *f.Default == 1
+}
+
+// Span is the range of a number: the greatest finite ones for an open side.
+func (f *Field) Span() (least, most float64) {
+	least, most = float64(f.Min), float64(f.Max)
+	if f.Kind == KindFloat && f.Min == NoMin {
+		least = -math.MaxFloat64
+	}
+	if f.Kind == KindFloat && f.Max == NoMax {
+		most = math.MaxFloat64
+	}
+	return least, most
 }
 
 // KeyName is the Lua name of the array that holds one key of a packed group for all rows.

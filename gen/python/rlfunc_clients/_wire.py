@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -23,6 +24,7 @@ Micros = NewType("Micros", int)
 """Millionths of any currency."""
 
 MAX_INT = 1 << 53
+_GREATEST = sys.float_info.max
 _MAX_ROWS = 1 << 16
 _PAIR_HEAD, _PAIR_NUMBER = 1 << 6, 1 << 23
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -160,6 +162,14 @@ def same(one: Any, other: Any) -> bool:
     return bool(_cell(one) == _cell(other))
 
 
+def _number(least: int | None, most: int | None) -> str:
+    if least is None and most is None:
+        return "be a finite number"
+    if least is None or most is None:
+        return f"be a number at most {most}" if least is None else f"be a number at least {least}"
+    return f"be a number from {least} to {most}"
+
+
 class Args:
     """The keys and arguments of one call, in header order, and every argument that is out of bounds."""
 
@@ -266,11 +276,13 @@ class Args:
         else:
             self.args.append(b"%d" % v)
 
-    def decimal(self, name: str, v: float | None, least: int, most: int, optional: bool = False) -> None:
+    def decimal(self, name: str, v: float | None, least: int | None, most: int | None, optional: bool = False) -> None:
         if v is None and optional:
             self.args.append(b"")
-        elif type(v) not in (int, float) or not least <= v <= most:  # type: ignore[operator]
-            self.reject(name, f"be a number from {least} to {most}", repr(v)[:32])
+            return
+        low, high = -_GREATEST if least is None else least, _GREATEST if most is None else most
+        if type(v) not in (int, float) or not low <= v <= high:  # type: ignore[operator]
+            self.reject(name, _number(least, most), repr(v)[:32])
         else:
             self.args.append(repr(v + 0.0).encode())  # type: ignore[operator]
 
@@ -496,8 +508,8 @@ class Reply:
     def decimal(self) -> float:
         """Reads a number; the empty text is 0."""
         text = next(self._next_text)
-        if text and not _DECIMAL.fullmatch(text) or abs(float(text or 0)) >= MAX_INT:
-            raise self.fail("a float", "be a number below 2^53", text)
+        if text and not _DECIMAL.fullmatch(text) or abs(float(text or 0)) > _GREATEST:
+            raise self.fail("a float", "be a finite number", text)
         return float(text or 0)
 
     def raw(self) -> bytes:

@@ -82,7 +82,7 @@ func span(fn *spec.Function, e *spec.Expression) (least, most float64) {
 	for i, t := range e.Terms {
 		low, high := float64(t.Number), float64(t.Number)
 		if f, ok := fn.Arg(t.Field); ok {
-			low, high = float64(f.Min), float64(f.Max)
+			low, high = f.Span()
 		}
 		switch {
 		case i == 0:

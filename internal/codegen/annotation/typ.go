@@ -96,8 +96,10 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 	switch f.Kind {
 	case spec.KindCount, spec.KindMicros, spec.KindTime:
 		f.Max = spec.MaxInt
-	case spec.KindInt, spec.KindFloat:
+	case spec.KindInt:
 		f.Min, f.Max = -spec.MaxSigned, spec.MaxSigned
+	case spec.KindFloat:
+		f.Min, f.Max = spec.NoMin, spec.NoMax
 	case spec.KindDuration:
 		f.Max = spec.MaxDuration
 	case spec.KindJSON:
@@ -224,7 +226,7 @@ func readDefault(text string, offset int, f *spec.Field) *typeError {
 		if err != nil || !decimalForm.MatchString(text) {
 			return badType(offset, RuleOptional, "default: %q is not a decimal number such as 0.5", text)
 		}
-		if n < float64(f.Min) || n > float64(f.Max) {
+		if least, most := f.Span(); n < least || n > most {
 			return badType(offset, RuleOptional, "the default %s is outside the bounds", text)
 		}
 		f.DefaultOf = strconv.FormatFloat(n+0, 'f', -1, 64)

@@ -81,6 +81,16 @@ func integer(p spec.Field, text string, row bool) string {
 
 // outside returns the Lua condition that such a number is out of bounds.
 func outside(name string, p spec.Field) string {
+	if p.Kind == spec.KindFloat && (p.Min == spec.NoMin || p.Max == spec.NoMax) { // number returns finite ones only
+		tests := []string{"not " + name}
+		if p.Min != spec.NoMin {
+			tests = append(tests, fmt.Sprintf("%s < %d", name, p.Min))
+		}
+		if p.Max != spec.NoMax {
+			tests = append(tests, fmt.Sprintf("%s > %d", name, p.Max))
+		}
+		return strings.Join(tests, " or ")
+	}
 	return fmt.Sprintf("not %s or %s < %d or %s > %d", name, name, p.Min, name, p.Max)
 }
 
@@ -152,7 +162,10 @@ func must(p spec.Field, name string) string { return name + " must " + Must(p) }
 func Must(p spec.Field) string {
 	switch p.Kind {
 	case spec.KindFloat:
-		return fmt.Sprintf("be a number from %d to %d", p.Min, p.Max)
+		if p.Min == spec.NoMin && p.Max == spec.NoMax {
+			return "be a finite number"
+		}
+		return "be a number " + FloatBounds(p)
 	case spec.KindCount, spec.KindInt:
 		return fmt.Sprintf("be a whole number from %d to %d", p.Min, p.Max)
 	case spec.KindMicros:
@@ -173,6 +186,19 @@ func Must(p spec.Field) string {
 		return fmt.Sprintf("have %d to %d rows", p.Min, p.Max)
 	}
 	return "be a key"
+}
+
+// FloatBounds describes the bounds of a float.
+func FloatBounds(p spec.Field) string {
+	switch {
+	case p.Min == spec.NoMin && p.Max == spec.NoMax:
+		return "any finite number"
+	case p.Min == spec.NoMin:
+		return fmt.Sprintf("at most %d", p.Max)
+	case p.Max == spec.NoMax:
+		return fmt.Sprintf("at least %d", p.Min)
+	}
+	return fmt.Sprintf("from %d to %d", p.Min, p.Max)
 }
 
 // quote writes a Lua string literal of printable ASCII; anything else is escaped by its decimal code.

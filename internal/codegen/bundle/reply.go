@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -184,13 +185,22 @@ func (w *replyWriter) signed(f spec.Field, prefix, group string) {
 		w.whole(f, value, group)
 		w.printf("%s = string.format('%%.0f', %s)", sent(f, prefix), value)
 	} else {
-		w.printf("if not (%s >= %d and %s <= %d) then", value, f.Min, value, f.Max)
+		least, most := f.Span() // a comparison refuses NaN and what is no number, too
+		w.printf("if not (%s >= %s and %s <= %s) then", value, decimal(least), value, decimal(most))
 		w.printf("  rlfunc_wrong = 'result %s must %s'", group+f.Name, Must(f))
 		w.printf("end")
 		w.printf("%s = rlfunc_signed.text(%s)", sent(f, prefix), value)
 	}
 	w.indent = indent
 	w.printf("end")
+}
+
+// decimal writes a bound of a float.
+func decimal(n float64) string {
+	if math.Abs(n) > spec.MaxInt {
+		return strconv.FormatFloat(n, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 // place writes the local with the index of an enum's value.

@@ -26,6 +26,9 @@
       return nil
     end
     local number = tonumber(text)
+    if not number or number - number ~= 0 then -- infinite
+      return nil
+    end
     if number == 0 and string.sub(text, 1, 1) == '-' then
       return nil
     end

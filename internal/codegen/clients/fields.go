@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
 )
 
 // Args returns the fields of a call that have a parameter. The first key's is the subject, from which derived keys are built.
@@ -94,7 +95,9 @@ func Bounds(f spec.Field) string {
 			text += ", each " + each
 		}
 		return text
-	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindMicros, spec.KindDuration, spec.KindTime:
+	case spec.KindFloat:
+		return bundle.FloatBounds(f)
+	case spec.KindCount, spec.KindInt, spec.KindMicros, spec.KindDuration, spec.KindTime:
 		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
 	}
 	return ""

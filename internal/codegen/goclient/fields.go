@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
 )
 
 // argFields returns the fields of a params struct. The first key's is the subject. Derived keys are built from it and have no field. A key
@@ -177,7 +178,9 @@ func bounds(f spec.Field) string {
 		if f.Several {
 			return fmt.Sprintf("at most %d, each a subject", f.Max)
 		}
-	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindTime, spec.KindMicros:
+	case spec.KindFloat:
+		return bundle.FloatBounds(f)
+	case spec.KindCount, spec.KindInt, spec.KindTime, spec.KindMicros:
 		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
 	case spec.KindDuration:
 		return fmt.Sprintf("from %s to %s, rounded up to a microsecond", number(f, f.Min), number(f, f.Max))

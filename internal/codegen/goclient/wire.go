@@ -148,7 +148,7 @@ func encodeValue(owner, value string, f spec.Field) string {
 	case spec.KindEnum:
 		return fmt.Sprintf("a.%sEnum(%q, string(%s), %s)", opt, f.Name, value, quoted(f.Values))
 	case spec.KindFloat:
-		return fmt.Sprintf("a.%sFloat%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+		return fmt.Sprintf("a.%sFloat%s(%q, %s, %s, %s)", opt, ptr, f.Name, value, floatBound(f.Min), floatBound(f.Max))
 	case spec.KindCount, spec.KindInt:
 		return fmt.Sprintf("a.%sInt%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
 	case spec.KindMicros:
@@ -254,6 +254,17 @@ func assign(target, owner, name string, f spec.Field) string {
 		skip = "Text"
 	}
 	return fmt.Sprintf("if reply.Bool(%q) {\n%s} else {\nreply.%s(%q)\n}\n", name, read, skip, name)
+}
+
+// floatBound returns a bound of a float.
+func floatBound(n int64) string {
+	switch n {
+	case spec.NoMin:
+		return "fcall.NoMin"
+	case spec.NoMax:
+		return "fcall.NoMax"
+	}
+	return fmt.Sprint(n)
 }
 
 func quoted(values []string) string {

@@ -122,7 +122,14 @@ func encode(indent, owner, value string, f spec.Field) string {
 		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
 		spec.KindInt: "integer", spec.KindFloat: "decimal", spec.KindBytes: "text", spec.KindJSON: "json",
 	}[f.Kind]
-	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s);\n", indent, method, named(f), value, f.Min, f.Max, more)
+	least, most := fmt.Sprint(f.Min), fmt.Sprint(f.Max)
+	if f.Kind == spec.KindFloat && f.Min == spec.NoMin {
+		least = "-Infinity"
+	}
+	if f.Kind == spec.KindFloat && f.Max == spec.NoMax {
+		most = "Infinity"
+	}
+	return fmt.Sprintf("%sa.%s(%q, %s, %s, %s%s);\n", indent, method, named(f), value, least, most, more)
 }
 
 // only returns the statement that rejects fields which a row does not have.

@@ -291,7 +291,8 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, size: rowsOf(p)})
 	case spec.KindFloat:
-		v = value{kinds: isInt | isFrac, rare: &rare{name: name}, in: between(float64(p.Min), float64(p.Max))}
+		least, most := p.Span()
+		v = value{kinds: isInt | isFrac, rare: &rare{name: name}, in: between(least, most)}
 	default:
 		v = value{kinds: isInt, rare: &rare{span: p.Name, name: name}, in: between(float64(p.Min), float64(p.Max)).asTold()}
 		switch p.Kind {

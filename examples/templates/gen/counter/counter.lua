@@ -110,7 +110,7 @@ local function rlfunc_lacking(name, key, commands)
 end
 
 -- Numbers that may be below 0.
-local rlfunc_signed = (function() -- rlfunc: shared lines=46
+local rlfunc_signed = (function() -- rlfunc: shared lines=49
   local signed = {}
 
   -- Parses a canonical whole number that may be below 0, or returns nil. -0 is not canonical.
@@ -139,6 +139,9 @@ local rlfunc_signed = (function() -- rlfunc: shared lines=46
       return nil
     end
     local number = tonumber(text)
+    if not number or number - number ~= 0 then -- infinite
+      return nil
+    end
     if number == 0 and string.sub(text, 1, 1) == '-' then
       return nil
     end

@@ -110,7 +110,7 @@ local function rlfunc_lacking(name, key, commands)
 end
 
 -- Numbers that may be below 0.
-local rlfunc_signed = (function() -- rlfunc: shared lines=46
+local rlfunc_signed = (function() -- rlfunc: shared lines=49
   local signed = {}
 
   -- Parses a canonical whole number that may be below 0, or returns nil. -0 is not canonical.
@@ -139,6 +139,9 @@ local rlfunc_signed = (function() -- rlfunc: shared lines=46
       return nil
     end
     local number = tonumber(text)
+    if not number or number - number ~= 0 then -- infinite
+      return nil
+    end
     if number == 0 and string.sub(text, 1, 1) == '-' then
       return nil
     end
@@ -329,8 +332,8 @@ local function leaderboard_v1_rank(keys, args)
     end
     local out_text_best = ''
     if out_best ~= 0 then
-      if not (out_best >= -9007199254740991 and out_best <= 9007199254740991) then
-        rlfunc_wrong = 'result best must be a number from -9007199254740991 to 9007199254740991'
+      if not (out_best >= -1.7976931348623157e+308 and out_best <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result best must be a finite number'
       end
       out_text_best = rlfunc_signed.text(out_best)
     end
@@ -492,8 +495,8 @@ local function leaderboard_v1_submit(keys, args)
     end
     local out_text_best = ''
     if out_best ~= 0 then
-      if not (out_best >= -9007199254740991 and out_best <= 9007199254740991) then
-        rlfunc_wrong = 'result best must be a number from -9007199254740991 to 9007199254740991'
+      if not (out_best >= -1.7976931348623157e+308 and out_best <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result best must be a finite number'
       end
       out_text_best = rlfunc_signed.text(out_best)
     end
@@ -595,8 +598,8 @@ local function leaderboard_v1_top(keys, args)
         end
         local row_text_score = ''
         if row_score ~= 0 then
-          if not (row_score >= -9007199254740991 and row_score <= 9007199254740991) then
-            rlfunc_wrong = 'result players.score must be a number from -9007199254740991 to 9007199254740991'
+          if not (row_score >= -1.7976931348623157e+308 and row_score <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result players.score must be a finite number'
           end
           row_text_score = rlfunc_signed.text(row_score)
         end
@@ -633,8 +636,8 @@ local function leaderboard_v1_top(keys, args)
         end
         local row_text_score = ''
         if row_score ~= 0 then
-          if not (row_score >= -9007199254740991 and row_score <= 9007199254740991) then
-            rlfunc_wrong = 'result players.score must be a number from -9007199254740991 to 9007199254740991'
+          if not (row_score >= -1.7976931348623157e+308 and row_score <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result players.score must be a finite number'
           end
           row_text_score = rlfunc_signed.text(row_score)
         end

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -115,6 +116,24 @@ def test_numbers_below_zero_and_defaults():
     for text in (b"inf", b"nan", b"0x1", b" 1", b"1e400"):
         with pytest.raises(rl.ReplyError):
             _wire.Reply(_wire.Function("x", "f", results=(_wire.Result(text=True),)), [0, text]).decimal()
+
+
+def test_a_float_without_bounds_is_any_finite_number():
+    c = everything.Client(server(), namespace="ns")
+    for n in (sys.float_info.max, -sys.float_info.max, 5e-324, 2.0**53, 1e300, 0.1, 10**22):
+        steps = everything.OpenStepsPack(everything.OpenSteps(by=n), everything.OpenSteps())
+        got = c.open("u", any=n, least=abs(n), most=-abs(n), steps=steps, list_=[n], times="one")
+        assert (got.any, got.least, got.most, got.sum) == (n, abs(n), -abs(n), [n, 0.5, n])
+    for must, wrong in {
+        "any must be a finite number": dict(any=float("inf")),
+        "least must be a number at least 0": dict(least=float("inf")),
+        "most must be a number at most 5": dict(most=float("nan")),
+        "list.0 must be a finite number": dict(list_=[float("-inf")]),
+        "any must be a finite number, got 1": dict(any=10**309),
+    }.items():
+        with pytest.raises(rl.ArgumentError) as refused:
+            c.open("u", **{**dict(any=0.0, least=0.0, times="one"), **wrong})
+        assert must in str(refused.value)
 
 
 def test_rules_of_the_header_are_checked_before_anything_is_sent():

@@ -158,20 +158,20 @@ export class Reply {
     return value;
   }
 
-  private numberOf(form: RegExp, what: string, must: string): number {
+  private numberOf(form: RegExp, what: string, must: string, fits: (n: number) => boolean): number {
     const text = this.text();
-    if (text !== "" && !form.test(text) || Math.abs(Number(text)) >= MAX_INT) throw this.fail(what, must, `text of ${text.length} characters`);
+    if (text !== "" && !form.test(text) || !fits(Number(text))) throw this.fail(what, must, `text of ${text.length} characters`);
     return Number(text);
   }
 
   /** Reads a whole number that may be below 0; the empty text is 0. */
   signed(): number {
-    return this.numberOf(/^-?[1-9][0-9]{0,15}$/, "an int", "be a whole number below 2^53");
+    return this.numberOf(/^-?[1-9][0-9]{0,15}$/, "an int", "be a whole number below 2^53", (n) => Math.abs(n) < MAX_INT);
   }
 
   /** Reads a number; the empty text is 0. */
   decimal(): number {
-    return this.numberOf(/^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/, "a float", "be a number below 2^53");
+    return this.numberOf(/^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/, "a float", "be a finite number", Number.isFinite);
   }
 
   raw(): Uint8Array {

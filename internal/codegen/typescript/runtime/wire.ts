@@ -254,7 +254,7 @@ export class Args {
 
   decimal(name: string, v: number | undefined, least: number, most: number, optional = false): void {
     if (v === undefined && optional) this.add("");
-    else if (typeof v !== "number" || !(v >= least && v <= most)) this.reject(name, `be a number from ${least} to ${most}`, String(v));
+    else if (typeof v !== "number" || !Number.isFinite(v) || v < least || v > most) this.reject(name, mustNumber(least, most), String(v));
     else this.add(String(v));
   }
 
@@ -326,6 +326,12 @@ export class Args {
     return [String(this.keys.length), ...this.keys, ...this.args.slice(0, n)];
   }
 }
+
+const mustNumber = (least: number, most: number): string => {
+  if (least === -Infinity && most === Infinity) return "be a finite number";
+  if (least === -Infinity) return `be a number at most ${most}`;
+  return most === Infinity ? `be a number at least ${least}` : `be a number from ${least} to ${most}`;
+};
 
 /** Keeps JSON.stringify from writing null for NaN and infinities. */
 const finite = (_: string, v: unknown): unknown => {

@@ -120,6 +120,19 @@ test("numbers below zero and defaults", () => using(async (redis) => {
   }
 }));
 
+test("a float without bounds is any finite number", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  for (const n of [Number.MAX_VALUE, -Number.MAX_VALUE, Number.MIN_VALUE, 2 ** 53, 1e300, 0.1]) {
+    const steps = everything.packOpenSteps({ by: n }, {});
+    deepEqual(await c.open({ subject: "u", any: n, least: Math.abs(n), most: -Math.abs(n), steps, list: [n], times: "one" }), {
+      any: n, least: Math.abs(n), most: -Math.abs(n), sum: [n, 0.5, n],
+    });
+  }
+  for (const wrong of [{ any: Infinity }, { any: NaN }, { least: Infinity }, { least: -1 }, { most: -Infinity }, { list: [NaN] }]) {
+    await rejects(c.open({ subject: "u", any: 0, least: 0, times: "one", ...wrong }), is(rl.ArgumentError));
+  }
+}));
+
 test("rules of the header are checked before anything is sent", () => using(async (redis) => {
   const c = new everything.Client(redis, { namespace: "ns" });
   const packs = everything.packTogetherPacks({ low: -1, high: 0 });

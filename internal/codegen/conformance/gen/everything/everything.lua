@@ -183,7 +183,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
 end)()
 
 -- Numbers that may be below 0.
-local rlfunc_signed = (function() -- rlfunc: shared lines=46
+local rlfunc_signed = (function() -- rlfunc: shared lines=49
   local signed = {}
 
   -- Parses a canonical whole number that may be below 0, or returns nil. -0 is not canonical.
@@ -212,6 +212,9 @@ local rlfunc_signed = (function() -- rlfunc: shared lines=46
       return nil
     end
     local number = tonumber(text)
+    if not number or number - number ~= 0 then -- infinite
+      return nil
+    end
     if number == 0 and string.sub(text, 1, 1) == '-' then
       return nil
     end
@@ -1948,8 +1951,8 @@ local function everything_v2_lists(keys, args)
         local rlfunc_word = 0
         local row_text_scores = ''
         if row_scores ~= 0 then
-          if not (row_scores >= -9007199254740991 and row_scores <= 9007199254740991) then
-            rlfunc_wrong = 'result scores must be a number from -9007199254740991 to 9007199254740991'
+          if not (row_scores >= -1.7976931348623157e+308 and row_scores <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result scores must be a finite number'
           end
           row_text_scores = rlfunc_signed.text(row_scores)
         end
@@ -2624,8 +2627,8 @@ local function everything_v2_maybe(keys, args)
     end
     local out_text_score = ''
     if out_score ~= 0 then
-      if not (out_score >= -9007199254740991 and out_score <= 9007199254740991) then
-        rlfunc_wrong = 'result score must be a number from -9007199254740991 to 9007199254740991'
+      if not (out_score >= -1.7976931348623157e+308 and out_score <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result score must be a finite number'
       end
       out_text_score = rlfunc_signed.text(out_score)
     end
@@ -3254,6 +3257,254 @@ local function everything_v2_mixed(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'everything_v2_mixed', callback = everything_v2_mixed, description = 'Answers with the keys of groups that are packed and groups that are not.', flags = {'no-writes'}}
+end
+
+do -- rlfunc: lines=27 file=functions/everything/open.lua
+--- Answers with numbers of any size: floats without bounds on a side.
+--- @flags  no-writes
+--- @key    bucket        string[state]               the subject's key
+--- @arg    any           float                       any number
+--- @arg    least         float[0..]                  a number of at least 0
+--- @arg    most          float[..5]?                 a number of at most 5
+--- @arg    steps         packed[0..4]                packed rows
+--- @arg    steps.by      float=0.5                   any number
+--- @arg    list          list[0..4] of float         any numbers
+--- @arg    times         enum(one,thousand)          what any is multiplied by
+--- @result any           float                       any, multiplied
+--- @result least         float[0..]                  least
+--- @result most          float?                      most
+--- @result sum           list[0..8] of float         the numbers of steps and list
+local function open(bucket, any, least, most, steps, list, times) -- rlfunc:ignore unused-parameter the key is a subject's
+  local all = {}
+  for i = 1, #steps do
+    all[#all + 1] = steps[i].by
+  end
+  for i = 1, #list do
+    all[#all + 1] = list[i]
+  end
+  if times == 'thousand' then
+    any = any * 1000
+  end
+  return any, least, most, all
+end
+
+-- A row of steps from the cells of its text; or nil and a refusal.
+local function rlfunc_steps_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_by = 0.5
+  if rlfunc_cells[1] ~= '' then
+    in_by = rlfunc_signed.number(rlfunc_cells[1])
+    if not in_by then
+      return nil, rlfunc_pack.refusal('steps', rlfunc_place, '.by must be a finite number')
+    end
+  end
+  return {by = in_by}
+end
+
+-- The rows of steps by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_steps_young, rlfunc_steps_old, rlfunc_steps_kept = {}, {}, 0
+local function rlfunc_steps_rows(text)
+  local rows = rlfunc_steps_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'steps', count = 'RLARG steps must have 0 to 4 rows', least = 0, most = 4,
+      required = 0, cells = 1, bytes = 32, row = rlfunc_steps_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_steps_kept == 64 then
+    rlfunc_steps_old = rlfunc_steps_young
+    rlfunc_steps_young = {}
+    rlfunc_steps_kept = 0
+  end
+  rlfunc_steps_young[text] = rows
+  rlfunc_steps_kept = rlfunc_steps_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
+
+-- Joins open to Redis.
+local function everything_v2_open(keys, args)
+  if #keys < 1 or #args < 6 then
+    return {err = 'RLARG open must be called with at least 1 key and 6 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local any = rlfunc_signed.number(args[1])
+  if not any then
+    return {err = 'RLARG any must be a finite number'}
+  end
+  local least = rlfunc_signed.number(args[2])
+  if not least or least < 0 then
+    return {err = 'RLARG least must be a number at least 0'}
+  end
+  local most
+  if args[3] ~= '' then
+    most = rlfunc_signed.number(args[3])
+    if not most or most > 5 then
+      return {err = 'RLARG most must be a number at most 5'}
+    end
+  end
+  local steps = rlfunc_steps_young[args[4]]
+  if not steps then
+    local rlfunc_refusal
+    steps, rlfunc_refusal = rlfunc_steps_rows(args[4])
+    if not steps then
+      return rlfunc_refusal
+    end
+  end
+  local rlfunc_key, rlfunc_arg = 1, 4
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG open must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG list must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG open must be called with as many keys and arguments as its groups have rows'}
+  end
+  local list = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_list = rlfunc_signed.number(args[rlfunc_arg + 1])
+    if not in_list then
+      return {err = string.format('RLARG list.%d %s', rlfunc_row - 1, 'must be a finite number')}
+    end
+    list[rlfunc_row] = in_list
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG open must be called with as many keys and arguments as its groups have rows'}
+  end
+  local times = args[rlfunc_arg]
+  if times ~= 'one' and times ~= 'thousand' then
+    return {err = 'RLARG times must be one of one, thousand'}
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG open must be called with as many keys and arguments as its groups have rows'}
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('open', keys[1], {'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
+  local rlfunc_ok, out_any, out_least, out_most, out_sum = pcall(open, keys[1], any, least, most, steps, list, times)
+  if rlfunc_ok then
+    if out_any == nil then
+      return out_least
+    end
+    local rlfunc_wrong
+    local out_rlfunc_has_most = out_most ~= nil
+    if out_most == nil then
+      out_most = 0
+    end
+    local rlfunc_head = 0
+    local out_text_any = ''
+    if out_any ~= 0 then
+      if not (out_any >= -1.7976931348623157e+308 and out_any <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result any must be a finite number'
+      end
+      out_text_any = rlfunc_signed.text(out_any)
+    end
+    local out_text_least = ''
+    if out_least ~= 0 then
+      if not (out_least >= 0 and out_least <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result least must be a number at least 0'
+      end
+      out_text_least = rlfunc_signed.text(out_least)
+    end
+    if out_rlfunc_has_most then
+      rlfunc_head = rlfunc_head + 1
+    end
+    local out_text_most = ''
+    if out_most ~= 0 then
+      if not (out_most >= -1.7976931348623157e+308 and out_most <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result most must be a finite number'
+      end
+      out_text_most = rlfunc_signed.text(out_most)
+    end
+    if not rlfunc_wrong then
+      if #out_sum == 1 then
+        local row = out_sum[1]
+        local row_sum = row
+        local rlfunc_word = 0
+        local row_text_sum = ''
+        if row_sum ~= 0 then
+          if not (row_sum >= -1.7976931348623157e+308 and row_sum <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result sum must be a finite number'
+          end
+          row_text_sum = rlfunc_signed.text(row_sum)
+        end
+        if not rlfunc_wrong then
+          if out_text_most ~= '' then
+            return {rlfunc_head + 2, row_text_sum, out_text_any, out_text_least, out_text_most}
+          end
+          if out_text_least ~= '' then
+            return {rlfunc_head + 2, row_text_sum, out_text_any, out_text_least}
+          end
+          if out_text_any ~= '' then
+            return {rlfunc_head + 2, row_text_sum, out_text_any}
+          end
+          if row_text_sum ~= '' then
+            return {rlfunc_head + 2, row_text_sum}
+          end
+          return rlfunc_head + 2
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_sum * 2, nil, nil}, 1
+      local rlfunc_sum = #out_sum
+      if rlfunc_sum > 8 then
+        rlfunc_wrong, rlfunc_sum = 'result sum must have at most 8 rows', 0
+      end
+      for i = 1, rlfunc_sum do
+        local row = out_sum[i]
+        local row_sum = row
+        local rlfunc_word = 0
+        local row_text_sum = ''
+        if row_sum ~= 0 then
+          if not (row_sum >= -1.7976931348623157e+308 and row_sum <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result sum must be a finite number'
+          end
+          row_text_sum = rlfunc_signed.text(row_sum)
+        end
+        reply[rlfunc_at + i] = row_text_sum
+      end
+      rlfunc_at = rlfunc_at + rlfunc_sum
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_any
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_least
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_most
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_any = rlfunc_wrong
+  end
+  local reply, raise, denied = rlfunc_failed(out_any, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_open', callback = everything_v2_open, description = 'Answers with numbers of any size: floats without bounds on a side.', flags = {'no-writes'}}
 end
 
 do -- rlfunc: lines=34 file=functions/everything/packs.lua
@@ -4585,8 +4836,8 @@ local function everything_v2_signs(keys, args)
     end
     local out_text_score = ''
     if out_score ~= 0 then
-      if not (out_score >= -9007199254740991 and out_score <= 9007199254740991) then
-        rlfunc_wrong = 'result score must be a number from -9007199254740991 to 9007199254740991'
+      if not (out_score >= -1.7976931348623157e+308 and out_score <= 1.7976931348623157e+308) then
+        rlfunc_wrong = 'result score must be a finite number'
       end
       out_text_score = rlfunc_signed.text(out_score)
     end
@@ -4627,8 +4878,8 @@ local function everything_v2_signs(keys, args)
         end
         local row_text_rate = ''
         if row_rate ~= 0 then
-          if not (row_rate >= -9007199254740991 and row_rate <= 9007199254740991) then
-            rlfunc_wrong = 'result steps.rate must be a number from -9007199254740991 to 9007199254740991'
+          if not (row_rate >= -1.7976931348623157e+308 and row_rate <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result steps.rate must be a finite number'
           end
           row_text_rate = rlfunc_signed.text(row_rate)
         end
@@ -4686,8 +4937,8 @@ local function everything_v2_signs(keys, args)
         end
         local row_text_rate = ''
         if row_rate ~= 0 then
-          if not (row_rate >= -9007199254740991 and row_rate <= 9007199254740991) then
-            rlfunc_wrong = 'result steps.rate must be a number from -9007199254740991 to 9007199254740991'
+          if not (row_rate >= -1.7976931348623157e+308 and row_rate <= 1.7976931348623157e+308) then
+            rlfunc_wrong = 'result steps.rate must be a finite number'
           end
           row_text_rate = rlfunc_signed.text(row_rate)
         end
