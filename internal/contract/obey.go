@@ -10,7 +10,7 @@ import (
 )
 
 // maxRepairs bounds how often a call is changed to keep the rules of its header.
-const maxRepairs = 40
+const maxRepairs = 120
 
 // obey changes a call until it keeps the rules of its header between arguments. A few calls are left to break them: what is refused must
 // change nothing.
@@ -108,7 +108,9 @@ func (d *drawer) repair(c *call, r *spec.Rule, row int) {
 			})
 		}
 	case spec.RuleIs:
-		c.set(r.Fields[0], row, func(spec.Field, value) value { return value{text: pick(d, r.Values)} })
+		for row := range max(len(c.value(r.Group).rows), 1) { // the same is asked of each
+			c.set(r.Fields[0], row, func(spec.Field, value) value { return value{text: pick(d, r.Values)} })
+		}
 	case spec.RuleIsNot:
 		c.set(r.Fields[0], row, func(f spec.Field, _ value) value { return d.value(f) })
 	case spec.RuleAtMost, spec.RuleBelow:
@@ -166,7 +168,7 @@ func (d *drawer) compare(c *call, r *spec.Rule, row int) {
 		return n, err == nil
 	}
 	sides := [2]*spec.Expression{r.Left, r.Right}
-	side := d.IntN(2)
+	side := min(d.IntN(4), 1) // mostly the right one: chains such as start < next < end then hold from left to right
 	if !slices.ContainsFunc(sides[side].Terms, func(t spec.Term) bool { return t.Field != "" }) {
 		side = 1 - side
 	}
@@ -212,6 +214,13 @@ func (d *drawer) compare(c *call, r *spec.Rule, row int) {
 			return value{absent: f.Optional, text: map[bool]string{false: strconv.FormatInt(f.Min, 10)}[f.Optional]}
 		}
 		f.Min, f.Max, f.Optional = int64(lo), int64(hi), false
+		if d.percent(70) { // near the bound, where the next comparison may hold, too
+			n := pick(d, []int64{0, 1, 1000, 1_000_000, 60_000_000, 3_600_000_000})
+			if side == 0 {
+				return value{text: strconv.FormatInt(max(f.Max-n, f.Min), 10)}
+			}
+			return value{text: strconv.FormatInt(min(f.Min+n, f.Max), 10)}
+		}
 		return d.value(f)
 	})
 }
