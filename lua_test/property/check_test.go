@@ -177,7 +177,7 @@ func takeFromCheck(p checkParams) checkCall {
 	c := modelCheck(p)
 	return checkCall{
 		function: "check", subject: string(p.Subject), params: p,
-		queue: queued((*ratelimit.Client).QueueCheck, p.Packed()),
+		queue: packed((*ratelimit.Client).QueueCheck, p.Pack),
 		answer: func(m *model.Check) answer {
 			remembered := m.Remembers(string(p.Subject), p.Receipt)
 			r, changed, err := m.Check(string(p.Subject), c)
@@ -204,7 +204,7 @@ func peekAtCheck(p checkParams) checkCall {
 	c := modelCheck(p)
 	return checkCall{
 		function: "check_peek", subject: string(p.Subject), params: peekParams(p),
-		queue: queued((*ratelimit.Client).QueueCheckPeek, p.Peek()),
+		queue: packed((*ratelimit.Client).QueueCheckPeek, p.PackPeek),
 		answer: func(m *model.Check) answer {
 			remembered := m.Remembers(string(p.Subject), p.Receipt)
 			r, err := m.Peek(string(p.Subject), c)
@@ -231,7 +231,7 @@ func resetCheck(p checkParams) checkCall {
 	c := modelCheck(p)
 	return checkCall{
 		function: "check_reset", subject: string(p.Subject), params: resetParams(p),
-		queue: queued((*ratelimit.Client).QueueCheckReset, p.Reset()),
+		queue: packed((*ratelimit.Client).QueueCheckReset, p.PackReset),
 		answer: func(m *model.Check) answer {
 			existed, err := m.Reset(string(p.Subject), c.Limits)
 			if err != nil {

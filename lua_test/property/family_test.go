@@ -99,6 +99,16 @@ type answer struct {
 	passes func(reply any) bool
 }
 
+// packed is queued for a call whose rows may break a rule, so that they cannot be packed.
+func packed[C, P any, Q interface{ Result() (R, error) }, R any](method func(C, context.Context, redis.Pipeliner, P) Q, pack func() (P, error)) func(context.Context, C, redis.Pipeliner) func() (any, error) {
+	params, err := pack()
+	if err != nil {
+		var none R
+		return func(context.Context, C, redis.Pipeliner) func() (any, error) { return func() (any, error) { return none, err } }
+	}
+	return queued(method, params)
+}
+
 // queued makes a call's queue from the generated method that queues it.
 func queued[C, P any, Q interface{ Result() (R, error) }, R any](method func(C, context.Context, redis.Pipeliner, P) Q, params P) func(context.Context, C, redis.Pipeliner) func() (any, error) {
 	return func(ctx context.Context, client C, pipe redis.Pipeliner) func() (any, error) {

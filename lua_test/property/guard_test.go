@@ -179,7 +179,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 	return guardedCall{
 		function: "admit", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueAdmit, p.Packed())(ctx, g.Guard, pipe)
+			return packed((*guard.Client).QueueAdmit, p.Pack)(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			remembered := m.Remembers(subject, c.Receipt)
@@ -219,11 +219,15 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 }
 
 func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
-	p := guard.TakeParams{Subject: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf([]model.CheckLimit{l})...), Most: most}
+	p := guard.TakeParams{Subject: fcall.Subject(subject), Most: most}
+	pack := func() (_ guard.TakeParams, err error) {
+		p.Limits, err = guard.PackLimit(limitsOf([]model.CheckLimit{l})...)
+		return p, err
+	}
 	return guardedCall{
 		function: "take", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueTake, p)(ctx, g.Guard, pipe)
+			return packed((*guard.Client).QueueTake, pack)(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			r, changed, err := m.Take(subject, l, most)
@@ -308,7 +312,7 @@ func callRefund(subject string, part int) guardedCall {
 			if due == nil {
 				decide(early)
 			}
-			return queued((*guard.Client).QueueRefund, p.Packed())(ctx, g.Guard, pipe)
+			return packed((*guard.Client).QueueRefund, p.Pack)(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			if due == nil {

@@ -209,6 +209,19 @@ func (l CheckLimit) alone() error {
 	return nil
 }
 
+// together reports whether a call can have its limits, whatever a subject has used: the client checks it before it sends.
+func (c CheckCall) together() error {
+	same := map[[2]string]bool{}
+	for _, l := range c.Weighed() {
+		key := [2]string{l.Kind, l.Name}
+		if l.alone() != nil || same[key] || l.Cost > l.most() && !l.Shadow || l.Kind == "concurrency" && l.holder == "" {
+			return ErrArgument
+		}
+		same[key] = true
+	}
+	return nil
+}
+
 // timed reports whether deciding takes the clock: where an expiry alone decides about a key it does not.
 func (l CheckLimit) timed() bool { return l.Tick() < time.Millisecond }
 

@@ -67,6 +67,9 @@ func NewGuard() *Guard {
 
 // Admit answers admit.
 func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool, err error) {
+	if err := c.limits().together(); err != nil || len(c.Budgets) > 0 && c.Receipt == "" && c.Reservation == "" {
+		return AdmitResult{}, false, ErrArgument
+	}
 	if left := m.attempts.subjects[subject].blockLeft(m.clock); left > 0 {
 		return AdmitResult{Reason: "blocked", Tier: m.attempts.subjects[subject].tier, RetryAfter: left, Challenge: "none"}, false, nil
 	}
@@ -97,9 +100,6 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 	if len(c.Budgets) > 0 {
 		if id = c.Reservation; c.Receipt != "" {
 			id = fmt.Sprintf("%s@%d", c.Receipt, at)
-		}
-		if id == "" {
-			return AdmitResult{}, false, ErrArgument
 		}
 		cost := m.costs.Peek(subject, c.Budgets, c.Estimate, id)
 		held = cost.Status == "reserved" || cost.Status == "settled"

@@ -22,7 +22,7 @@ type RefundCall struct {
 
 // Refund answers refund.
 func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, err error) {
-	if len(c.Left) != len(c.Limits) {
+	if err := (CheckCall{Limits: c.Limits, Weight: c.Weight, Holder: c.Holder}).together(); err != nil || len(c.Left) != len(c.Limits) {
 		return false, false, ErrArgument
 	}
 	if c.Receipt != "" && !m.Remembers(subject, c.Receipt) {

@@ -30,6 +30,17 @@ func (p CheckParams) Packed() ratelimit.CheckParams {
 	return packed
 }
 
+// PackPeek and PackReset are the same calls of check_peek and check_reset.
+func (p CheckParams) PackPeek() (ratelimit.CheckPeekParams, error) {
+	packed, err := p.Pack()
+	return ratelimit.CheckPeekParams(packed), err
+}
+
+func (p CheckParams) PackReset() (ratelimit.CheckResetParams, error) {
+	packed, err := p.Pack()
+	return ratelimit.CheckResetParams{Subject: packed.Subject, Limits: packed.Limits, LimitsOf: packed.LimitsOf}, err
+}
+
 // Peek is the same call of check_peek.
 func (p CheckParams) Peek() ratelimit.CheckPeekParams { return ratelimit.CheckPeekParams(p.Packed()) }
 

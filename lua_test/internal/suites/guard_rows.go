@@ -77,15 +77,24 @@ type RefundParams struct {
 }
 
 func (p RefundParams) Packed() guard.RefundParams {
+	packed, err := p.Pack()
+	if err != nil {
+		panic(err)
+	}
+	return packed
+}
+
+func (p RefundParams) Pack() (guard.RefundParams, error) {
+	limits, err := guard.PackLimit(p.Limits...)
 	back := guard.RefundParams{
-		Subject: p.Subject, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
+		Subject: p.Subject, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
 		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
 		Payload: p.Payload, Expires: p.Expires, Holder: p.Holder,
 	}
 	for _, left := range p.Left {
 		back.Taken = append(back.Taken, guard.RefundTaken{Left: left})
 	}
-	return back
+	return back, err
 }
 
 // GuardLimits returns a limit of each kind: limit requests in 10 s.
