@@ -104,7 +104,9 @@ func packed[C, P any, Q interface{ Result() (R, error) }, R any](method func(C, 
 	params, err := pack()
 	if err != nil {
 		var none R
-		return func(context.Context, C, redis.Pipeliner) func() (any, error) { return func() (any, error) { return none, err } }
+		return func(context.Context, C, redis.Pipeliner) func() (any, error) {
+			return func() (any, error) { return none, err }
+		}
 	}
 	return queued(method, params)
 }

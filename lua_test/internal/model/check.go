@@ -206,6 +206,9 @@ func (l CheckLimit) alone() error {
 	if l.Burst != 0 && l.Kind != "gcra" || l.Kind == "sliding_log" && l.Cost > 1 || l.Kind == "sliding_counter" && l.Window > longestCounted {
 		return ErrArgument
 	}
+	if l.Kind == "gcra" && l.bucket().capacity().Cmp(longest) > 0 {
+		return ErrArgument
+	}
 	return nil
 }
 
