@@ -58,7 +58,7 @@ type Expression struct {
 	Terms   []Term `json:"terms"`
 }
 
-// A Term is a field, a number, or the server's time: exactly one of them.
+// A Term is a field, the server's time, or else a number.
 type Term struct {
 	Field  string `json:"field,omitempty"`
 	Number int64  `json:"number,omitempty"`

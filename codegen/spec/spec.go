@@ -221,7 +221,8 @@ func (f *Field) Cells() (cells []Field, least int) {
 // Keys are the keys of a group's row.
 func (f *Field) Keys() []Field { return ofKind(f.Fields, KindKey) }
 
-// Refused is what a result says of a refused call: a bool is false, an enum is one of the values.
+// Refused is what a result says of a refused call: a bool is false, an enum is one of the values. Such a call changes what Records says, and a
+// call that returns an error changes nothing.
 type Refused struct {
 	Result  string   `json:"result"`            // "allowed"
 	Values  []string `json:"values,omitempty"`  // enum

@@ -15,9 +15,6 @@
 --- @error  RLARG                            cost exceeds limit: it could never be allowed
 --- @error  RLSTATE                          the key holds no count
 local function take(bucket, limit, period_us, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local used, period_ms = 0, math.ceil(period_us / 1000)
   local left_ms = period_ms
   local stored = redis.call('GET', bucket)

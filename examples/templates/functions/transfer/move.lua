@@ -1,7 +1,7 @@
 --- Moves units from one account to another: both change, or neither does.
 ---
 --- The same id again moves nothing more. A refused call writes nothing.
---- @use account refusal
+--- @use account
 --- @subject the branch that keeps both accounts
 --- @key    from     string[account:<payer>] forever   the units of the payer
 --- @key    to       string[account:<payee>] forever   the units of the payee
@@ -18,9 +18,6 @@
 --- @error  RLARG                                      payer is payee, or id has done something else
 --- @error  RLSTATE                                    a key holds no balance
 local function move(from, to, done, payer, payee, id, units)
-  if payer == payee then
-    return nil, refusal.argument('payee must be another account than payer')
-  end
   local left, unreadable = account.read(from)
   if not left then
     return nil, unreadable

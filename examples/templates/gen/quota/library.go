@@ -27,9 +27,9 @@ var Library = &fcall.Library{
 		{Line: 222, File: "functions/lib/refusal.lua", FileLine: 1},
 		{Line: 238},
 		{Line: 241, File: "functions/quota/take.lua", FileLine: 1},
-		{Line: 285},
-		{Line: 363, File: "functions/quota/take.lua", FileLine: 17},
-		{Line: 364},
+		{Line: 282},
+		{Line: 360, File: "functions/quota/take.lua", FileLine: 17},
+		{Line: 361},
 	},
 }
 

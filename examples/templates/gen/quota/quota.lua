@@ -237,7 +237,7 @@ end
 return refusal
 end)()
 
-do -- rlfunc: lines=44 file=functions/quota/take.lua
+do -- rlfunc: lines=41 file=functions/quota/take.lua
 --- Charges a quota that is full again when its period ends.
 ---
 --- The period begins with the first charge. A refused call writes nothing. If the clock is set back, the period lasts that much
@@ -255,9 +255,6 @@ do -- rlfunc: lines=44 file=functions/quota/take.lua
 --- @error  RLARG                            cost exceeds limit: it could never be allowed
 --- @error  RLSTATE                          the key holds no count
 local function take(bucket, limit, period_us, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
-  end
   local used, period_ms = 0, math.ceil(period_us / 1000)
   local left_ms = period_ms
   local stored = redis.call('GET', bucket)
