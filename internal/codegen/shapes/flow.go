@@ -1,0 +1,508 @@
+package vet
+
+import (
+	"maps"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// A flow is what all rounds have found of a function.
+type flow struct {
+	returns  []*tuple
+	calls    map[*function]bool
+	commands map[string]bool // as an ACL names them
+	writes   map[string]site
+	codes    map[string]bool // first words of the errors that it makes
+}
+
+// A tuple is what one return gives, which stays together: where the first is nil, the second is the refusal of that return.
+type tuple struct {
+	stmt, leaf any // the return, and that of the function whose results it passes on
+	vals       []value
+	rest       *value // what further places may hold, if any number of values is returned
+}
+
+func (t tuple) at(i int) value {
+	switch {
+	case i < len(t.vals):
+		return t.vals[i]
+	case t.rest != nil:
+		return *t.rest
+	}
+	return of(isNil)
+}
+
+// A bond holds variables together that one call has set.
+type bond struct {
+	vars   []*variable
+	tuples []tuple
+}
+
+// bound is a bond with the tuples that are still possible.
+type bound struct {
+	*bond
+	alive uint64
+}
+
+// An env is what is known at one place of a function.
+type env struct {
+	vars  map[*variable]value
+	paths map[string]value // of fields and elements, by pathOf
+	bonds map[*variable]bound
+	dead  bool // nothing gets here
+}
+
+func newEnv() *env {
+	return &env{vars: map[*variable]value{}, paths: map[string]value{}, bonds: map[*variable]bound{}}
+}
+
+func (e *env) clone() *env {
+	return &env{vars: maps.Clone(e.vars), paths: maps.Clone(e.paths), bonds: maps.Clone(e.bonds), dead: e.dead}
+}
+
+// merge joins two branches.
+func merge(a, b *env) *env {
+	if a.dead {
+		return b
+	}
+	if b.dead {
+		return a
+	}
+	for v, val := range a.vars {
+		other, ok := b.vars[v]
+		if !ok {
+			delete(a.vars, v) // declared in one of them, or known by all that it gets
+			continue
+		}
+		a.vars[v] = join(val, other)
+	}
+	for p, val := range a.paths {
+		other, ok := b.paths[p]
+		if !ok {
+			delete(a.paths, p)
+			continue
+		}
+		a.paths[p] = join(val, other)
+	}
+	for v, one := range a.bonds {
+		other, ok := b.bonds[v]
+		if !ok || other.bond != one.bond {
+			delete(a.bonds, v)
+			continue
+		}
+		one.alive |= other.alive
+		a.bonds[v] = one
+	}
+	return a
+}
+
+// A pass walks one file in one round.
+type pass struct {
+	*checker
+	file  *file
+	fn    *function
+	env   *env
+	loops []*loop
+}
+
+// A loop is one around the walk's position, in the same function.
+type loop struct {
+	breaks  *env // what is known behind it, or nil
+	endless bool // its turns depend on data
+}
+
+func (w *pass) report(node any, rule, format string, args ...any) {
+	w.reportAt(site{w.file, w.file.at(node)}, rule, format, args...)
+}
+
+func (w *pass) reportAt(at site, rule, format string, args ...any) {
+	if !w.final || w.env.dead || w.said[said{at, rule}] {
+		return
+	}
+	w.said[said{at, rule}] = true
+	w.add(at, rule, format, args...)
+}
+
+// body walks the statements of a function, at whose end it returns nothing.
+func (w *pass) body(stmts []ast.Stmt) {
+	w.block(stmts)
+	if !w.env.dead && w.fn.parent != nil {
+		w.returns(w.fn, tuple{})
+	}
+}
+
+func (w *pass) block(stmts []ast.Stmt) {
+	for _, s := range stmts {
+		w.stmt(s)
+	}
+}
+
+func (w *pass) returns(fn *function, t tuple) {
+	for _, old := range fn.flow.returns {
+		if old.stmt == t.stmt && old.leaf == t.leaf {
+			for len(old.vals) < len(t.vals) {
+				w.changed = true
+				old.vals = append(old.vals, old.at(len(old.vals)))
+			}
+			for i := range old.vals {
+				w.grow(&old.vals[i], t.at(i))
+			}
+			if t.rest != nil {
+				if old.rest == nil {
+					old.rest = &value{}
+				}
+				w.grow(old.rest, *t.rest)
+			}
+			return
+		}
+	}
+	w.changed = true
+	fn.flow.returns = append(fn.flow.returns, &t)
+}
+
+func (w *pass) stmt(s ast.Stmt) {
+	if w.env.dead {
+		return // functions in it have no callers that count
+	}
+	switch s := s.(type) {
+	case *ast.LocalAssignStmt:
+		w.local(s)
+	case *ast.AssignStmt:
+		w.assign(s)
+	case *ast.FuncCallStmt:
+		w.multi(s.Expr)
+	case *ast.DoBlockStmt:
+		w.block(s.Stmts)
+	case *ast.IfStmt:
+		w.condition(s.Condition)
+		other := w.env.clone()
+		w.refine(s.Condition, true)
+		w.block(s.Then)
+		then := w.env
+		w.env = other
+		w.refine(s.Condition, false)
+		w.block(s.Else)
+		w.env = merge(then, w.env)
+	case *ast.WhileStmt:
+		w.turns(s, s.Stmts, true, func() {
+			w.condition(s.Condition)
+			w.endless(s, s.Condition, s.Stmts)
+		}, s.Condition)
+	case *ast.RepeatStmt:
+		w.repeat(s)
+	case *ast.NumberForStmt:
+		w.numberFor(s)
+	case *ast.GenericForStmt:
+		w.genericFor(s)
+	case *ast.FuncDefStmt:
+		w.define(s)
+	case *ast.ReturnStmt:
+		w.returned(s)
+		w.env.dead = true
+	case *ast.BreakStmt:
+		if n := len(w.loops); n > 0 {
+			l := w.loops[n-1]
+			if l.breaks == nil {
+				l.breaks = w.env.clone()
+			} else {
+				l.breaks = merge(l.breaks, w.env.clone())
+			}
+		}
+		w.env.dead = true
+	}
+}
+
+// set gives a variable a value.
+func (w *pass) set(v *variable, val value) {
+	w.named(v, &val)
+	w.grow(&v.all, val)
+	w.env.vars[v] = val
+	delete(w.env.bonds, v)
+	w.forget(v)
+}
+
+// local declares locals. What one call gives several of them stays together.
+func (w *pass) local(s *ast.LocalAssignStmt) {
+	vars := w.file.decls[s]
+	if fn := w.file.bodies[vars[0]]; fn != nil && len(vars) == 1 && len(s.Exprs) == 1 {
+		val := value{kinds: isFunc, fns: []*function{fn}}
+		w.set(vars[0], val) // local function f can call f
+		w.one(s.Exprs[0])
+		return
+	}
+	last := len(s.Exprs) - 1
+	vals := make([]value, len(vars))
+	var tuples []tuple
+	for i, e := range s.Exprs {
+		if i == last && open(e) && len(vars) > i {
+			tuples = w.multi(e)
+			for j := i; j < len(vars); j++ {
+				for _, t := range tuples {
+					vals[j] = join(vals[j], t.at(j-i))
+				}
+			}
+			continue
+		}
+		if v := w.one(e); i < len(vars) {
+			vals[i] = v
+		}
+	}
+	if tuples == nil {
+		for i := len(s.Exprs); i < len(vars); i++ {
+			vals[i] = of(isNil)
+		}
+	}
+	for i, v := range vars {
+		if i < len(s.Exprs) {
+			w.units(s.Exprs[i], v.name, vals[i])
+		}
+		w.set(v, vals[i])
+	}
+	if together := vars[max(last, 0):]; len(together) > 1 && len(tuples) > 1 && len(tuples) <= 64 {
+		w.bind(together, tuples)
+	}
+}
+
+func (w *pass) bind(vars []*variable, tuples []tuple) {
+	b := bound{&bond{vars: vars, tuples: tuples}, 1<<len(tuples) - 1}
+	for _, v := range vars {
+		w.env.bonds[v] = b
+	}
+}
+
+func (w *pass) assign(s *ast.AssignStmt) {
+	vals := make([]value, len(s.Lhs))
+	for i, e := range s.Rhs {
+		if i == len(s.Rhs)-1 && open(e) && len(s.Lhs) > len(s.Rhs) {
+			tuples := w.multi(e)
+			for j := i; j < len(s.Lhs); j++ {
+				for _, t := range tuples {
+					vals[j] = join(vals[j], t.at(j-i))
+				}
+			}
+			for j, lhs := range s.Lhs {
+				w.put(lhs, vals[j], e)
+			}
+			w.rebind(s.Lhs[i:], tuples)
+			return
+		}
+		if v := w.one(e); i < len(vals) {
+			vals[i] = v
+		}
+	}
+	for i, lhs := range s.Lhs {
+		if i >= len(s.Rhs) {
+			vals[i] = of(isNil)
+		}
+		w.put(lhs, vals[i], s.Rhs[min(i, len(s.Rhs)-1)])
+	}
+}
+
+// rebind keeps existing variables together that one call has set.
+func (w *pass) rebind(lhs []ast.Expr, tuples []tuple) {
+	var vars []*variable
+	for _, e := range lhs {
+		v := w.file.named(e)
+		if v == nil || v.shared {
+			return
+		}
+		vars = append(vars, v)
+	}
+	if len(tuples) > 1 && len(tuples) <= 64 {
+		w.bind(vars, tuples)
+	}
+}
+
+// put assigns to a variable, a field or an element.
+func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
+	switch lhs := lhs.(type) {
+	case *ast.IdentExpr:
+		if v := w.file.refs[lhs]; v != nil {
+			w.units(from, v.name, val)
+			w.set(v, val)
+		}
+	case *ast.AttrGetExpr:
+		object := w.one(lhs.Object)
+		w.indexable(lhs, object)
+		w.libraryState(lhs, object)
+		key := w.one(lhs.Key)
+		name, fixed := key.literal()
+		_, plain := lhs.Key.(*ast.StringExpr)
+		if plain {
+			w.units(from, name, val)
+		}
+		for _, o := range object.objs {
+			switch {
+			case fixed && plain:
+				w.written[name] = true
+				w.grow(o.fieldAt(name), val)
+			default:
+				if key.may(isString | isOther) {
+					o.named = true
+				}
+				w.grow(&o.elem, val)
+			}
+		}
+		w.forgetField(name, plain)
+		if path := w.file.pathOf(lhs); path != "" {
+			w.env.paths[path] = val
+		}
+	}
+}
+
+func (w *pass) define(s *ast.FuncDefStmt) {
+	val := value{kinds: isFunc, fns: []*function{w.file.byExpr[s.Func]}}
+	w.one(s.Func)
+	switch name := s.Name.Func.(type) {
+	case *ast.IdentExpr:
+		if v := w.file.refs[name]; v != nil {
+			w.set(v, val)
+		}
+	case *ast.AttrGetExpr:
+		if key, ok := name.Key.(*ast.StringExpr); ok {
+			for _, o := range w.one(name.Object).objs {
+				w.grow(o.fieldAt(key.Value), val)
+				o.set[key.Value] = true
+			}
+		}
+	}
+}
+
+// closure walks the body of a function where it is defined, with what is known there of the variables around it.
+func (w *pass) closure(fn *function) {
+	inner := &pass{checker: w.checker, file: w.file, fn: fn, env: w.env.clone()}
+	inner.env.dead = false
+	for _, p := range fn.params {
+		val := p.all
+		w.named(p, &val)
+		inner.env.vars[p] = val
+	}
+	if fn.contract != nil {
+		inner.withKeys(fn.contract)
+	}
+	inner.body(fn.expr.Stmts)
+	if w.final && fn.contract != nil && !inner.env.dead && len(fn.contract.Results) > 0 {
+		w.report(fn.expr, RuleMissingReturn, "%s can end without a return: return its results, %s, at the end", fn.name, resultNames(fn.contract.Results))
+	}
+}
+
+// turns walks a loop: each turn may begin with whatever its body assigns.
+func (w *pass) turns(s ast.Stmt, body []ast.Stmt, endless bool, head func(), cond ast.Expr) {
+	w.loops = append(w.loops, &loop{endless: endless})
+	w.loosen(s)
+	head()
+	after := w.env.clone()
+	if cond != nil {
+		w.refine(cond, true)
+	}
+	w.block(body)
+	if cond != nil {
+		behind := w.env
+		w.env = after
+		w.refine(cond, false)
+		after = w.env
+		w.env = behind
+	}
+	l := w.loops[len(w.loops)-1]
+	w.loops = w.loops[:len(w.loops)-1]
+	if l.breaks != nil {
+		after = merge(after, l.breaks)
+	}
+	w.env = after
+}
+
+func (w *pass) repeat(s *ast.RepeatStmt) {
+	w.loops = append(w.loops, &loop{endless: true})
+	w.loosen(s)
+	w.block(s.Stmts)
+	w.condition(s.Condition)
+	w.endless(s, s.Condition, s.Stmts)
+	w.refine(s.Condition, true)
+	l := w.loops[len(w.loops)-1]
+	w.loops = w.loops[:len(w.loops)-1]
+	if l.breaks != nil {
+		w.env = merge(w.env, l.breaks)
+	}
+}
+
+// loosen forgets what a loop may change, before its first turn.
+func (w *pass) loosen(s ast.Stmt) {
+	changed := map[*variable]bool{}
+	t := &walker{file: w.file, visit: func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.AssignStmt:
+			for _, lhs := range node.Lhs {
+				if v := w.file.named(lhs); v != nil {
+					changed[v] = true
+				} else if at, ok := lhs.(*ast.AttrGetExpr); ok {
+					key, plain := at.Key.(*ast.StringExpr)
+					if plain {
+						w.forgetField(key.Value, true)
+					} else {
+						w.forgetField("", false)
+					}
+				}
+			}
+		case *ast.FuncCallExpr:
+			w.forgetCalled(node)
+		}
+	}}
+	t.stmts([]ast.Stmt{s})
+	for v := range changed {
+		if val, ok := w.env.vars[v]; ok {
+			w.env.vars[v] = join(val, v.all)
+		}
+		delete(w.env.bonds, v)
+		w.forget(v)
+	}
+}
+
+func (w *pass) numberFor(s *ast.NumberForStmt) {
+	first, last := w.one(s.Init), w.one(s.Limit)
+	step := value{}
+	if s.Step != nil {
+		step = w.one(s.Step)
+	}
+	w.number(s.Init, first, "count from")
+	w.number(s.Limit, last, "count to")
+	w.forTurns(s, last, step)
+	v := w.file.decls[s][0]
+	w.turns(s, s.Stmts, false, func() { w.set(v, of(isNumber)) }, nil)
+}
+
+func (w *pass) genericFor(s *ast.GenericForStmt) {
+	var vals []value
+	if call, ok := s.Exprs[0].(*ast.FuncCallExpr); ok {
+		vals = w.iterates(call)
+	} else {
+		w.one(s.Exprs[0])
+	}
+	w.turns(s, s.Stmts, false, func() {
+		for i, v := range w.file.decls[s] {
+			if i < len(vals) {
+				w.set(v, vals[i])
+			} else {
+				w.set(v, anything())
+			}
+		}
+	}, nil)
+}
+
+// open reports whether an expression may give other than one value.
+func open(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Comma3Expr:
+		return !e.AdjustRet
+	case *ast.FuncCallExpr:
+		return !e.AdjustRet
+	}
+	return false
+}
+
+// calls notes that a function calls or hands on another one.
+func (fn *function) callsTo(other *function) {
+	if fn.flow.calls == nil {
+		fn.flow.calls = map[*function]bool{}
+	}
+	fn.flow.calls[other] = true
+}

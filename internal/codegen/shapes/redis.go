@@ -1,0 +1,505 @@
+package vet
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/requires"
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// redisCall checks a call of redis.call or redis.pcall, and returns its reply.
+func (w *pass) redisCall(e *ast.FuncCallExpr, exprs []ast.Expr, args []value, rest *value, protected bool) (reply value) {
+	if len(args) == 0 {
+		if rest == nil || rest.kinds == 0 {
+			return value{}
+		}
+		args = []value{*rest}
+	}
+	for i, v := range args {
+		w.callArgument(e, exprs[min(i, len(exprs)-1)], i, v)
+	}
+	if rest != nil {
+		w.callArgument(e, exprs[len(exprs)-1], len(args), *rest)
+	}
+	if w.prepares() {
+		w.report(e, RuleLibraryState, "prepare calls Redis here, but its row is cached for other calls: read the clock and keys in the function")
+	}
+	name := args[0]
+	if name.kinds == 0 {
+		return value{}
+	}
+	if name.open || len(name.texts) == 0 {
+		w.reportAt(w.blameBy(site{w.file, w.file.at(exprs[0])}, w.fn, exprs[0], func(v value) bool { return v.open || len(v.texts) == 0 }, 0)[0], RuleDynamicCommand,
+			"the command is not a literal, so its keys and its ACL rule are unknown: call each command by name")
+		return anything()
+	}
+	for _, command := range name.texts {
+		reply = join(reply, w.command(e, exprs, strings.ToUpper(command), args[1:], rest))
+	}
+	if protected {
+		o := w.object(protectedReply{e})
+		o.failed = true
+		o.has("err", value{kinds: isString, open: true, traits: fromKey})
+		reply = join(reply, table(o))
+	}
+	return reply
+}
+
+type protectedReply struct{ *ast.FuncCallExpr }
+
+// callArgument checks that an argument is surely a string or a number: anything else can crash a server at a later resync.
+func (w *pass) callArgument(e *ast.FuncCallExpr, arg ast.Expr, i int, v value) {
+	bad := v.kinds &^ isPlain
+	if bad == 0 {
+		return
+	}
+	hint := "test it first"
+	switch {
+	case bad&isOther != 0:
+		hint = "test type(x) == 'string' first"
+	case bad&isBool != 0 && v.kinds&^(isBool|isDoubt) == 0:
+		hint = "write `flag and 1 or 0`"
+	case bad&isTable != 0:
+		hint = "pass its fields one by one"
+	case v.reply != "" && bad&isDoubt != 0 && v.may(isNumber):
+		hint = "write `tonumber(x) or 0`, or test it first"
+	case v.reply != "":
+		hint = "a missing key or field is false, so test it first"
+	}
+	for _, at := range w.blame(site{w.file, w.file.at(arg)}, w.fn, arg, bad, 0) {
+		within := ""
+		if at.file != w.file {
+			within = " in " + w.file.src.Path
+		}
+		w.reportAt(at, RuleCallArgument, "%s, argument %d of redis.call%s, may be %s, and anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s",
+			exprText(arg), i+1, within, bad.describe(), hint)
+	}
+}
+
+// command checks one command and returns its reply.
+func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args []value, rest *value) value {
+	var second *string
+	if len(args) > 0 {
+		if s, ok := args[0].literal(); ok {
+			second = &s
+		}
+	}
+	w.fn.runs(permission(name, second))
+	if !w.available(exprs[0], name) {
+		return anything()
+	}
+	cmd := commands[name]
+	w.form(e, name, args, rest)
+	if cmd.write || replicated[name] {
+		w.fn.flow.write(name, site{w.file, w.file.at(e)})
+	}
+	if name == "TIME" && w.file.lib != clockLib {
+		w.report(e, RuleClock, "only lib/%s.lua reads TIME, so that tests can move the clock: call %s.now_us() once", clockLib, clockLib)
+	}
+	arg := func(i int) ast.Expr { return exprs[min(i+1, len(exprs)-1)] }
+	keys := cmd.keyPlaces(args)
+	if cmd.countAt > 0 && len(keys) == 0 && len(args) >= cmd.countAt {
+		w.report(arg(cmd.countAt-1), RuleUndeclaredKey, "the number of keys of %s is not a literal, so vet does not know which arguments are keys: write the number", name)
+	}
+	for _, i := range keys {
+		w.key(arg(i), cmd, args[i])
+	}
+	if rest != nil && cmd.last < 0 {
+		w.key(exprs[len(exprs)-1], cmd, *rest)
+	}
+	w.touches(e, cmd, args, keys)
+	w.reads(e, arg, cmd, args)
+	w.expiry(e, arg, name, args)
+	for i, v := range args {
+		if v.traits&fraction != 0 && !scoreAt(name, i, args) && !slices.Contains(ttlPlaces(name, args), i) {
+			w.report(arg(i), RuleCallFraction, "%s may be a fraction, which Redis 7.0 writes with 17 digits and newer servers shorter: round it with math.floor or math.ceil", exprText(arg(i)))
+		}
+	}
+	return w.reply(e, cmd, args)
+}
+
+const clockLib = "clock"
+
+// runs notes a command that a function may run.
+func (fn *function) runs(name string) {
+	if fn.flow.commands == nil {
+		fn.flow.commands = map[string]bool{}
+	}
+	fn.flow.commands[name] = true
+}
+
+func (f *flow) write(name string, at site) {
+	if f.writes == nil {
+		f.writes = map[string]site{}
+	}
+	if _, ok := f.writes[name]; !ok {
+		f.writes[name] = at
+	}
+}
+
+// available reports whether vet knows a command and every server on which a library that uses the file runs has it.
+func (w *pass) available(e ast.Expr, name string) bool {
+	if why, ok := refusedCommands[name]; ok {
+		w.report(e, RuleRefusedCommand, "a function cannot run %s: %s", name, why)
+		return false
+	}
+	since, newer := newerCommands[name]
+	known := commands[name] != nil
+	for _, lib := range w.tree.Libraries {
+		if !newer || !w.file.partOf(lib) {
+			continue
+		}
+		required := lib.Spec.Requires
+		lacking := lacks(required, since)
+		switch {
+		case required == nil:
+			w.report(e, RuleUnknownCommand, "%s is in %s but not in Redis 7.0, which libraries support unless they say @requires", name, since)
+			return false
+		case lacking != "":
+			w.report(e, RuleUnknownCommand, "%s is in %s but not in %s, which the library's @requires allows", name, since, lacking)
+			return false
+		}
+	}
+	switch {
+	case newer && !known:
+		w.report(e, RuleUnknownCommand, "%s is in %s, but vet does not know what it does to its keys: use other commands", name, since)
+	case !known:
+		w.report(e, RuleUnknownCommand, "unknown Redis command %s%s", name, spelling.DidYouMean(name, commandNames))
+	}
+	return known
+}
+
+// partOf reports whether a file is part of a library.
+func (f *file) partOf(lib *source.Library) bool {
+	if f.lib == "" {
+		return slices.Contains(lib.Files, f.src)
+	}
+	for _, used := range lib.Libs {
+		if used.File == f.src {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks returns the first of the required servers that lacks a command, which is in since, "Redis 7.4 and Valkey 9.0".
+func lacks(required spec.Servers, since string) string {
+	for _, server := range required {
+		has := false
+		for first := range strings.SplitSeq(since, " and ") {
+			product, version, _ := strings.Cut(first, " ")
+			has = has || (spec.Servers{server}).Met(product, server.Version) && requires.AtLeast(server.Version, version)
+		}
+		if !has {
+			return server.String()
+		}
+	}
+	return ""
+}
+
+// form checks that the arguments have a form that the command takes. A table that is unpacked may have any number of elements.
+func (w *pass) form(e *ast.FuncCallExpr, name string, args []value, rest *value) {
+	f := forms[name]
+	if f == nil {
+		return
+	}
+	fits := matches(f.parts, args, none)
+	if rest == nil {
+		if why := excludes(name, args); fits && why != "" {
+			w.report(e, RuleCommandForm, "%s, and Redis refuses the call: choose one of them", why)
+		} else if !fits {
+			of := " in Redis 7.0"
+			if newerCommands[name] != "" {
+				of = ""
+			}
+			w.report(e, RuleCommandForm, "%s with %s is not a form of it%s: %s %s", name, countOf(len(args), "argument"), of, name, f.text)
+		}
+		return
+	}
+	if fits {
+		return
+	}
+	longer := slices.Clone(args)
+	for range 12 {
+		longer = append(longer, *rest)
+		if matches(f.parts, longer, none) {
+			if w.mayBeEmpty(e.Args[len(e.Args)-1]) {
+				w.report(e, RuleCommandForm, "the table of unpack may be empty, and %s with %s is not a form of it: test its length before", name, countOf(len(args), "argument"))
+			}
+			return
+		}
+	}
+	w.report(e, RuleCommandForm, "%s with these arguments is not a form of it: %s %s", name, name, f.text)
+}
+
+// mayBeEmpty reports whether a call of unpack may give nothing: it is a reply or a list of the caller, and nothing counts it.
+func (w *pass) mayBeEmpty(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	if !ok || call.Func == nil || exprText(call.Func) != "unpack" || len(call.Args) != 1 {
+		return false
+	}
+	list := w.one(call.Args[0])
+	if len(list.objs) == 0 || slices.ContainsFunc(list.objs, func(o *object) bool { return o.least > 0 || o.reply == "" }) {
+		return false
+	}
+	counted, path := false, w.file.pathOf(call.Args[0])
+	w.fn.walk(func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.UnaryLenOpExpr:
+			counted = counted || w.file.pathOf(node.Expr) == path
+		case *ast.AttrGetExpr:
+			counted = counted || w.file.pathOf(node.Object) == path
+		}
+	})
+	return path == "" || !counted
+}
+
+// key checks that the header declares a key, with the command's type.
+func (w *pass) key(e ast.Expr, cmd *command, v value) {
+	undeclared := func(v value) bool {
+		return v.kinds != 0 && (len(v.keys) == 0 || v.open || len(v.texts) > 0)
+	}
+	at := site{w.file, w.file.at(e)}
+	if undeclared(v) {
+		for _, s := range w.blameBy(at, w.fn, e, undeclared, 0) {
+			w.reportAt(s, RuleUndeclaredKey, "%s uses a key here that is not an unchanged @key parameter, and a cluster may hold it on another node: add a @key for each key, all share the hash tag", cmd.name)
+		}
+		return
+	}
+	for _, key := range v.keys {
+		if cmd.family == "" || key.Redis == cmd.family || key.Redis == "any" || key.Redis == "" {
+			continue
+		}
+		has := func(v value) bool { return slices.Contains(v.keys, key) }
+		for _, s := range w.blameBy(at, w.fn, e, has, 0) {
+			w.reportAt(s, RuleKeyType, "%s requires a %s, but the header declares %s as a %s: Redis would answer WRONGTYPE", cmd.name, cmd.family, key.Lua, key.Redis)
+		}
+	}
+}
+
+// A keyUse is what the functions of a library do to a key.
+type keyUse struct {
+	write      site // adds to it without an expiry
+	sets       bool // lets it expire
+	readsGroup site
+	makesGroup bool
+}
+
+// touches notes what a command does to its keys.
+func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
+	at := site{w.file, w.file.at(e)}
+	for n, i := range keys {
+		for _, key := range args[i].keys {
+			use := w.keyUses[key]
+			if use == nil {
+				use = &keyUse{}
+				w.keyUses[key] = use
+			}
+			expires := cmd.expiry == setsTTL || len(ttlPlaces(cmd.name, args)) > 0 || hasWord(args, "KEEPTTL")
+			adds := cmd.expiry == growsKey || cmd.expiry == dropsTTL
+			if (strings.HasSuffix(cmd.name, "STORE") || cmd.name == "BITOP") && n > 0 || cmd.name == "LMOVE" && n == 0 || cmd.name == "RPOPLPUSH" && n == 0 || cmd.name == "SMOVE" && n == 0 {
+				adds = false
+			}
+			use.sets = use.sets || expires || cmd.expiry == setsFirst || cmd.name == "RENAME" || cmd.name == "RENAMENX" || cmd.name == "COPY"
+			if adds && !expires && use.write.file == nil {
+				use.write = at
+			}
+			switch cmd.name {
+			case "XREADGROUP", "XCLAIM", "XAUTOCLAIM", "XPENDING":
+				if use.readsGroup.file == nil {
+					use.readsGroup = at
+				}
+			case "XGROUP":
+				use.makesGroup = use.makesGroup || isWord(args[0], "CREATE")
+			}
+		}
+	}
+}
+
+// library checks what the functions of a library do together.
+func (c *checker) library(lib *source.Library) {
+	uses, order := map[string]*keyUse{}, []string{}
+	forever, names := map[string]bool{}, map[string]string{}
+	note := func(k *spec.Field) {
+		use := c.keyUses[k]
+		if use == nil {
+			return
+		}
+		id := k.Redis + "|" + k.Suffix + "|" + k.SuffixKind + "|" + k.SuffixOf
+		all := uses[id]
+		if all == nil {
+			all = &keyUse{}
+			uses[id], names[id] = all, k.Lua
+			order = append(order, id)
+		}
+		if all.write.file == nil {
+			all.write = use.write
+		}
+		if all.readsGroup.file == nil {
+			all.readsGroup = use.readsGroup
+		}
+		all.sets, all.makesGroup = all.sets || use.sets, all.makesGroup || use.makesGroup
+		forever[id] = forever[id] || k.Forever
+	}
+	for i := range lib.Spec.Functions {
+		params := lib.Spec.Functions[i].Params
+		for p := range params {
+			if params[p].Kind == spec.KindKey {
+				note(&params[p])
+			}
+			for f := range params[p].Fields {
+				if params[p].Fields[f].Kind == spec.KindKey {
+					note(&params[p].Fields[f])
+				}
+			}
+		}
+	}
+	for _, id := range order {
+		use := uses[id]
+		if use.write.file != nil && !use.sets && !forever[id] {
+			c.add(use.write, RuleMissingTTL, "no function lets %s expire, which this writes: set an expiry with the write, or declare the key forever", names[id])
+		}
+		if use.readsGroup.file != nil && !use.makesGroup {
+			c.add(use.readsGroup, RuleStreamGroup, "no function makes the consumer group that this needs: call redis.pcall('XGROUP', 'CREATE', %s, group, '0', 'MKSTREAM') before", names[id])
+		}
+	}
+}
+
+// noWrites reports a command that Redis refuses in a function with the flag no-writes.
+func (c *checker) noWrites(fn, in *function, contract *spec.Function) {
+	for name, at := range in.flow.writes {
+		if at.file != fn.file {
+			at = site{fn.file, fn.pos}
+		}
+		c.add(at, RuleNoWrites, "%s has the flag no-writes, and %s writes or is replicated: Redis refuses it at run time; remove the flag or the command", contract.Name, name)
+	}
+}
+
+// reply returns what a command answers.
+func (w *pass) reply(e *ast.FuncCallExpr, cmd *command, args []value) value {
+	kind := cmd.reply
+	switch cmd.name { // whose reply depends on their arguments
+	case "SET":
+		kind = repliesStatus
+		if hasWord(args, "GET") {
+			kind = repliesMaybe
+		} else if hasWord(args, "NX", "XX") {
+			return join(of(isFalse), w.answer(e, cmd, repliesStatus, args))
+		}
+	case "ZADD":
+		kind = repliesInt
+		if hasWord(args, "INCR") {
+			kind = repliesMaybe
+		}
+	case "LPOP", "RPOP":
+		kind = repliesMaybe
+		if len(args) > 1 {
+			return join(of(isFalse), w.answer(e, cmd, repliesArray, args))
+		}
+	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER":
+		kind = repliesMaybe
+		if len(args) > 1 {
+			kind = repliesArray
+		}
+	case "LPOS":
+		if !hasWord(args, "COUNT") {
+			v := join(of(isNumber), of(isFalse))
+			v.reply = cmd.name
+			return v
+		}
+	case "ZRANK", "ZREVRANK":
+		v := join(of(isNumber), of(isFalse))
+		v.reply = cmd.name
+		return v
+	case "XADD":
+		kind = repliesString
+		if hasWord(args, "NOMKSTREAM") {
+			kind = repliesMaybe
+		}
+	}
+	return w.answer(e, cmd, kind, args)
+}
+
+func (w *pass) answer(e *ast.FuncCallExpr, cmd *command, kind replyKind, args []value) value {
+	v := value{reply: cmd.name, open: true}
+	switch kind {
+	case repliesInt:
+		v.kinds = isNumber
+		if cmd.name == "PTTL" || cmd.name == "PEXPIRETIME" {
+			v.unit = "ms"
+		} else if cmd.name == "TTL" || cmd.name == "EXPIRETIME" {
+			v.unit = "s"
+		}
+	case repliesGrowing:
+		v.kinds, v.traits = isNumber, grows
+	case repliesString:
+		v.kinds, v.traits = isString, fromKey
+	case repliesNumber:
+		v.kinds, v.traits = isString, fromKey|score
+	case repliesMaybe:
+		v.kinds, v.traits = isString|isFalse, fromKey
+		if cmd.name == "ZSCORE" || cmd.name == "GEODIST" {
+			v.traits |= score
+		}
+	case repliesStatus:
+		o := w.object(e)
+		o.has("ok", of(isString))
+		if cmd.name == "TYPE" {
+			o.fields["ok"].traits = fromKey
+		}
+		v.kinds, v.objs, v.open = isTable, []*object{o}, false
+	case repliesTime, repliesArray, repliesGaps:
+		o := w.object(e)
+		o.reply, o.large = cmd.name, w.readsMany(cmd.name, args)
+		elem := value{kinds: isString, open: true, traits: fromKey, reply: cmd.name}
+		switch {
+		case kind == repliesTime:
+			o.least, elem.traits = 2, score
+		case cmd.name == "SMISMEMBER" || strings.HasPrefix(cmd.name, "BITFIELD") || kind == repliesArray && strings.HasPrefix(cmd.name, "H") && (strings.Contains(cmd.name, "EXPIRE") || strings.HasSuffix(cmd.name, "TTL") || cmd.name == "HPERSIST"):
+			elem.kinds, elem.traits, o.least = isNumber, 0, len(args)
+		case kind == repliesGaps:
+			elem.kinds |= isFalse
+			o.least = len(args)
+		}
+		if cmd.name == "ZMSCORE" {
+			elem.traits |= score
+		}
+		w.grow(&o.elem, elem)
+		v.kinds, v.objs, v.open = isTable, []*object{o}, false
+	default:
+		return w.nested(e, cmd.name, args)
+	}
+	return v
+}
+
+// nested returns replies that hold arrays in arrays.
+func (w *pass) nested(e *ast.FuncCallExpr, name string, args []value) value {
+	switch name {
+	case "XRANGE", "XREVRANGE":
+		entries, entry, fields := w.object(e), w.object(inner{e, 1}), w.object(inner{e, 2})
+		entries.reply, fields.reply = name, name
+		entry.least = 2
+		one := value{kinds: isString, open: true, traits: fromKey, reply: name}
+		entry.has("1", one)
+		entry.has("2", table(fields))
+		w.grow(&fields.elem, one)
+		fields.least = 2
+		w.grow(&entries.elem, table(entry))
+		v := table(entries)
+		v.reply = name
+		return v
+	}
+	v := anything()
+	v.reply, v.traits = name, fromKey
+	return v
+}
+
+type inner struct {
+	*ast.FuncCallExpr
+	depth int
+}

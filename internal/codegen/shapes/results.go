@@ -1,0 +1,502 @@
+package vet
+
+import (
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// header gives a public function's parameters, and those of prepare, what the generated entry passes.
+func (c *checker) header(lib *source.Library, i int) {
+	contract := &lib.Spec.Functions[i]
+	fn := c.files[lib.Files[i]].public(contract.Name)
+	if fn == nil {
+		return
+	}
+	fn.contract = contract
+	var args []value
+	for p := range contract.Params {
+		param := &contract.Params[p]
+		args = append(args, c.argument(param))
+		if param.Kind != spec.KindPacked {
+			continue
+		}
+		for k := range param.Fields {
+			if key := &param.Fields[k]; key.Kind == spec.KindKey {
+				list := c.object(key)
+				list.reply, list.least, list.most = "header", int(param.Min), int(param.Max)
+				c.grow(&list.elem, c.argument(key))
+				args = append(args, table(list))
+			}
+		}
+		if rows := c.libs[param.Rows]; param.Prepare && rows != nil && rows.members["prepare"] != nil {
+			row := c.object(param).elem
+			above := row
+			above.kinds |= isNil
+			for n, v := range []value{row, above} {
+				if prepare := rows.members["prepare"]; n < len(prepare.params) {
+					c.grow(&prepare.params[n].all, v)
+				}
+			}
+		}
+	}
+	for n, p := range fn.params {
+		if n < len(args) {
+			c.grow(&p.all, args[n])
+		}
+	}
+}
+
+// argument returns what a parameter, or a field of a row, may be.
+func (c *checker) argument(p *spec.Field) value {
+	v := value{arg: p, base: p, least: float64(p.Min), open: true}
+	switch p.Kind {
+	case spec.KindKey:
+		v = value{kinds: isString, keys: []*spec.Field{p}}
+		if p.Several {
+			list := c.object(p)
+			list.reply, list.least, list.most = "header", int(p.Min), int(p.Max)
+			c.grow(&list.elem, v)
+			return table(list)
+		}
+		if p.With != "" {
+			v.kinds |= isNil
+		}
+		return v
+	case spec.KindBool:
+		v = of(isBool)
+		v.arg = p
+		return v
+	case spec.KindText, spec.KindBytes, spec.KindJSON:
+		v.kinds, v.traits = isString, fromCaller
+	case spec.KindEnum:
+		v.kinds, v.texts, v.open, v.arg = isString, p.Values, false, nil
+		if len(p.Values) > mostTexts {
+			v.texts, v.open = nil, true
+		}
+	case spec.KindList, spec.KindGroup, spec.KindMap, spec.KindPacked:
+		list := c.object(p)
+		list.reply, list.least, list.most = "header", int(p.Min), int(p.Max)
+		if p.Kind == spec.KindList {
+			c.grow(&list.elem, c.argument(&p.Fields[0]))
+			v = table(list)
+			break
+		}
+		row := c.object(rowOf{p})
+		if p.Rows != "" {
+			row = c.object(p.Rows) // all functions share them
+		}
+		if p.Kind == spec.KindPacked {
+			row.row = p.Name
+		}
+		for f := range p.Fields {
+			if p.Kind == spec.KindPacked && p.Fields[f].Kind == spec.KindKey {
+				continue
+			}
+			field := &p.Fields[f]
+			c.grow(row.fieldAt(field.Lua), c.argument(field))
+			row.set[field.Lua] = true
+		}
+		c.grow(&list.elem, table(row))
+		v = table(list)
+	default:
+		v.kinds = isNumber
+		switch p.Kind {
+		case spec.KindDuration:
+			v.unit, v.traits = "us", span
+		case spec.KindTime:
+			v.unit, v.traits = "us", long
+		case spec.KindFloat:
+			v.traits = long
+		}
+	}
+	if _, given := p.DefaultWord(); p.Optional && !given {
+		v.kinds |= isNil
+	}
+	return v
+}
+
+type rowOf struct{ *spec.Field }
+
+// withKeys ties keys that a call has only with an argument to that argument.
+func (w *pass) withKeys(contract *spec.Function) {
+	for a := range contract.Params {
+		arg := &contract.Params[a]
+		var vars []*variable
+		for _, p := range w.fn.params {
+			if p.name == arg.Lua {
+				vars = append(vars, p)
+			}
+		}
+		for _, key := range contract.Keys() {
+			for _, p := range w.fn.params {
+				if key.With == arg.Name && p.name == key.Lua {
+					vars = append(vars, p)
+				}
+			}
+		}
+		if len(vars) < 2 {
+			continue
+		}
+		var absent, there []value
+		for _, p := range vars {
+			absent, there = append(absent, of(isNil)), append(there, p.all.without(isNil))
+		}
+		w.bind(vars, []tuple{{vals: absent}, {vals: there}})
+	}
+}
+
+var luaKinds = map[spec.Kind]kinds{
+	spec.KindCount: isNumber, spec.KindInt: isNumber, spec.KindFloat: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
+	spec.KindBool: isBool, spec.KindText: isString, spec.KindBytes: isString, spec.KindJSON: isString, spec.KindEnum: isString,
+	spec.KindGroup: isTable, spec.KindList: isTable, spec.KindMap: isTable,
+}
+
+// result compares one return of a public function with its header: the results in order, or nil and an error.
+func (w *pass) result(s *ast.ReturnStmt, t tuple) {
+	want := w.fn.contract.Results
+	first := t.at(0)
+	if len(t.vals) > 0 && first.only(isNil) {
+		w.refusal(s, t)
+		return
+	}
+	if len(t.vals) != len(want) && t.rest == nil && !slices.ContainsFunc(t.vals, func(v value) bool { return v.kinds == 0 }) {
+		w.report(s, RuleResultCount, "%s returns %s here, and its header has %d: %s; an error is `return nil, {err = 'CODE text'}`", w.fn.contract.Name, countOf(len(t.vals), "value"), len(want), resultNames(want))
+		return
+	}
+	for i := range want {
+		if i < len(t.vals) {
+			w.resultValue(returnedAt(s, i), &want[i], want[i].Name, t.vals[i], 0)
+		}
+	}
+}
+
+// returnedAt returns the expression of value i. The last expression supplies all further values.
+func returnedAt(s *ast.ReturnStmt, i int) ast.Expr {
+	return s.Exprs[min(i, len(s.Exprs)-1)]
+}
+
+func (w *pass) resultValue(e ast.Expr, f *spec.Field, name string, v value, depth int) {
+	if !v.known() {
+		return
+	}
+	bad := v.kinds &^ (luaKinds[f.Kind] | isDoubt)
+	if f.Optional {
+		bad &^= isNil
+	}
+	if bad&isNil != 0 {
+		w.report(e, RuleResultNil, "result %s may be nil here, which ends the reply: set it on every path", name)
+		return
+	}
+	hint := ""
+	switch {
+	case bad == 0:
+		w.resultContent(e, f, name, v, depth)
+		return
+	case f.Kind == spec.KindBool && bad&isNumber != 0:
+		hint = ": compare it, as x == 1"
+	case luaKinds[f.Kind] == isNumber && bad == isString:
+		hint = ": make it a number with tonumber, and check it"
+	case v.may(isFalse) && v.reply != "" && f.Optional:
+		hint = ": a missing key or field is false, so return x or nil"
+	case v.may(isFalse):
+		hint = ": a missing key or field is false, so test it first"
+	}
+	w.report(e, RuleResultType, "result %s is of type %s, and this may be %s%s", name, f.Kind, bad.describe(), hint)
+}
+
+func (w *pass) resultContent(e ast.Expr, f *spec.Field, name string, v value, depth int) {
+	switch f.Kind {
+	case spec.KindEnum:
+		for _, text := range v.texts {
+			if !v.open && !slices.Contains(f.Values, text) {
+				w.report(e, RuleResultType, "result %s is one of %s, not '%s'%s", name, strings.Join(f.Values, ", "), text, spelling.DidYouMean(text, f.Values))
+			}
+		}
+	case spec.KindDuration, spec.KindTime:
+		if v.unit != "" && v.unit != "us" {
+			w.report(e, RuleResultType, "result %s is in microseconds, and this is in %s: convert it", name, unitNames[v.unit])
+		}
+		fallthrough
+	case spec.KindCount, spec.KindInt, spec.KindMicros:
+		if v.traits&fraction != 0 {
+			w.report(e, RuleResultFraction, "result %s may be a fraction, and Redis truncates 3.99 to 3: round it once, with math.ceil or math.floor", name)
+		}
+	case spec.KindList, spec.KindGroup, spec.KindMap:
+		if depth > 2 {
+			return
+		}
+		for _, o := range v.objs {
+			if f.Kind == spec.KindList {
+				w.resultValue(e, &f.Fields[0], name+"[i]", o.elem.without(isNil|isDoubt), depth+1)
+				continue
+			}
+			for _, row := range o.elem.objs {
+				for i := range f.Fields {
+					field := &f.Fields[i]
+					if row.fields[field.Lua] == nil && !row.named && o.elem.only(isTable|isNil|isDoubt) {
+						if !field.Optional {
+							w.report(e, RuleResultNil, "rows of result %s have no field %s, and the reply ends there: set it in every row", name, field.Lua)
+						}
+						continue
+					}
+					w.resultValue(e, field, name+"."+field.Lua, row.field(field.Lua), depth+1)
+				}
+			}
+		}
+	}
+}
+
+var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
+
+// refusal compares `return nil, {err = 'CODE text'}` with the header.
+func (w *pass) refusal(s *ast.ReturnStmt, t tuple) {
+	failure := t.at(1)
+	if t.rest != nil || !failure.known() {
+		return
+	}
+	if !failure.only(isTable|isDoubt) || len(t.vals) != 2 {
+		w.report(s, RuleResultNil, "an error is returned as `return nil, {err = 'CODE text'}`: the second value here may be %s", (failure.kinds &^ isTable).describe())
+		return
+	}
+	for _, o := range failure.objs {
+		text := o.field("err")
+		if o.fields["err"] == nil {
+			w.report(returnedAt(s, 1), RuleResultNil, "an error reply needs a string err: {err = 'CODE text'}; without one Redis sends an empty array")
+			continue
+		}
+		codes, sure := codesOf(text)
+		for _, code := range codes {
+			declared := func(e spec.Error) bool { return e.Code == code }
+			if sure && code != "RLARG" && code != "RLSTATE" && codeForm.MatchString(code) && !slices.ContainsFunc(w.fn.contract.Errors, declared) {
+				w.report(returnedAt(s, 1), RuleErrorCode, "the code %s is not in the header: add `--- @error %s when it is returned`", code, code)
+			}
+		}
+	}
+}
+
+// codesOf returns the first words that an error's text may have, and whether they are whole.
+func codesOf(text value) (codes []string, sure bool) {
+	all := text.texts
+	if text.open {
+		if !strings.Contains(text.lead, " ") {
+			return []string{text.lead}, false
+		}
+		all = append(slices.Clone(all), text.lead)
+	}
+	for _, t := range all {
+		code, _, _ := strings.Cut(t, " ")
+		codes = append(codes, code)
+	}
+	return codes, true
+}
+
+// errorTable checks the text of a table that is an error reply.
+func (w *pass) errorTable(e *ast.TableExpr) {
+	for _, f := range e.Fields {
+		if key, ok := f.Key.(*ast.StringExpr); ok && key.Value == "err" {
+			w.errorText(f.Value, w.one(f.Value))
+		}
+	}
+}
+
+func (w *pass) errorText(e ast.Expr, text value) {
+	if text.kinds == 0 {
+		return
+	}
+	if w.fn.flow.codes == nil {
+		w.fn.flow.codes = map[string]bool{}
+	}
+	codes, sure := codesOf(text)
+	for _, code := range codes {
+		if !sure {
+			code = hiddenCode
+		} else if !codeForm.MatchString(code) {
+			w.report(e, RuleErrorCode, "an error begins with its code, one word in capitals, not with %q: clients match the first word", code)
+		}
+		w.fn.flow.codes[code] = true
+	}
+	if text.traits&(fromCaller|fromKey) != 0 || len(text.keys) > 0 {
+		data := func(v value) bool { return v.traits&(fromCaller|fromKey) != 0 || len(v.keys) > 0 }
+		for _, at := range w.blameBy(site{w.file, w.file.at(e)}, w.fn, e, data, 0) {
+			w.reportAt(at, RuleErrorData, "the error's text contains bytes of the caller or of a key, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')")
+		}
+	}
+}
+
+const hiddenCode = "?"
+
+// codesReturned reports declared errors that no function makes. The generated entry itself returns RLARG and RLSTATE.
+func (c *checker) codesReturned(fn *function, contract *spec.Function, codes map[string]bool) {
+	for _, e := range contract.Errors {
+		if e.Code == "RLARG" || e.Code == "RLSTATE" || codes[e.Code] || codes[hiddenCode] {
+			continue
+		}
+		at := position{contract.Line, 1}
+		for _, comment := range fn.file.src.Comments {
+			if strings.Contains(comment.Text, "@error") && strings.Contains(comment.Text, e.Code) {
+				at = position{comment.Line, comment.Col + strings.Index(comment.Text, "@error")}
+			}
+		}
+		c.add(site{fn.file, at}, RuleErrorCode, "@error %s is declared, but nothing returns it: remove the line or return it", e.Code)
+	}
+}
+
+// raises checks what error or assert may raise.
+func (w *pass) raises(e *ast.FuncCallExpr, name string, exprs []ast.Expr, args []value) {
+	at := 0
+	if name == "assert" {
+		at = 1
+		if len(exprs) < 2 {
+			return // "assertion failed!"
+		}
+	}
+	v, node := of(isNil), ast.Expr(e)
+	if at < len(args) {
+		v, node = args[at], exprs[min(at, len(exprs)-1)]
+	}
+	switch {
+	case v.kinds == 0:
+	case v.kinds&^isPlain != 0:
+		w.report(node, RuleRaisedTable, "only a fixed text may be raised, and this may be %s; a table crashes Redis 7.0 to 8.0 and Valkey 8: return nil, {err = 'CODE text'} instead", (v.kinds &^ isPlain).describe())
+	case v.open || len(v.keys) > 0:
+		w.report(node, RuleRaisedData, "a raised error must have a fixed text, because data with CR LF splits the reply on Redis 7.2, 7.4 and Valkey 8.0: return nil, {err = 'CODE fixed text'} instead")
+	}
+}
+
+func countOf(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func resultNames(fields []spec.Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Lua
+	}
+	return strings.Join(names, ", ")
+}
+
+func keysOf[V any](m map[string]V) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// prepares reports whether the function runs only to prepare rows of a packed group, which are cached for other calls.
+func (w *pass) prepares() bool { return w.preparing()[w.fn] }
+
+// preparing returns the functions that prepare calls.
+func (w *pass) preparing() map[*function]bool {
+	seen := map[*function]bool{}
+	for _, lib := range w.tree.Libraries {
+		for i := range lib.Spec.Functions {
+			for _, p := range lib.Spec.Functions[i].Params {
+				if rows := w.libs[p.Rows]; p.Prepare && rows != nil && rows.members["prepare"] != nil {
+					w.calls(rows.members["prepare"], seen)
+				}
+			}
+		}
+	}
+	return seen
+}
+
+// libraryState reports a statement that changes a table that outlives the call.
+func (w *pass) libraryState(lhs *ast.AttrGetExpr, object value) {
+	if w.fn.parent == nil || !w.final {
+		return
+	}
+	v := w.file.base(lhs)
+	if v == nil {
+		if id, ok := lhs.Object.(*ast.IdentExpr); ok && slices.Contains(w.file.uses, id.Value) {
+			w.report(lhs, RuleLibraryState, "%s is a table of the library: it keeps its value between calls on this node, and no replica has it; use a local, or a key", id.Value)
+		}
+		return
+	}
+	if v.top() {
+		if !w.ignore.silences(RuleLibraryState, site{w.file, v.pos}) {
+			w.report(lhs, RuleLibraryState, "%s is a table of the library: it keeps its value between calls on this node, and no replica has it; use a local or a key, or say at its declaration why it may with `-- rlfunc:ignore library-state reason`", v.name)
+		}
+		return
+	}
+	for _, o := range object.objs {
+		if o.row != "" && !w.preparing()[w.fn] {
+			w.report(lhs, RuleLibraryState, "rows of %s are cached for every call that sends the same pack: keep what belongs to a call in another table", o.row)
+			return
+		}
+	}
+}
+
+// clockTwice reports a function that reads the clock in two statements that follow each other.
+func (c *checker) clockTwice(fn *function) {
+	var first position
+	var block func(stmts []ast.Stmt) (int, bool)
+	calls := func(list ...ast.Expr) (n int) {
+		t := &walker{file: fn.file, fn: fn, visit: func(node any, in *function) {
+			call, ok := node.(*ast.FuncCallExpr)
+			if ok && in == fn && call.Func != nil && exprText(call.Func) == clockLib+".now_us" {
+				if n++; first == (position{}) {
+					first = fn.file.at(call)
+				}
+			}
+		}}
+		t.exprs(list...)
+		return n
+	}
+	var at position
+	block = func(stmts []ast.Stmt) (n int, ends bool) {
+		for _, s := range stmts {
+			before := n
+			switch s := s.(type) {
+			case *ast.LocalAssignStmt:
+				n += calls(s.Exprs...)
+			case *ast.AssignStmt:
+				n += calls(s.Rhs...)
+			case *ast.FuncCallStmt:
+				n += calls(s.Expr)
+			case *ast.ReturnStmt:
+				n += calls(s.Exprs...)
+				ends = true
+			case *ast.DoBlockStmt:
+				m, e := block(s.Stmts)
+				n, ends = n+m, e
+			case *ast.IfStmt:
+				n += calls(s.Condition)
+				a, endsA := block(s.Then)
+				b, endsB := block(s.Else)
+				if n+max(a, b) > 1 && at == (position{}) {
+					at = fn.file.at(s)
+				}
+				if endsA {
+					a = 0
+				}
+				if endsB {
+					b = 0
+				}
+				n, ends = n+max(a, b), endsA && endsB
+			}
+			if n > 1 && before < 2 && at == (position{}) {
+				at = fn.file.at(s)
+			}
+		}
+		return n, ends
+	}
+	block(fn.expr.Stmts)
+	if at != (position{}) {
+		c.add(site{fn.file, at}, RuleClockTwice, "this call reads the clock twice, and on Redis 7.0 it has advanced: read it once and pass the time")
+	}
+}

@@ -1,0 +1,365 @@
+package vet
+
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
+)
+
+// A position is 1-based; columns are bytes.
+type position struct{ line, col int }
+
+// A variable is one local, parameter or loop variable.
+type variable struct {
+	name     string
+	pos      position
+	owner    *function
+	param    bool
+	used     int // reads
+	assigned int // writes after the declaration
+	holed    bool
+	shared   bool     // another function than its own assigns it
+	init     ast.Expr // what the declaration gives it, if it is one expression for one name
+	all      value    // what any assignment gives it
+	from     []passed // of a parameter: what calls pass
+}
+
+// top reports whether the variable is at the top of a file, and so lives as long as the library.
+func (v *variable) top() bool { return v.owner.parent == nil }
+
+// An upvalue is a local of an outer function, or a lib file, which has no variable.
+type upvalue struct {
+	name string
+	v    *variable
+}
+
+// A function is one function expression, or the chunk of a file.
+type function struct {
+	file     *file
+	parent   *function // nil for the chunk
+	expr     *ast.FunctionExpr
+	name     string
+	params   []*variable
+	vars     []*variable
+	upvalues map[upvalue]bool
+	pos      position
+	nesting  int  // open blocks at the walk's position
+	active   int  // live locals at the walk's position
+	full     bool // they are too many, and a finding says so
+	varargs  value
+	contract *spec.Function // of a public function
+	flow     flow           // what all rounds have found of it
+}
+
+// A file is one Lua file with its names resolved and its nodes placed.
+type file struct {
+	src          *luasrc.File
+	lib          string // the name of a lib file, or ""
+	uses         []string
+	chunk        *function
+	funcs        []*function
+	byExpr       map[*ast.FunctionExpr]*function
+	pos          map[any]position
+	refs         map[*ast.IdentExpr]*variable
+	decls        map[any][]*variable        // of a LocalAssignStmt, NumberForStmt or GenericForStmt
+	bodies       map[*variable]*function    // of `local function`
+	members      map[string]*function       // of `function lib.name`, by lib.name, and by name for other files
+	globalWrites map[*ast.IdentExpr]bool    // names on the left that are not local
+	pending      []pendingFinding
+}
+
+// A pendingFinding is a finding of the walk that resolves names.
+type pendingFinding struct {
+	at     position
+	rule   string
+	format string
+	args   []any
+}
+
+func (f *file) at(node any) position {
+	if p, ok := f.pos[node]; ok {
+		return p
+	}
+	if h, ok := node.(ast.PositionHolder); ok {
+		line := min(max(h.Line(), 1), len(f.src.Lines))
+		return position{line, f.src.Indent(line)}
+	}
+	return position{1, 1}
+}
+
+// A resolver walks a file in text order, so tokens and nodes stay in step.
+type resolver struct {
+	*file
+	tokens scanner
+	scopes []map[string]*variable
+	live   []int // locals of the function when each scope opened
+	fn     *function
+}
+
+func resolve(src *luasrc.File, lib string, uses []string) *file {
+	f := &file{
+		src: src, lib: lib, uses: uses, byExpr: map[*ast.FunctionExpr]*function{}, pos: map[any]position{}, refs: map[*ast.IdentExpr]*variable{},
+		decls: map[any][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{}, globalWrites: map[*ast.IdentExpr]bool{},
+	}
+	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}}
+	r := &resolver{file: f, tokens: scanner{tokens: src.Tokens}, fn: f.chunk}
+	r.block(src.Chunk, nil)
+	return f
+}
+
+func (r *resolver) declare(name string, param bool) *variable {
+	v := &variable{name: name, pos: r.tokens.ident(name), owner: r.fn, param: param}
+	r.fn.vars = append(r.fn.vars, v)
+	return v
+}
+
+func (r *resolver) show(vars ...*variable) {
+	for _, v := range vars {
+		r.scopes[len(r.scopes)-1][v.name] = v
+		v.owner.active++
+		if limit := localLimit(v.owner); v.owner.active > limit && !v.owner.full {
+			v.owner.full = true
+			r.report(v.pos, RuleTooManyLocals, "local %s is live local number %d here, and a Lua function has at most %d: keep helpers in one table, or split", v.name, v.owner.active, limit)
+		}
+	}
+}
+
+// localLimit is Lua's limit, less the locals that the bundle adds to a function file's chunk.
+func localLimit(fn *function) int {
+	if fn.parent == nil && fn.file.lib == "" {
+		return 150
+	}
+	return 200
+}
+
+func (r *resolver) report(at position, rule, format string, args ...any) {
+	r.pending = append(r.pending, pendingFinding{at, rule, format, args})
+}
+
+func (r *resolver) open() {
+	r.scopes = append(r.scopes, map[string]*variable{})
+	r.live = append(r.live, r.fn.active)
+}
+
+func (r *resolver) close() {
+	last := len(r.scopes) - 1
+	r.fn.active = r.live[last]
+	r.scopes, r.live = r.scopes[:last], r.live[:last]
+}
+
+func (r *resolver) lookup(name string) *variable {
+	for i := len(r.scopes) - 1; i >= 0; i-- {
+		if v := r.scopes[i][name]; v != nil {
+			for fn := r.fn; fn != v.owner && fn != nil; fn = fn.parent {
+				r.upvalue(fn, name, v)
+			}
+			return v
+		}
+	}
+	if slices.Contains(r.uses, name) {
+		for fn := r.fn; fn.parent != nil; fn = fn.parent {
+			r.upvalue(fn, name, nil)
+		}
+	}
+	return nil
+}
+
+func (r *resolver) block(stmts []ast.Stmt, vars []*variable) {
+	r.open()
+	r.show(vars...)
+	for _, s := range stmts {
+		r.stmt(s)
+	}
+	r.close()
+}
+
+func (r *resolver) stmt(s ast.Stmt) {
+	r.registers(s)
+	switch s := s.(type) {
+	case *ast.LocalAssignStmt:
+		r.pos[s] = r.tokens.word("local")
+		r.local(s)
+	case *ast.AssignStmt:
+		r.exprs(s.Lhs)
+		r.exprs(s.Rhs)
+		r.pos[s] = r.at(s.Lhs[0])
+		r.assigned(s)
+	case *ast.FuncCallStmt:
+		r.expr(s.Expr)
+		r.pos[s] = r.at(s.Expr)
+	case *ast.DoBlockStmt:
+		r.pos[s] = r.tokens.word("do")
+		r.nested(s.Stmts)
+	case *ast.WhileStmt:
+		r.pos[s] = r.tokens.word("while")
+		r.expr(s.Condition)
+		r.nested(s.Stmts)
+	case *ast.RepeatStmt:
+		r.pos[s] = r.tokens.word("repeat")
+		r.enter()
+		r.open() // the condition sees the block's locals
+		for _, inner := range s.Stmts {
+			r.stmt(inner)
+		}
+		r.expr(s.Condition)
+		r.close()
+		r.fn.nesting--
+	case *ast.IfStmt:
+		r.pos[s] = r.tokens.word("if", "elseif")
+		r.expr(s.Condition)
+		r.nested(s.Then)
+		r.elseBlock(s.Else)
+	case *ast.NumberForStmt:
+		r.pos[s] = r.tokens.word("for")
+		v := r.declare(s.Name, false)
+		r.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
+		r.decls[s] = []*variable{v}
+		r.turn(s.Stmts, v)
+	case *ast.GenericForStmt:
+		r.pos[s] = r.tokens.word("for")
+		for _, name := range s.Names {
+			r.decls[s] = append(r.decls[s], r.declare(name, false))
+		}
+		r.exprs(s.Exprs)
+		r.turn(s.Stmts, r.decls[s]...)
+	case *ast.FuncDefStmt:
+		r.pos[s] = r.tokens.word("function")
+		if s.Name.Func != nil {
+			r.expr(s.Name.Func)
+		} else {
+			r.expr(s.Name.Receiver)
+			r.tokens.ident(s.Name.Method)
+		}
+		r.function(s.Func, pathName(s), r.pos[s], s.Name.Func == nil)
+		switch name := s.Name.Func.(type) {
+		case *ast.IdentExpr:
+			r.globalWrites[name] = r.refs[name] == nil
+			if v := r.refs[name]; v != nil {
+				v.used--
+				v.assigned++
+				r.bodies[v] = r.byExpr[s.Func]
+			}
+		case *ast.AttrGetExpr:
+			if key, ok := name.Key.(*ast.StringExpr); ok {
+				if r.members[exprText(name)] = r.byExpr[s.Func]; r.members[key.Value] == nil {
+					r.members[key.Value] = r.byExpr[s.Func]
+				}
+			}
+		}
+	case *ast.ReturnStmt:
+		r.pos[s] = r.tokens.word("return")
+		r.exprs(s.Exprs)
+	case *ast.BreakStmt:
+		r.pos[s] = r.tokens.word("break")
+	case *ast.GotoStmt:
+		r.pos[s] = r.tokens.word("goto")
+	case *ast.LabelStmt:
+		r.pos[s] = r.tokens.word("::")
+	}
+}
+
+// elseBlock walks an else part. An elseif is a nested if without a block of its own in the text.
+func (r *resolver) elseBlock(stmts []ast.Stmt) {
+	if len(stmts) == 1 {
+		if inner, ok := stmts[0].(*ast.IfStmt); ok && r.tokens.elseif() {
+			r.open()
+			r.stmt(inner)
+			r.close()
+			return
+		}
+	}
+	r.nested(stmts)
+}
+
+func (r *resolver) enter() {
+	r.fn.nesting++
+	if r.fn.nesting == nestingLimit+1 {
+		r.report(r.tokens.here(), RuleComplexity, "%s nests more than %d blocks: return early, or move the inside to a function of its own", r.fn.name, nestingLimit)
+	}
+}
+
+const nestingLimit = 8
+
+func (r *resolver) nested(stmts []ast.Stmt, vars ...*variable) {
+	r.enter()
+	r.block(stmts, vars)
+	r.fn.nesting--
+}
+
+func (r *resolver) local(s *ast.LocalAssignStmt) {
+	if len(s.Names) == 1 && len(s.Exprs) == 1 {
+		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok && r.tokens.follows("function") { // local function f can call f
+			v := r.declare(s.Names[0], false)
+			r.decls[s] = []*variable{v}
+			r.show(v)
+			r.function(fn, v.name, r.pos[s], false)
+			r.bodies[v] = r.byExpr[fn]
+			return
+		}
+	}
+	for _, name := range s.Names {
+		r.decls[s] = append(r.decls[s], r.declare(name, false))
+	}
+	r.exprs(s.Exprs)
+	for i, e := range s.Exprs {
+		if fn, ok := e.(*ast.FunctionExpr); ok && i < len(s.Names) {
+			r.byExpr[fn].name = s.Names[i]
+			r.bodies[r.decls[s][i]] = r.byExpr[fn]
+		}
+		if i < len(s.Names) {
+			r.decls[s][i].init = e
+			r.decls[s][i].holed = hasHole(e)
+		}
+	}
+	r.show(r.decls[s]...)
+}
+
+// assigned counts writes, which are not reads of the name.
+func (r *resolver) assigned(s *ast.AssignStmt) {
+	for i, lhs := range s.Lhs {
+		switch lhs := lhs.(type) {
+		case *ast.IdentExpr:
+			r.globalWrites[lhs] = r.refs[lhs] == nil
+			if v := r.refs[lhs]; v != nil {
+				v.used--
+				v.assigned++
+				v.shared = v.shared || v.owner != r.fn
+				if i < len(s.Rhs) && hasHole(s.Rhs[i]) {
+					v.holed = true
+				}
+			}
+		case *ast.AttrGetExpr:
+			id, ok := lhs.Object.(*ast.IdentExpr)
+			if !ok || r.refs[id] == nil || i >= len(s.Rhs) {
+				continue
+			}
+			_, byName := lhs.Key.(*ast.StringExpr)
+			if _, isNil := s.Rhs[i].(*ast.NilExpr); isNil && !byName {
+				r.refs[id].holed = true
+			}
+		}
+	}
+}
+
+func hasHole(e ast.Expr) bool {
+	t, ok := e.(*ast.TableExpr)
+	if !ok {
+		return false
+	}
+	for _, f := range t.Fields {
+		if _, isNil := f.Value.(*ast.NilExpr); isNil && f.Key == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func pathName(s *ast.FuncDefStmt) string {
+	if s.Name.Func == nil {
+		return s.Name.Method
+	}
+	return exprText(s.Name.Func)
+}
