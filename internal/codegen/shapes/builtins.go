@@ -138,7 +138,6 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		if s, ok := arg(0).literal(); ok && s == "#" {
 			return gives(of(isNumber))
 		}
-		any.kinds |= isDoubt
 		return []tuple{{rest: &any}}
 	case "next", "rawget":
 		return gives(anything(), anything())
@@ -209,21 +208,21 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 	case "table.remove":
 		out := value{}
 		for _, o := range arg(0).objs {
-			out = join(out, o.elem)
+			out = join(out, o.elem.value)
 		}
 		out.kinds |= isDoubt
 		return gives(out)
 	case "table.concat":
 		for _, o := range arg(0).objs {
 			text.traits |= o.elem.traits & (fromCaller | fromKey)
-			w.digits(at(0), o.elem, "table.concat")
+			w.digits(at(0), o.elem.value, "table.concat")
 		}
 		return gives(text)
 	case "table.sort":
 		for _, o := range arg(0).objs {
 			for _, fn := range arg(1).fns {
-				w.fn.callsTo(fn)
-				w.pass(fn, e, nil, []value{o.elem, o.elem}, nil)
+				w.fn.callsTo(fn, false)
+				w.pass(fn, e, nil, []value{o.elem.value, o.elem.value}, nil)
 			}
 		}
 		return []tuple{{}}
@@ -281,9 +280,9 @@ func (w *pass) tonumber(e *ast.FuncCallExpr, exprs []ast.Expr) []tuple {
 	if v.kinds == 0 {
 		return gives(v)
 	}
-	out := value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits & (grows | long), reply: v.reply}
+	out := value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits&(grows|long) | loose, reply: v.reply}
 	switch {
-	case v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil:
+	case v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.matches(exprs[0]):
 		w.report(e, RuleCallerNumber, "tonumber accepts 'nan', 'inf' and '0x10' of a caller: declare %s as a count, an int or a float", exprText(exprs[0]))
 	case v.only(isNumber):
 		return gives(v)
@@ -309,6 +308,18 @@ func (w *pass) tonumber(e *ast.FuncCallExpr, exprs []ast.Expr) []tuple {
 	}
 	out.kinds &^= isOther
 	return gives(out)
+}
+
+// matches reports whether the function holds a text against a pattern, which may leave only numbers.
+func (w *pass) matches(e ast.Expr) bool {
+	path, found := w.file.pathOf(e), false
+	w.fn.walk(func(node any, _ *function) {
+		call, ok := node.(*ast.FuncCallExpr)
+		if ok && call.Func != nil && len(call.Args) > 1 && (exprText(call.Func) == "string.match" || exprText(call.Func) == "string.find") {
+			found = found || w.file.pathOf(call.Args[0]) == path
+		}
+	})
+	return found && path != ""
 }
 
 // protected calls pcall or xpcall: true and the results, or false and the error.
@@ -351,7 +362,7 @@ func (w *pass) iterates(e *ast.FuncCallExpr) []value {
 		w.usable(e.Args[0], args[0], isTable, "loop over")
 		elem := value{}
 		for _, o := range args[0].objs {
-			elem = join(elem, o.elem)
+			elem = join(elem, o.elem.value)
 		}
 		if args[0].may(isOther) {
 			elem = anything()
@@ -365,7 +376,7 @@ func (w *pass) iterates(e *ast.FuncCallExpr) []value {
 
 func (w *pass) callback(v, arg value) {
 	for _, fn := range v.fns {
-		w.fn.callsTo(fn)
+		w.fn.callsTo(fn, false)
 		w.pass(fn, fn.expr, nil, []value{arg, arg, arg}, nil)
 	}
 }
@@ -497,8 +508,8 @@ func (w *pass) encoded(e ast.Expr, v value, depth int) {
 	}
 	for _, o := range v.objs {
 		for _, name := range slices.Sorted(keysOf(o.fields)) {
-			w.encoded(e, *o.fields[name], depth+1)
+			w.encoded(e, o.fields[name].value, depth+1)
 		}
-		w.encoded(e, o.elem, depth+1)
+		w.encoded(e, o.elem.value, depth+1)
 	}
 }

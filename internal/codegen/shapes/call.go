@@ -21,9 +21,13 @@ func (w *pass) multi(e ast.Expr) []tuple {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok {
 		if _, dots := e.(*ast.Comma3Expr); dots {
-			rest := w.fn.varargs
-			rest.kinds |= isDoubt
-			return []tuple{{rest: &rest}}
+			var t tuple
+			for _, c := range w.fn.varargs {
+				t.vals = append(t.vals, c.value)
+			}
+			rest := joinAll(t.vals)
+			t.rest = &rest
+			return []tuple{t}
 		}
 		return gives(w.one(e))
 	}
@@ -77,7 +81,7 @@ func (w *pass) arguments(list []ast.Expr) (vals []value, rest *value) {
 // apply calls what may be several functions.
 func (w *pass) apply(callee value, at ast.Expr, exprs []ast.Expr, args []value, rest *value) (out []tuple) {
 	for _, fn := range callee.fns {
-		w.fn.callsTo(fn)
+		w.fn.callsTo(fn, w.byName(at))
 		w.pass(fn, at, exprs, args, rest)
 		for _, t := range fn.flow.returns {
 			out = append(out, *t)
@@ -102,6 +106,23 @@ func (w *pass) apply(callee value, at ast.Expr, exprs []ast.Expr, args []value, 
 		return gives(value{})
 	}
 	return out
+}
+
+// byName reports whether a call names a function of the author, and not a field of a table that holds several.
+func (w *pass) byName(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	if !ok || call.Func == nil {
+		return false
+	}
+	switch f := call.Func.(type) {
+	case *ast.IdentExpr:
+		return w.file.refs[f] != nil && w.file.bodies[w.file.refs[f]] != nil
+	case *ast.AttrGetExpr:
+		_, named := f.Key.(*ast.StringExpr)
+		v := w.file.named(f.Object)
+		return named && (v == nil || v.top())
+	}
+	return false
 }
 
 // pass joins arguments into parameters.
@@ -130,11 +151,15 @@ func (w *pass) pass(fn *function, at ast.Expr, exprs []ast.Expr, args []value, r
 		p.from = append(p.from, passed{site{w.file, w.file.at(e)}, w.fn, e, v})
 	}
 	if fn.expr != nil && fn.expr.ParList.HasVargs {
-		for i := len(fn.params); i < len(args); i++ {
-			w.grow(&fn.varargs, args[i])
-		}
-		if rest != nil {
-			w.grow(&fn.varargs, *rest)
+		for i := len(fn.params); i < len(args) || rest != nil && i == len(args); i++ {
+			v := rest
+			if i < len(args) {
+				v = &args[i]
+			}
+			if i-len(fn.params) == len(fn.varargs) {
+				fn.varargs = append(fn.varargs, &cell{})
+			}
+			w.grow(fn.varargs[i-len(fn.params)], *v)
 		}
 	}
 }

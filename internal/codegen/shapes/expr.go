@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -89,7 +90,7 @@ func (w *pass) variable(v *variable) value {
 	if val, ok := w.env.vars[v]; ok && !v.shared && (v.owner == w.fn || v.assigned == 0) {
 		return val
 	}
-	val := v.all
+	val := v.all.value
 	w.named(v, &val)
 	return val
 }
@@ -166,6 +167,8 @@ func (w *pass) table(e *ast.TableExpr) value {
 			n++
 			v := w.one(f.Value)
 			w.grow(&o.elem, v.without(isNil))
+			w.grow(o.fieldAt(fmt.Sprint(n)), v)
+			o.set[fmt.Sprint(n)] = true
 		case named:
 			v := w.one(f.Value)
 			w.units(f.Value, key.Value, v)
@@ -222,7 +225,10 @@ func (w *pass) truth(e ast.Expr, v value) {
 		w.report(e, RuleTruthyNumber, "%s is true, as every number in Lua: write true", e.Value)
 		return
 	}
-	if v.only(isNumber) {
+	if x := w.file.named(e); x != nil && x.all.may(falsy|isOther) {
+		return // it is tested for what it may have been before
+	}
+	if v.only(isNumber) && v.traits&loose == 0 {
 		reply := ""
 		if v.reply != "" {
 			reply = ", the reply of " + v.reply + ","
@@ -343,6 +349,9 @@ func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 			out.unit = b.unit
 		}
 		out.traits = (a.traits | b.traits) & (fraction | grows | long)
+		if e.Operator == "-" {
+			out.traits &^= b.traits &^ a.traits & grows
+		}
 		if a.traits&b.traits&long != 0 && e.Operator == "-" {
 			out.traits &^= long // a span
 		}
@@ -419,6 +428,9 @@ func (w *pass) divisor(e ast.Expr, v value) {
 			w.report(e, RuleDivisionByZero, "%s is 0 where there is no key: test it first", exprText(e))
 		}
 	case *ast.UnaryLenOpExpr:
+		if p := w.file.named(x.Expr); p != nil && p.param && w.fn.contract == nil {
+			return
+		}
 		if list := w.one(x.Expr); !w.compared(x.Expr) && !slices.ContainsFunc(list.objs, func(o *object) bool { return o.least > 0 || o.reply == "" }) && len(list.objs) > 0 {
 			w.report(e, RuleDivisionByZero, "%s is 0 for an empty list: test it first", exprText(e))
 		}
@@ -462,7 +474,7 @@ func (w *pass) compared(e ast.Expr) bool {
 
 // number checks an operand of arithmetic, or a bound of a for.
 func (w *pass) number(e ast.Expr, v value, doing string) {
-	if v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil {
+	if v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.matches(e) {
 		w.report(e, RuleCallerNumber, "%s is a text of the caller, which may be 'nan', '0x10' or no number: declare it as a count or an int", exprText(e))
 		return
 	}

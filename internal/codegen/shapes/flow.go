@@ -9,7 +9,8 @@ import (
 // A flow is what all rounds have found of a function.
 type flow struct {
 	returns  []*tuple
-	calls    map[*function]bool
+	next     []*tuple // of this round
+	calls    map[*function]bool // whether by name
 	commands map[string]bool // as an ACL names them
 	writes   map[string]site
 	codes    map[string]bool // first words of the errors that it makes
@@ -138,26 +139,30 @@ func (w *pass) block(stmts []ast.Stmt) {
 }
 
 func (w *pass) returns(fn *function, t tuple) {
-	for _, old := range fn.flow.returns {
+	list := &fn.flow.returns
+	if w.descending {
+		list = &fn.flow.next
+	}
+	for _, old := range *list {
 		if old.stmt == t.stmt && old.leaf == t.leaf {
 			for len(old.vals) < len(t.vals) {
 				w.changed = true
 				old.vals = append(old.vals, old.at(len(old.vals)))
 			}
 			for i := range old.vals {
-				w.grow(&old.vals[i], t.at(i))
+				w.changed = grow(&old.vals[i], t.at(i)) || w.changed
 			}
 			if t.rest != nil {
 				if old.rest == nil {
 					old.rest = &value{}
 				}
-				w.grow(old.rest, *t.rest)
+				w.changed = grow(old.rest, *t.rest) || w.changed
 			}
 			return
 		}
 	}
 	w.changed = true
-	fn.flow.returns = append(fn.flow.returns, &t)
+	*list = append(*list, &t)
 }
 
 func (w *pass) stmt(s ast.Stmt) {
@@ -335,12 +340,14 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 			switch {
 			case fixed && plain:
 				w.written[name] = true
+				o.fieldAt(name).assigned = true
 				w.grow(o.fieldAt(name), val)
 			default:
 				if key.may(isString | isOther) {
 					o.named = true
 				}
 				w.grow(&o.elem, val)
+				w.grow(&o.stored, val)
 			}
 		}
 		w.forgetField(name, plain)
@@ -373,7 +380,7 @@ func (w *pass) closure(fn *function) {
 	inner := &pass{checker: w.checker, file: w.file, fn: fn, env: w.env.clone()}
 	inner.env.dead = false
 	for _, p := range fn.params {
-		val := p.all
+		val := p.all.value
 		w.named(p, &val)
 		inner.env.vars[p] = val
 	}
@@ -450,7 +457,7 @@ func (w *pass) loosen(s ast.Stmt) {
 	t.stmts([]ast.Stmt{s})
 	for v := range changed {
 		if val, ok := w.env.vars[v]; ok {
-			w.env.vars[v] = join(val, v.all)
+			w.env.vars[v] = join(val, v.all.value)
 		}
 		delete(w.env.bonds, v)
 		w.forget(v)
@@ -500,9 +507,9 @@ func open(e ast.Expr) bool {
 }
 
 // calls notes that a function calls or hands on another one.
-func (fn *function) callsTo(other *function) {
+func (fn *function) callsTo(other *function, direct bool) {
 	if fn.flow.calls == nil {
 		fn.flow.calls = map[*function]bool{}
 	}
-	fn.flow.calls[other] = true
+	fn.flow.calls[other] = fn.flow.calls[other] || direct
 }

@@ -3,6 +3,7 @@ package vet
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -107,14 +108,20 @@ func (w *pass) together(v *variable, change func(value) value) {
 		return
 	}
 	place := slices.Index(b.vars, v)
-	alive := uint64(0)
+	alive, sure := uint64(0), uint64(0)
 	for i, t := range b.tuples {
 		if b.alive&(1<<i) == 0 {
 			continue
 		}
 		if val := t.at(place); val.kinds == 0 || change(val).kinds != 0 {
 			alive |= 1 << i
+			if val.kinds == 0 || change(val).kinds&^isDoubt != 0 {
+				sure |= 1 << i
+			}
 		}
+	}
+	if sure != 0 {
+		alive = sure
 	}
 	if alive == 0 || alive == b.alive {
 		return
@@ -185,7 +192,7 @@ func (w *pass) refine(e ast.Expr, holds bool) {
 		w.env = other
 		w.refine(e.Lhs, !holds)
 		w.refine(e.Rhs, holds)
-		w.env = merge(first, w.env)
+		w.either(first, w.env)
 	case *ast.RelationalOpExpr:
 		w.compare(e, holds)
 	}
@@ -220,7 +227,63 @@ func (w *pass) heldCondition(v *variable) bool {
 
 var typeNames = map[string]kinds{"nil": isNil | isDoubt, "boolean": isBool | isDoubt, "number": isNumber, "string": isString, "table": isTable, "function": isFunc}
 
+// either joins two ways in which a condition holds, and keeps together what each of them says of its variables.
+func (w *pass) either(a, b *env) {
+	if a.dead || b.dead {
+		w.env = merge(a, b)
+		return
+	}
+	var vars []*variable
+	var one, other tuple
+	for v, x := range a.vars {
+		if y, ok := b.vars[v]; ok && x.kinds != y.kinds {
+			if _, bound := a.bonds[v]; !bound {
+				vars = append(vars, v)
+				one.vals, other.vals = append(one.vals, x), append(other.vals, y)
+			}
+		}
+	}
+	w.env = merge(a, b)
+	if len(vars) > 1 {
+		w.bind(vars, []tuple{one, other})
+	}
+}
+
+// longer notes what a comparison of a length with a number says of the first elements.
+func (w *pass) longer(e *ast.RelationalOpExpr, holds bool) {
+	length, ok := e.Lhs.(*ast.UnaryLenOpExpr)
+	literal, numeral := e.Rhs.(*ast.NumberExpr)
+	if !ok || !numeral {
+		return
+	}
+	n, _ := number(literal.Value)
+	least := -1.0
+	switch {
+	case e.Operator == ">" && holds, e.Operator == "<=" && !holds:
+		least = n + 1
+	case e.Operator == ">=" && holds, e.Operator == "<" && !holds, (e.Operator == "==") == holds && (e.Operator == "==" || e.Operator == "~="):
+		least = n
+	case n == 0 && (e.Operator == "==" || e.Operator == "~="):
+		least = 1
+	}
+	path := w.file.pathOf(length.Expr)
+	if path == "" {
+		return
+	}
+	for i := 1; i <= int(min(least, 8)); i++ {
+		key := value{kinds: isNumber, texts: []string{strconv.Itoa(i)}}
+		var elem value
+		for _, o := range w.one(length.Expr).objs {
+			elem = join(elem, o.index(key, true))
+		}
+		if elem.kinds != 0 {
+			w.env.paths[path+"["+strconv.Itoa(i)+"]"] = elem.without(isNil | isDoubt)
+		}
+	}
+}
+
 func (w *pass) compare(e *ast.RelationalOpExpr, holds bool) {
+	w.longer(e, holds)
 	if e.Operator != "==" && e.Operator != "~=" {
 		return
 	}

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -15,8 +16,8 @@ const mostRead = 10_000
 var wholeReads = set("HGETALL HKEYS HVALS SMEMBERS SUNION SINTER SDIFF ZUNION ZINTER ZDIFF SUNIONSTORE SINTERSTORE SDIFFSTORE LCS")
 
 // reads reports work that grows with what a key holds.
-func (w *pass) reads(e *ast.FuncCallExpr, arg func(int) ast.Expr, cmd *command, args []value) {
-	if why := w.wholeContent(arg, cmd.name, args); why != "" && !w.sizeTested(cmd.name, arg(0)) {
+func (w *pass) reads(e *ast.FuncCallExpr, arg func(int) ast.Expr, cmd *command, args []value, rest *value) {
+	if why := w.wholeContent(arg, cmd.name, args, rest); why != "" && !w.sizeTested(cmd.name, arg(0)) {
 		w.report(e, RuleKeyLoop, "%s, and the server waits: bound it by a count or a range of at most 10,000, compare the key's length before, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
 	}
 	for _, l := range w.loops {
@@ -28,7 +29,7 @@ func (w *pass) reads(e *ast.FuncCallExpr, arg func(int) ast.Expr, cmd *command, 
 }
 
 // wholeContent returns why a command reads as much as its key holds, or "".
-func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value) string {
+func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value, rest *value) string {
 	at := func(i int) value {
 		if i < len(args) {
 			return args[i]
@@ -38,6 +39,9 @@ func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value) s
 	is := func(i int, s string) bool { l, ok := at(i).literal(); return ok && strings.EqualFold(l, s) }
 	without := func(word string, from int) string {
 		i := indexOfWord(args, from, word)
+		if i < 0 && rest != nil && mayBeWord(*rest, word) {
+			return ""
+		}
 		if i < 0 {
 			return name + " without " + word + " reads as much as its key holds"
 		}
@@ -56,7 +60,7 @@ func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value) s
 		return without("LIMIT", 3)
 	case "ZRANGESTORE":
 		if len(args) > 0 {
-			return w.wholeContent(func(i int) ast.Expr { return arg(i + 1) }, "ZRANGE", args[1:])
+			return w.wholeContent(func(i int) ast.Expr { return arg(i + 1) }, "ZRANGE", args[1:], rest)
 		}
 	case "LRANGE", "ZRANGE", "ZREVRANGE":
 		if hasWord(args, "BYSCORE", "BYLEX") {
@@ -170,19 +174,16 @@ func (w *pass) sizeTested(name string, key ast.Expr) bool {
 // testsArgument reports whether the public function compares or clamps an argument.
 func (w *pass) testsArgument(f *spec.Field) bool {
 	found := false
-	for _, fn := range w.file.funcs {
-		if fn.contract == nil {
-			continue
-		}
-		for _, p := range fn.params {
-			if p.all.arg == f {
+	for _, file := range w.sorted {
+		for _, fn := range file.funcs {
+			if p := fn.parameter(f); p != nil {
 				fn.walk(func(node any, _ *function) {
 					switch node := node.(type) {
 					case *ast.RelationalOpExpr:
-						found = found || w.file.mentions(p, node.Lhs, node.Rhs)
+						found = found || file.mentions(p, node.Lhs, node.Rhs)
 					case *ast.FuncCallExpr:
 						if node.Func != nil && (exprText(node.Func) == "math.min" || exprText(node.Func) == "math.max") {
-							found = found || w.file.mentions(p, node.Args...)
+							found = found || file.mentions(p, node.Args...)
 						}
 					}
 				})
@@ -190,6 +191,24 @@ func (w *pass) testsArgument(f *spec.Field) bool {
 		}
 	}
 	return found
+}
+
+// parameter returns the parameter that is an argument of the header, or nil.
+func (fn *function) parameter(f *spec.Field) *variable {
+	if fn.contract == nil {
+		return nil
+	}
+	for i := range fn.contract.Params {
+		if &fn.contract.Params[i] != f {
+			continue
+		}
+		for _, p := range fn.params {
+			if p.name == f.Lua {
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // mentions reports whether expressions name a variable.
@@ -248,7 +267,7 @@ func (w *pass) unpacked(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) []t
 	var elem value
 	large := false
 	for _, o := range list.objs {
-		elem = join(elem, o.elem)
+		elem = join(elem, o.elem.value)
 		large = large || o.large || o.most > 7999
 	}
 	if list.may(isOther) {
@@ -258,7 +277,15 @@ func (w *pass) unpacked(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) []t
 		w.report(e, RuleUnpack, "unpack of %s may have too many elements: above 7,999 it is an error, and engines differ above 1,000; unpack slices of 100, or loop", exprText(exprs[0]))
 	}
 	elem = elem.without(isNil | isDoubt)
-	return []tuple{{rest: &elem}}
+	t := tuple{rest: &elem}
+	if len(args) == 1 && len(list.objs) == 1 && list.objs[0].reply == "" {
+		for i := range list.objs[0].least {
+			t.vals = append(t.vals, list.objs[0].field(strconv.Itoa(i+1)))
+		}
+		later := list.objs[0].stored.value // what follows the constructor's
+		t.rest = &later
+	}
+	return []tuple{t}
 }
 
 // counts reports whether the function compares the length of a table.

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -39,7 +40,7 @@ func (w *pass) redisCall(e *ast.FuncCallExpr, exprs []ast.Expr, args []value, re
 		return anything()
 	}
 	for _, command := range name.texts {
-		reply = join(reply, w.command(e, exprs, strings.ToUpper(command), args[1:], rest))
+		reply = join(reply, w.command(e, exprs, strings.ToUpper(command), args[1:], rest, protected))
 	}
 	if protected {
 		o := w.object(protectedReply{e})
@@ -82,7 +83,7 @@ func (w *pass) callArgument(e *ast.FuncCallExpr, arg ast.Expr, i int, v value) {
 }
 
 // command checks one command and returns its reply.
-func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args []value, rest *value) value {
+func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args []value, rest *value, protected bool) value {
 	var second *string
 	if len(args) > 0 {
 		if s, ok := args[0].literal(); ok {
@@ -103,7 +104,8 @@ func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	}
 	arg := func(i int) ast.Expr { return exprs[min(i+1, len(exprs)-1)] }
 	keys := cmd.keyPlaces(args)
-	if cmd.countAt > 0 && len(keys) == 0 && len(args) >= cmd.countAt {
+	hasKeys := func(v value) bool { return len(v.keys) > 0 }
+	if cmd.countAt > 0 && len(keys) == 0 && len(args) >= cmd.countAt && !slices.ContainsFunc(args, hasKeys) && (rest == nil || !hasKeys(*rest)) {
 		w.report(arg(cmd.countAt-1), RuleUndeclaredKey, "the number of keys of %s is not a literal, so vet does not know which arguments are keys: write the number", name)
 	}
 	for _, i := range keys {
@@ -112,8 +114,8 @@ func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	if rest != nil && cmd.last < 0 {
 		w.key(exprs[len(exprs)-1], cmd, *rest)
 	}
-	w.touches(e, cmd, args, keys)
-	w.reads(e, arg, cmd, args)
+	w.touches(e, cmd, args, keys, protected)
+	w.reads(e, arg, cmd, args, rest)
 	w.expiry(e, arg, name, args)
 	for i, v := range args {
 		if v.traits&fraction != 0 && !scoreAt(name, i, args) && !slices.Contains(ttlPlaces(name, args), i) {
@@ -254,6 +256,17 @@ func (w *pass) mayBeEmpty(e ast.Expr) bool {
 			counted = counted || w.file.pathOf(node.Expr) == path
 		case *ast.AttrGetExpr:
 			counted = counted || w.file.pathOf(node.Object) == path
+		case *ast.FuncCallExpr:
+			if node.Func == nil || len(node.Args) == 0 {
+				return
+			}
+			switch exprText(node.Func) {
+			case "ipairs", "next":
+				counted = counted || w.file.pathOf(node.Args[0]) == path
+			case "redis.call":
+				cmd, ok := node.Args[0].(*ast.StringExpr)
+				counted = counted || ok && slices.Contains([]string{"EXISTS", "LLEN", "HLEN", "SCARD", "ZCARD", "XLEN"}, strings.ToUpper(cmd.Value))
+			}
 		}
 	})
 	return path == "" || !counted
@@ -291,7 +304,7 @@ type keyUse struct {
 }
 
 // touches notes what a command does to its keys.
-func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
+func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []int, protected bool) {
 	at := site{w.file, w.file.at(e)}
 	for n, i := range keys {
 		for _, key := range args[i].keys {
@@ -305,13 +318,14 @@ func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []i
 			if (strings.HasSuffix(cmd.name, "STORE") || cmd.name == "BITOP") && n > 0 || cmd.name == "LMOVE" && n == 0 || cmd.name == "RPOPLPUSH" && n == 0 || cmd.name == "SMOVE" && n == 0 {
 				adds = false
 			}
+			adds = adds && !hasWord(args, "XX", "NOMKSTREAM")
 			use.sets = use.sets || expires || cmd.expiry == setsFirst || cmd.name == "RENAME" || cmd.name == "RENAMENX" || cmd.name == "COPY"
 			if adds && !expires && use.write.file == nil {
 				use.write = at
 			}
 			switch cmd.name {
 			case "XREADGROUP", "XCLAIM", "XAUTOCLAIM", "XPENDING":
-				if use.readsGroup.file == nil {
+				if use.readsGroup.file == nil && !protected {
 					use.readsGroup = at
 				}
 			case "XGROUP":
@@ -399,7 +413,11 @@ func (w *pass) reply(e *ast.FuncCallExpr, cmd *command, args []value) value {
 	case "LPOP", "RPOP":
 		kind = repliesMaybe
 		if len(args) > 1 {
-			return join(of(isFalse), w.answer(e, cmd, repliesArray, args))
+			v := w.answer(e, cmd, repliesArray, args)
+			if !w.sizeTested(cmd.name, e.Args[min(1, len(e.Args)-1)]) {
+				v.kinds |= isFalse
+			}
+			return v
 		}
 	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER":
 		kind = repliesMaybe
@@ -450,7 +468,7 @@ func (w *pass) answer(e *ast.FuncCallExpr, cmd *command, kind replyKind, args []
 		o := w.object(e)
 		o.has("ok", of(isString))
 		if cmd.name == "TYPE" {
-			o.fields["ok"].traits = fromKey
+			o.fields["ok"].value.traits = fromKey
 		}
 		v.kinds, v.objs, v.open = isTable, []*object{o}, false
 	case repliesTime, repliesArray, repliesGaps:
@@ -462,6 +480,9 @@ func (w *pass) answer(e *ast.FuncCallExpr, cmd *command, kind replyKind, args []
 			o.least, elem.traits = 2, score
 		case cmd.name == "SMISMEMBER" || strings.HasPrefix(cmd.name, "BITFIELD") || kind == repliesArray && strings.HasPrefix(cmd.name, "H") && (strings.Contains(cmd.name, "EXPIRE") || strings.HasSuffix(cmd.name, "TTL") || cmd.name == "HPERSIST"):
 			elem.kinds, elem.traits, o.least = isNumber, 0, len(args)
+			if cmd.name == "BITFIELD" && hasWord(args, "FAIL") {
+				elem.kinds |= isFalse
+			}
 		case kind == repliesGaps:
 			elem.kinds |= isFalse
 			o.least = len(args)
@@ -479,20 +500,51 @@ func (w *pass) answer(e *ast.FuncCallExpr, cmd *command, kind replyKind, args []
 
 // nested returns replies that hold arrays in arrays.
 func (w *pass) nested(e *ast.FuncCallExpr, name string, args []value) value {
-	switch name {
-	case "XRANGE", "XREVRANGE":
-		entries, entry, fields := w.object(e), w.object(inner{e, 1}), w.object(inner{e, 2})
-		entries.reply, fields.reply = name, name
-		entry.least = 2
-		one := value{kinds: isString, open: true, traits: fromKey, reply: name}
-		entry.has("1", one)
-		entry.has("2", table(fields))
-		w.grow(&fields.elem, one)
-		fields.least = 2
-		w.grow(&entries.elem, table(entry))
-		v := table(entries)
+	one := value{kinds: isString, open: true, traits: fromKey, reply: name}
+	list := func(depth int, elem value) value {
+		o := w.object(inner{e, depth})
+		o.reply = name
+		w.grow(&o.elem, elem)
+		v := table(o)
 		v.reply = name
 		return v
+	}
+	row := func(depth int, fields ...value) value {
+		o := w.object(inner{e, depth})
+		o.least = len(fields)
+		for i, f := range fields {
+			o.has(strconv.Itoa(i+1), f)
+		}
+		return table(o)
+	}
+	pairs := list(1, one)
+	pairs.objs[0].least = 2
+	entries := func() value { return list(3, row(2, one, pairs)) }
+	switch name {
+	case "XRANGE", "XREVRANGE":
+		return entries()
+	case "XCLAIM":
+		if hasWord(args, "JUSTID") {
+			return list(3, one)
+		}
+		return entries()
+	case "XAUTOCLAIM":
+		if hasWord(args, "JUSTID") {
+			return row(4, one, list(3, one), list(5, one))
+		}
+		return row(4, one, entries(), list(5, one))
+	case "XREAD", "XREADGROUP":
+		v := join(list(5, row(4, one, entries())), of(isFalse))
+		v.objs[0].least, v.reply = 1, name
+		return v
+	case "XPENDING":
+		number := of(isNumber)
+		if len(args) > 2 {
+			return list(3, row(2, one, one, number, number))
+		}
+		return row(4, number, anything(), anything(), anything())
+	case "HSCAN", "SSCAN", "ZSCAN":
+		return row(4, one, list(3, one))
 	}
 	v := anything()
 	v.reply, v.traits = name, fromKey

@@ -38,9 +38,10 @@ func (c *checker) header(lib *source.Library, i int) {
 			}
 		}
 		if rows := c.libs[param.Rows]; param.Prepare && rows != nil && rows.members["prepare"] != nil {
-			row := c.object(param).elem
-			above := row
-			above.kinds |= isNil
+			row := c.object(param).elem.value
+			list := c.object(aboveOf{param})
+			c.grow(&list.elem, row)
+			above := table(list)
 			for n, v := range []value{row, above} {
 				if prepare := rows.members["prepare"]; n < len(prepare.params) {
 					c.grow(&prepare.params[n].all, v)
@@ -124,7 +125,10 @@ func (c *checker) argument(p *spec.Field) value {
 	return v
 }
 
-type rowOf struct{ *spec.Field }
+type (
+	rowOf   struct{ *spec.Field }
+	aboveOf struct{ *spec.Field }
+)
 
 // withKeys ties keys that a call has only with an argument to that argument.
 func (w *pass) withKeys(contract *spec.Function) {
@@ -148,7 +152,11 @@ func (w *pass) withKeys(contract *spec.Function) {
 		}
 		var absent, there []value
 		for _, p := range vars {
-			absent, there = append(absent, of(isNil)), append(there, p.all.without(isNil))
+			none := of(isNil)
+			if p.name == arg.Lua && !arg.Optional {
+				none = p.all.value
+			}
+			absent, there = append(absent, none), append(there, p.all.value.without(isNil))
 		}
 		w.bind(vars, []tuple{{vals: absent}, {vals: there}})
 	}
@@ -236,7 +244,11 @@ func (w *pass) resultContent(e ast.Expr, f *spec.Field, name string, v value, de
 		}
 		for _, o := range v.objs {
 			if f.Kind == spec.KindList {
-				w.resultValue(e, &f.Fields[0], name+"[i]", o.elem.without(isNil|isDoubt), depth+1)
+				elem := o.elem.value
+				if o.reply != "" && o.stored.kinds != 0 {
+					elem = o.stored.value // each was replaced
+				}
+				w.resultValue(e, &f.Fields[0], name+"[i]", elem.without(isNil|isDoubt), depth+1)
 				continue
 			}
 			for _, row := range o.elem.objs {
@@ -398,16 +410,16 @@ func keysOf[V any](m map[string]V) iter.Seq[string] {
 }
 
 // prepares reports whether the function runs only to prepare rows of a packed group, which are cached for other calls.
-func (w *pass) prepares() bool { return w.preparing()[w.fn] }
+func (w *pass) prepares() bool { return w.prepared[w.fn] }
 
 // preparing returns the functions that prepare calls.
-func (w *pass) preparing() map[*function]bool {
+func (c *checker) preparing() map[*function]bool {
 	seen := map[*function]bool{}
-	for _, lib := range w.tree.Libraries {
+	for _, lib := range c.tree.Libraries {
 		for i := range lib.Spec.Functions {
 			for _, p := range lib.Spec.Functions[i].Params {
-				if rows := w.libs[p.Rows]; p.Prepare && rows != nil && rows.members["prepare"] != nil {
-					w.calls(rows.members["prepare"], seen)
+				if rows := c.libs[p.Rows]; p.Prepare && rows != nil && rows.members["prepare"] != nil {
+					c.calls(rows.members["prepare"], seen)
 				}
 			}
 		}
@@ -434,7 +446,7 @@ func (w *pass) libraryState(lhs *ast.AttrGetExpr, object value) {
 		return
 	}
 	for _, o := range object.objs {
-		if o.row != "" && !w.preparing()[w.fn] {
+		if o.row != "" && !w.prepared[w.fn] {
 			w.report(lhs, RuleLibraryState, "rows of %s are cached for every call that sends the same pack: keep what belongs to a call in another table", o.row)
 			return
 		}

@@ -23,7 +23,7 @@ type variable struct {
 	holed    bool
 	shared   bool     // another function than its own assigns it
 	init     ast.Expr // what the declaration gives it, if it is one expression for one name
-	all      value    // what any assignment gives it
+	all      cell     // what any assignment gives it
 	from     []passed // of a parameter: what calls pass
 }
 
@@ -49,7 +49,7 @@ type function struct {
 	nesting  int  // open blocks at the walk's position
 	active   int  // live locals at the walk's position
 	full     bool // they are too many, and a finding says so
-	varargs  value
+	varargs  []*cell
 	contract *spec.Function // of a public function
 	flow     flow           // what all rounds have found of it
 }

@@ -40,6 +40,7 @@ const (
 	grows                         // a number that grows with what a key holds
 	score                         // a number as text
 	span                          // a duration of the caller
+	loose                         // a number where there may be none: tonumber, or an element by a computed index
 )
 
 // A value is what an expression may be: simple types, joined over everything that may lead there.
@@ -62,9 +63,10 @@ type value struct {
 
 // An object stands for every table that one place of the source, the header or a reply makes.
 type object struct {
-	fields map[string]*value
+	fields map[string]*cell
 	set    map[string]bool // fields that are always there
-	elem   value           // what computed indexes find
+	stored cell            // what assignments put at computed indexes
+	elem   cell            // what computed indexes find
 	least  int             // elements that are always there
 	most   int             // elements that there may be; 0 if that is not known
 	row    string          // of a packed group: the lib file that declares its rows
@@ -74,7 +76,16 @@ type object struct {
 	named  bool            // computed names may be in it
 }
 
-func newObject() *object { return &object{fields: map[string]*value{}, set: map[string]bool{}} }
+// A cell is what is known across functions. Once types have stopped to grow, rounds begin it anew from what the round before has found,
+// which takes away what only the ignorance of the first rounds had put there.
+type cell struct {
+	value
+	next     value
+	listed   bool
+	assigned bool // of a field: a statement sets it
+}
+
+func newObject() *object { return &object{fields: map[string]*cell{}, set: map[string]bool{}} }
 
 const mostTexts = 8
 
@@ -208,7 +219,7 @@ func (k kinds) describe() string {
 func (o *object) index(key value, literalKey bool) value {
 	name, known := key.literal()
 	if !known || !literalKey {
-		out := o.elem
+		out := o.elem.value
 		if len(key.texts) > 0 && !key.open && key.only(isString) {
 			for _, t := range key.texts {
 				out = join(out, o.field(t))
@@ -217,12 +228,13 @@ func (o *object) index(key value, literalKey bool) value {
 		}
 		if o.elem.kinds == 0 || key.may(isString|isOther) {
 			for _, f := range o.fields {
-				out = join(out, *f)
+				out = join(out, f.value)
 			}
 		}
 		if key.may(isString) && o.reply == "" {
 			out.kinds |= isDoubt
 		}
+		out.traits |= loose
 		return out
 	}
 	return o.field(name)
@@ -230,15 +242,18 @@ func (o *object) index(key value, literalKey bool) value {
 
 func (o *object) field(name string) value {
 	if known := o.fields[name]; known != nil {
-		v := *known
+		v := known.value
 		if !o.set[name] && o.row == "" {
 			v.kinds |= isDoubt
+		}
+		if known.assigned && v.may(isNil|isFalse) { // perhaps not where it is read
+			v.kinds = v.kinds&^isNil | isDoubt
 		}
 		return v
 	}
 	var v value
 	if n, ok := number(name); ok {
-		v = o.elem
+		v = o.elem.value
 		switch {
 		case n >= 1 && int(n) <= o.least:
 		case o.reply != "":
@@ -249,22 +264,22 @@ func (o *object) field(name string) value {
 		return v
 	}
 	if o.named {
-		v = o.elem
+		v = o.elem.value
 	}
 	v.kinds |= isDoubt
 	return v
 }
 
 // fieldAt returns a field to set.
-func (o *object) fieldAt(name string) *value {
+func (o *object) fieldAt(name string) *cell {
 	if o.fields[name] == nil {
-		o.fields[name] = &value{}
+		o.fields[name] = &cell{}
 	}
 	return o.fields[name]
 }
 
 func (o *object) has(name string, v value) {
-	o.fields[name], o.set[name] = &v, true
+	o.fields[name], o.set[name] = &cell{value: v}, true
 }
 
 // number reads a literal.

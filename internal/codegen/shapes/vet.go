@@ -31,7 +31,10 @@ type checker struct {
 	found   diag.List
 	said    map[said]bool
 	keyUses map[*spec.Field]*keyUse
+	cells   []*cell
 	changed bool
+	descending bool // rounds begin anew
+	prepared map[*function]bool // what prepare calls, which runs once for many calls
 	final   bool // the round that reports
 }
 
@@ -106,8 +109,18 @@ func Examine(tree *source.Tree) Report {
 			break
 		}
 	}
+	for range 3 {
+		c.descend()
+	}
 	c.final = true
-	c.round()
+	c.prepared = c.preparing()
+	c.keyUses = map[*spec.Field]*keyUse{}
+	for _, f := range c.sorted {
+		for _, fn := range f.funcs {
+			fn.flow.commands, fn.flow.writes, fn.flow.codes = nil, nil, nil
+		}
+	}
+	c.descend()
 	report := Report{Commands: make([][][]string, len(tree.Libraries))}
 	for l, lib := range tree.Libraries {
 		for i := range lib.Files {
@@ -134,6 +147,7 @@ func (c *checker) round() {
 			for _, p := range fn.params {
 				p.from = nil
 			}
+			fn.flow.calls = nil
 		}
 	}
 	for _, lib := range c.tree.Libraries {
@@ -147,9 +161,30 @@ func (c *checker) round() {
 	}
 }
 
+// descend walks every file, and keeps only what this round finds.
+func (c *checker) descend() {
+	c.descending = true
+	c.round()
+	for _, cell := range c.cells {
+		cell.value, cell.next = cell.next, value{}
+	}
+	for _, f := range c.sorted {
+		for _, fn := range append(f.funcs, f.chunk) {
+			fn.flow.returns, fn.flow.next = fn.flow.next, nil
+		}
+	}
+}
+
 // grow joins a value into what is known across functions.
-func (c *checker) grow(to *value, v value) {
-	if grow(to, v) {
+func (c *checker) grow(to *cell, v value) {
+	if !to.listed {
+		to.listed = true
+		c.cells = append(c.cells, to)
+	}
+	switch {
+	case c.descending:
+		grow(&to.next, v)
+	case grow(&to.value, v):
 		c.changed = true
 	}
 }
@@ -316,15 +351,64 @@ func (c *checker) reach(fn *function, seen map[*function]bool) {
 func (c *checker) circles() {
 	for _, f := range c.sorted {
 		for _, fn := range f.funcs {
-			again := map[*function]bool{}
-			for next := range fn.flow.calls {
-				c.calls(next, again)
-			}
-			if again[fn] {
+			if again := fn.flow.calls[fn]; c.callsItself(fn) && !(again && fn.countsDown()) {
 				c.add(site{f, fn.pos}, RuleRecursion, "%s calls itself, perhaps without end: write a loop with a bound, and keep what is still to do in a table", fn.name)
 			}
 		}
 	}
+}
+
+// callsItself reports whether calls by name lead back to a function.
+func (c *checker) callsItself(fn *function) bool {
+	seen := map[*function]bool{}
+	var follow func(*function) bool
+	follow = func(from *function) bool {
+		for next, named := range from.flow.calls {
+			if named && next == fn {
+				return true
+			}
+			if named && !seen[next] {
+				seen[next] = true
+				if follow(next) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return follow(fn)
+}
+
+// countsDown reports whether a function compares a parameter with a number, and passes itself that parameter plus or minus a number.
+func (fn *function) countsDown() bool {
+	f, compared, stepped := fn.file, map[*variable]bool{}, map[*variable]bool{}
+	fn.walk(func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.RelationalOpExpr:
+			if _, ok := node.Rhs.(*ast.NumberExpr); ok {
+				compared[f.named(node.Lhs)] = true
+			}
+		case *ast.FuncCallExpr:
+			if v := f.named(node.Func); v == nil || f.bodies[v] != fn {
+				return
+			}
+			for i, a := range node.Args {
+				op, ok := a.(*ast.ArithmeticOpExpr)
+				if !ok || i >= len(fn.params) || f.named(op.Lhs) != fn.params[i] {
+					continue
+				}
+				if _, constant := op.Rhs.(*ast.NumberExpr); constant && (op.Operator == "+" || op.Operator == "-") {
+					stepped[fn.params[i]] = true
+				}
+			}
+		}
+	})
+	for _, p := range fn.params {
+		if compared[p] && stepped[p] {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *checker) calls(fn *function, seen map[*function]bool) {
