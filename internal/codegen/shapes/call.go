@@ -189,7 +189,7 @@ func (w *pass) blameBy(here site, fn *function, e ast.Expr, wrong func(value) bo
 		return []site{here}
 	}
 	var out []site
-	for _, p := range v.from {
+	for _, p := range v.passed {
 		if wrong(p.value) {
 			for _, s := range w.blameBy(p.site, p.caller, p.expr, wrong, depth+1) {
 				if !slices.Contains(out, s) {

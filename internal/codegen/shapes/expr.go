@@ -107,7 +107,7 @@ func (f *file) provided(e ast.Expr) bool {
 }
 
 // at returns what a field or an element may be.
-func (w *pass) at(e *ast.AttrGetExpr) value {
+func (w *pass) at(e *ast.AttrGetExpr) (out value) {
 	if path := w.file.pathOf(e); path != "" {
 		if val, ok := w.env.paths[path]; ok {
 			return val
@@ -127,11 +127,13 @@ func (w *pass) at(e *ast.AttrGetExpr) value {
 	if object.may(isOther) || object.may(isTable) && len(object.objs) == 0 {
 		return w.suffixed(e, anything())
 	}
+	if v := w.file.base(e.Object); v != nil && v.param && v.owner.contract == nil {
+		defer func() { out = out.doubted() }() // the caller may have chosen a function by it
+	}
 	_, fixed := e.Key.(*ast.StringExpr)
 	if _, number := e.Key.(*ast.NumberExpr); number {
 		fixed = true
 	}
-	var out value
 	for _, o := range object.objs {
 		out = join(out, o.index(key, fixed))
 	}

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -69,6 +70,8 @@ func merge(a, b *env) *env {
 	if b.dead {
 		return a
 	}
+	bonds := mergeBonds(a, b)
+	defer func() { a.bonds = bonds }()
 	for v, val := range a.vars {
 		other, ok := b.vars[v]
 		if !ok {
@@ -85,16 +88,63 @@ func merge(a, b *env) *env {
 		}
 		a.paths[p] = join(val, other)
 	}
-	for v, one := range a.bonds {
-		other, ok := b.bonds[v]
-		if !ok || other.bond != one.bond {
-			delete(a.bonds, v)
-			continue
-		}
-		one.alive |= other.alive
-		a.bonds[v] = one
-	}
 	return a
+}
+
+// mergeBonds keeps together what either branch has kept together. What the other one knows of the same variables is one more tuple.
+func mergeBonds(a, b *env) map[*variable]bound {
+	out := map[*variable]bound{}
+	for _, sides := range [][2]*env{{a, b}, {b, a}} {
+		for v, one := range sides[0].bonds {
+			if _, done := out[v]; done || !one.whole(sides[0]) {
+				continue
+			}
+			other, ok := sides[1].bonds[v]
+			if ok && other.bond == one.bond && other.whole(sides[1]) {
+				one.alive |= other.alive
+				out[v] = one
+				continue
+			}
+			tuples := one.left()
+			if ok && slices.Equal(other.vars, one.vars) && other.whole(sides[1]) {
+				tuples = append(tuples, other.left()...)
+			} else {
+				var t tuple
+				for _, x := range one.vars {
+					t.vals = append(t.vals, sides[1].vars[x])
+				}
+				tuples = append(tuples, t)
+			}
+			if len(tuples) > 64 || slices.ContainsFunc(tuples[len(tuples)-1].vals, func(v value) bool { return v.kinds == 0 }) {
+				continue
+			}
+			joined := bound{&bond{one.vars, tuples}, 1<<len(tuples) - 1}
+			for _, x := range one.vars {
+				out[x] = joined
+			}
+		}
+	}
+	return out
+}
+
+// whole reports whether every variable of a bond still has what the bond gave it.
+func (b bound) whole(e *env) bool {
+	for _, v := range b.vars {
+		if now, ok := e.bonds[v]; !ok || now.bond != b.bond {
+			return false
+		}
+	}
+	return true
+}
+
+// left returns the tuples that are still possible.
+func (b bound) left() (out []tuple) {
+	for i, t := range b.tuples {
+		if b.alive&(1<<i) != 0 {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // A pass walks one file in one round.
@@ -241,6 +291,9 @@ func (w *pass) local(s *ast.LocalAssignStmt) {
 	for i, e := range s.Exprs {
 		if i == last && open(e) && len(vars) > i {
 			tuples = w.multi(e)
+			if call, ok := e.(*ast.FuncCallExpr); ok && call.Func != nil && !w.file.provided(call.Func) {
+				doubtLater(tuples)
+			}
 			for j := i; j < len(vars); j++ {
 				for _, t := range tuples {
 					vals[j] = join(vals[j], t.at(j-i))
@@ -265,6 +318,16 @@ func (w *pass) local(s *ast.LocalAssignStmt) {
 	}
 	if together := vars[max(last, 0):]; len(together) > 1 && len(tuples) > 1 && len(tuples) <= 64 {
 		w.bind(together, tuples)
+	}
+}
+
+// doubtLater puts in doubt that further results of an author's function are nil: what the first one says, or an argument, may exclude it.
+func doubtLater(tuples []tuple) {
+	for i, t := range tuples {
+		tuples[i].vals = slices.Clone(t.vals)
+		for j := 1; j < len(t.vals); j++ {
+			tuples[i].vals[j] = t.vals[j].doubted()
+		}
 	}
 }
 
@@ -325,6 +388,7 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 		if v := w.file.refs[lhs]; v != nil {
 			w.units(from, v.name, val)
 			w.set(v, val)
+			w.grow(&v.later, val)
 		}
 	case *ast.AttrGetExpr:
 		object := w.one(lhs.Object)
@@ -457,7 +521,7 @@ func (w *pass) loosen(s ast.Stmt) {
 	t.stmts([]ast.Stmt{s})
 	for v := range changed {
 		if val, ok := w.env.vars[v]; ok {
-			w.env.vars[v] = join(val, v.all.value)
+			w.env.vars[v] = join(val, v.later.value)
 		}
 		delete(w.env.bonds, v)
 		w.forget(v)

@@ -197,6 +197,9 @@ func (w *pass) resultValue(e ast.Expr, f *spec.Field, name string, v value, dept
 		return
 	}
 	bad := v.kinds &^ (luaKinds[f.Kind] | isDoubt)
+	if v.may(luaKinds[f.Kind]) && !slices.ContainsFunc(v.objs, func(o *object) bool { return o.fields["err"] == nil }) {
+		bad &^= isTable // the refusal of another return
+	}
 	if f.Optional {
 		bad &^= isNil
 	}
@@ -275,8 +278,8 @@ func (w *pass) refusal(s *ast.ReturnStmt, t tuple) {
 	if t.rest != nil || !failure.known() {
 		return
 	}
-	if !failure.only(isTable|isDoubt) || len(t.vals) != 2 {
-		w.report(s, RuleResultNil, "an error is returned as `return nil, {err = 'CODE text'}`: the second value here may be %s", (failure.kinds &^ isTable).describe())
+	if !failure.may(isTable) || len(t.vals) != 2 {
+		w.report(s, RuleResultNil, "an error is returned as `return nil, {err = 'CODE text'}`: the second value here is %s", failure.kinds.describe())
 		return
 	}
 	for _, o := range failure.objs {

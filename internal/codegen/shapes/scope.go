@@ -24,7 +24,9 @@ type variable struct {
 	shared   bool     // another function than its own assigns it
 	init     ast.Expr // what the declaration gives it, if it is one expression for one name
 	all      cell     // what any assignment gives it
-	from     []passed // of a parameter: what calls pass
+	later    cell     // what assignments give it
+	from     []passed // of a parameter: what calls of this round pass
+	passed   []passed // and what those of the round before have passed
 }
 
 // top reports whether the variable is at the top of a file, and so lives as long as the library.

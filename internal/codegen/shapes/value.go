@@ -100,6 +100,14 @@ func table(o *object) value { return value{kinds: isTable, objs: []*object{o}} }
 // only reports whether a value is surely of some types.
 func (v value) only(k kinds) bool { return v.kinds != 0 && v.kinds&^k == 0 }
 
+// doubted returns a value of which nil and false are in doubt.
+func (v value) doubted() value {
+	if v.may(isNil | isFalse) && !v.may(isTrue) {
+		v.kinds = v.kinds&^(isNil|isFalse) | isDoubt
+	}
+	return v
+}
+
 func (v value) may(k kinds) bool { return v.kinds&k != 0 }
 
 // known reports whether everything that a value may be is known.
@@ -247,7 +255,7 @@ func (o *object) field(name string) value {
 			v.kinds |= isDoubt
 		}
 		if known.assigned && v.may(isNil|isFalse) { // perhaps not where it is read
-			v.kinds = v.kinds&^isNil | isDoubt
+			v = v.doubted()
 		}
 		return v
 	}

@@ -145,7 +145,7 @@ func (c *checker) round() {
 	for _, f := range c.sorted {
 		for _, fn := range f.funcs {
 			for _, p := range fn.params {
-				p.from = nil
+				p.passed, p.from = p.from, nil
 			}
 			fn.flow.calls = nil
 		}
