@@ -237,7 +237,7 @@ func (w *pass) stmt(s ast.Stmt) {
 		w.env = other
 		w.refine(s.Condition, false)
 		w.block(s.Else)
-		w.env = merge(then, w.env)
+		w.either(then, w.env)
 	case *ast.WhileStmt:
 		w.turns(s, s.Stmts, true, func() {
 			w.condition(s.Condition)
@@ -292,7 +292,7 @@ func (w *pass) local(s *ast.LocalAssignStmt) {
 		if i == last && open(e) && len(vars) > i {
 			tuples = w.multi(e)
 			if call, ok := e.(*ast.FuncCallExpr); ok && call.Func != nil && !w.file.provided(call.Func) {
-				doubtLater(tuples)
+				doubtLater(tuples, len(vars)-i)
 			}
 			for j := i; j < len(vars); j++ {
 				for _, t := range tuples {
@@ -322,12 +322,16 @@ func (w *pass) local(s *ast.LocalAssignStmt) {
 }
 
 // doubtLater puts in doubt that further results of an author's function are nil: what the first one says, or an argument, may exclude it.
-func doubtLater(tuples []tuple) {
+func doubtLater(tuples []tuple, n int) {
 	for i, t := range tuples {
-		tuples[i].vals = slices.Clone(t.vals)
-		for j := 1; j < len(t.vals); j++ {
-			tuples[i].vals[j] = t.vals[j].doubted()
+		vals := slices.Clone(t.vals)
+		for j := len(vals); j < n; j++ {
+			vals = append(vals, t.at(j))
 		}
+		for j := 1; j < len(vals); j++ {
+			vals[j] = vals[j].doubted()
+		}
+		tuples[i].vals = vals
 	}
 }
 

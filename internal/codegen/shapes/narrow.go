@@ -236,15 +236,25 @@ func (w *pass) either(a, b *env) {
 	var vars []*variable
 	var one, other tuple
 	for v, x := range a.vars {
-		if y, ok := b.vars[v]; ok && x.kinds != y.kinds {
-			if _, bound := a.bonds[v]; !bound {
-				vars = append(vars, v)
-				one.vals, other.vals = append(one.vals, x), append(other.vals, y)
+		y, ok := b.vars[v]
+		if !ok || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
+			continue
+		}
+		if first, ok := a.bonds[v]; ok {
+			if second, ok := b.bonds[v]; ok && (first.bond == second.bond || slices.Equal(first.vars, second.vars)) {
+				continue // both say more
 			}
 		}
+		vars = append(vars, v)
+		one.vals, other.vals = append(one.vals, x), append(other.vals, y)
 	}
 	w.env = merge(a, b)
-	if len(vars) > 1 {
+	for _, v := range vars {
+		if old, ok := w.env.bonds[v]; ok && len(old.tuples) > 2 {
+			return
+		}
+	}
+	if len(vars) > 1 && len(vars) <= 8 {
 		w.bind(vars, []tuple{one, other})
 	}
 }
