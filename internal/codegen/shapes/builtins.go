@@ -282,7 +282,7 @@ func (w *pass) tonumber(e *ast.FuncCallExpr, exprs []ast.Expr) []tuple {
 	}
 	out := value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits&(grows|long) | loose, reply: v.reply}
 	switch {
-	case v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.matches(exprs[0]):
+	case v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.factsOf(w.fn).matched[w.file.pathOf(exprs[0])]:
 		w.report(e, RuleCallerNumber, "tonumber accepts 'nan', 'inf' and '0x10' of a caller: declare %s as a count, an int or a float", exprText(exprs[0]))
 	case v.only(isNumber):
 		return gives(v)
@@ -308,18 +308,6 @@ func (w *pass) tonumber(e *ast.FuncCallExpr, exprs []ast.Expr) []tuple {
 	}
 	out.kinds &^= isOther
 	return gives(out)
-}
-
-// matches reports whether the function holds a text against a pattern, which may leave only numbers.
-func (w *pass) matches(e ast.Expr) bool {
-	path, found := w.file.pathOf(e), false
-	w.fn.walk(func(node any, _ *function) {
-		call, ok := node.(*ast.FuncCallExpr)
-		if ok && call.Func != nil && len(call.Args) > 1 && (exprText(call.Func) == "string.match" || exprText(call.Func) == "string.find") {
-			found = found || w.file.pathOf(call.Args[0]) == path
-		}
-	})
-	return found && path != ""
 }
 
 // protected calls pcall or xpcall: true and the results, or false and the error.

@@ -368,7 +368,7 @@ func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 		}
 	case "/":
 		out.unit = scaled(a, b, true)
-		if _, constant := b.literal(); constant && (a.unit != "" || a.arg != nil) && !w.file.divides(w.fn, e.Lhs) {
+		if _, constant := b.literal(); constant && (a.unit != "" || a.arg != nil) && !w.factsOf(w.fn).divided[w.file.pathOf(e.Lhs)] {
 			out.traits |= fraction
 		}
 	case "%":
@@ -401,20 +401,6 @@ func scale(out *value, a, b value, operator string) {
 	}
 }
 
-// divides reports whether a function takes an expression modulo something, which may show that a division leaves no fraction.
-func (f *file) divides(fn *function, e ast.Expr) bool {
-	path, found := f.pathOf(e), false
-	if path == "" {
-		return false
-	}
-	fn.walk(func(node any, _ *function) {
-		if op, ok := node.(*ast.ArithmeticOpExpr); ok && op.Operator == "%" && f.pathOf(op.Lhs) == path {
-			found = true
-		}
-	})
-	return found
-}
-
 // divisor reports a divisor that the header allows to be 0, if nothing compares it.
 func (w *pass) divisor(e ast.Expr, v value) {
 	text, fixed := v.literal()
@@ -443,40 +429,9 @@ func (w *pass) divisor(e ast.Expr, v value) {
 	}
 }
 
-// compared reports whether the function compares or clamps something, anywhere.
-func (w *pass) compared(e ast.Expr) bool {
-	path, found := w.file.pathOf(e), false
-	if path == "" {
-		return false
-	}
-	mentions := func(list ...ast.Expr) {
-		t := &walker{file: w.file, fn: w.fn, visit: func(node any, _ *function) {
-			if x, ok := node.(ast.Expr); ok && w.file.pathOf(x) == path {
-				found = true
-			}
-		}}
-		t.exprs(list...)
-	}
-	top := w.fn
-	for top.parent != nil && top.parent.parent != nil {
-		top = top.parent
-	}
-	top.walk(func(node any, _ *function) {
-		switch node := node.(type) {
-		case *ast.RelationalOpExpr:
-			mentions(node.Lhs, node.Rhs)
-		case *ast.FuncCallExpr:
-			if node.Func != nil && (exprText(node.Func) == "math.max" || exprText(node.Func) == "math.min" || exprText(node.Func) == "next") {
-				mentions(node.Args...)
-			}
-		}
-	})
-	return found
-}
-
 // number checks an operand of arithmetic, or a bound of a for.
 func (w *pass) number(e ast.Expr, v value, doing string) {
-	if v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.matches(e) {
+	if v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.factsOf(w.fn).matched[w.file.pathOf(e)] {
 		w.report(e, RuleCallerNumber, "%s is a text of the caller, which may be 'nan', '0x10' or no number: declare it as a count or an int", exprText(e))
 		return
 	}

@@ -503,7 +503,7 @@ func (w *pass) repeat(s *ast.RepeatStmt) {
 // loosen forgets what a loop may change, before its first turn.
 func (w *pass) loosen(s ast.Stmt) {
 	changed := map[*variable]bool{}
-	t := &walker{file: w.file, visit: func(node any, _ *function) {
+	w.file.visit(w.fn, s, func(node any, _ *function) {
 		switch node := node.(type) {
 		case *ast.AssignStmt:
 			for _, lhs := range node.Lhs {
@@ -521,8 +521,7 @@ func (w *pass) loosen(s ast.Stmt) {
 		case *ast.FuncCallExpr:
 			w.forgetCalled(node)
 		}
-	}}
-	t.stmts([]ast.Stmt{s})
+	})
 	for v := range changed {
 		if val, ok := w.env.vars[v]; ok {
 			w.env.vars[v] = join(val, v.later.value)

@@ -128,21 +128,24 @@ func libraryUse(e ast.Expr, table, member string, report reporter) {
 
 // inAnyOrder reports whether an assignment's values are the same one after the other: each target is a variable that no other value reads.
 func (f *file) inAnyOrder(s *ast.AssignStmt) bool {
-	if len(s.Lhs) != len(s.Rhs) {
-		return false
-	}
+	targets := map[*variable]int{}
 	for i, lhs := range s.Lhs {
 		v := f.named(lhs)
-		if v == nil || v.shared {
+		if _, again := targets[v]; v == nil || v.shared || again {
 			return false
 		}
-		for j := range s.Rhs {
-			if j != i && (f.mentions(v, s.Rhs[j]) || f.named(s.Lhs[j]) == v) {
-				return false
-			}
-		}
+		targets[v] = i
 	}
-	return true
+	fine := len(s.Lhs) == len(s.Rhs)
+	for i, rhs := range s.Rhs {
+		f.visit(nil, rhs, func(node any, _ *function) {
+			if id, ok := node.(*ast.IdentExpr); ok && f.refs[id] != nil {
+				at, target := targets[f.refs[id]]
+				fine = fine && (!target || at == i)
+			}
+		})
+	}
+	return fine
 }
 
 func (f *file) assignment(s *ast.AssignStmt, fn *function, report reporter) {

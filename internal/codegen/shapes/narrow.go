@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ func (f *file) pathOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
 		if v := f.refs[e]; v != nil {
-			return fmt.Sprintf("%p", v)
+			return f.pathOfVariable(v)
 		}
 	case *ast.AttrGetExpr:
 		object := f.pathOf(e.Object)
@@ -28,18 +27,19 @@ func (f *file) pathOf(e ast.Expr) string {
 			return object + "[" + key.Value + "]"
 		case *ast.IdentExpr:
 			if v := f.refs[key]; v != nil {
-				return fmt.Sprintf("%s[%p]", object, v)
+				return object + "[" + v.mark + "]"
 			}
 		}
 	}
 	return ""
 }
 
+func (f *file) pathOfVariable(v *variable) string { return v.mark }
+
 // forget drops what is known of a variable's fields and elements.
 func (w *pass) forget(v *variable) {
-	name := fmt.Sprintf("%p", v)
 	for path := range w.env.paths {
-		if strings.Contains(path, name) {
+		if strings.Contains(path, v.mark) {
 			delete(w.env.paths, path)
 		}
 	}
@@ -209,7 +209,7 @@ func (w *pass) heldCondition(v *variable) bool {
 		return false
 	}
 	stable := true
-	t := &walker{file: w.file, visit: func(node any, _ *function) {
+	w.file.visit(w.fn, v.init, func(node any, _ *function) {
 		switch node := node.(type) {
 		case *ast.IdentExpr:
 			if in := w.file.refs[node]; in != nil && in.assigned > 0 {
@@ -220,8 +220,7 @@ func (w *pass) heldCondition(v *variable) bool {
 				stable = false
 			}
 		}
-	}}
-	t.exprs(v.init)
+	})
 	return stable
 }
 

@@ -17,7 +17,7 @@ var wholeReads = set("HGETALL HKEYS HVALS SMEMBERS SUNION SINTER SDIFF ZUNION ZI
 
 // reads reports work that grows with what a key holds.
 func (w *pass) reads(e *ast.FuncCallExpr, arg func(int) ast.Expr, cmd *command, args []value, rest *value) {
-	if why := w.wholeContent(arg, cmd.name, args, rest); why != "" && !w.sizeTested(cmd.name, arg(0)) {
+	if why := w.wholeContent(arg, cmd.name, args, rest); why != "" && !w.factsOf(w.fn).sized[w.file.pathOf(arg(0))] {
 		w.report(e, RuleKeyLoop, "%s, and the server waits: bound it by a count or a range of at most 10,000, compare the key's length before, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
 	}
 	for _, l := range w.loops {
@@ -151,110 +151,37 @@ func (w *pass) ranged(name string, from, to ast.Expr, first, last value) string 
 	return ""
 }
 
-var sizes = map[string]string{"list": "LLEN LTRIM", "hash": "HLEN", "set": "SCARD", "zset": "ZCARD ZREMRANGEBYRANK", "stream": "XLEN XTRIM", "string": "STRLEN"}
-
-// sizeTested reports whether the function compares how much a key holds, or trims it.
-func (w *pass) sizeTested(name string, key ast.Expr) bool {
-	words, found, path := set(sizes[commands[name].family]), false, w.file.pathOf(key)
-	top := w.fn
-	for top.parent != nil && top.parent.parent != nil {
-		top = top.parent
-	}
-	top.walk(func(node any, _ *function) {
-		call, ok := node.(*ast.FuncCallExpr)
-		if !ok || call.Func == nil || len(call.Args) < 2 || exprText(call.Func) != "redis.call" {
-			return
-		}
-		cmd, ok := call.Args[0].(*ast.StringExpr)
-		found = found || ok && words[strings.ToUpper(cmd.Value)] && path != "" && w.file.pathOf(call.Args[1]) == path
-	})
-	return found
-}
-
-// testsArgument reports whether the public function compares or clamps an argument.
-func (w *pass) testsArgument(f *spec.Field) bool {
-	found := false
-	for _, file := range w.sorted {
-		for _, fn := range file.funcs {
-			if p := fn.parameter(f); p != nil {
-				fn.walk(func(node any, _ *function) {
-					switch node := node.(type) {
-					case *ast.RelationalOpExpr:
-						found = found || file.mentions(p, node.Lhs, node.Rhs)
-					case *ast.FuncCallExpr:
-						if node.Func != nil && (exprText(node.Func) == "math.min" || exprText(node.Func) == "math.max") {
-							found = found || file.mentions(p, node.Args...)
-						}
-					}
-				})
-			}
-		}
-	}
-	return found
-}
-
-// parameter returns the parameter that is an argument of the header, or nil.
-func (fn *function) parameter(f *spec.Field) *variable {
-	if fn.contract == nil {
-		return nil
-	}
-	for i := range fn.contract.Params {
-		if &fn.contract.Params[i] != f {
-			continue
-		}
-		for _, p := range fn.params {
-			if p.name == f.Lua {
-				return p
-			}
-		}
-	}
-	return nil
-}
-
-// mentions reports whether expressions name a variable.
-func (f *file) mentions(v *variable, list ...ast.Expr) bool {
-	found := false
-	t := &walker{file: f, visit: func(node any, _ *function) {
-		if id, ok := node.(*ast.IdentExpr); ok && f.refs[id] == v {
-			found = true
-		}
-	}}
-	t.exprs(list...)
-	return found
-}
-
-// readsMany reports whether a reply may have more than 1,000 elements by its literals.
+// readsMany reports whether a reply may have more than 1,000 elements by its literals, or by the bounds of arguments.
 func (w *pass) readsMany(name string, args []value) bool {
 	at := func(i int) (float64, bool) {
 		if i < 0 || i >= len(args) {
 			return 0, false
 		}
-		if s, ok := args[i].literal(); ok {
-			return number(s)
-		}
 		if b := args[i].base; b != nil && b.Kind.Integer() {
 			return float64(b.Max), true
 		}
-		return 0, false
+		s, ok := args[i].literal()
+		n, _ := number(s)
+		return n, ok
 	}
 	each := 1.0
-	if hasWord(args, "WITHSCORES", "WITHVALUES") {
+	if hasWord(args, "WITHSCORES", "WITHVALUES") || strings.HasPrefix(name, "ZPOP") {
 		each = 2
 	}
+	place := 1
 	switch name {
 	case "LRANGE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX":
-		if i := indexOfWord(args, 3, "LIMIT"); i >= 0 {
-			n, known := at(i + 2)
-			return known && n*each > 1000
+		if place = indexOfWord(args, 3, "LIMIT") + 2; place == 1 {
+			a, okA := at(1)
+			b, okB := at(2)
+			return okA && okB && ((a >= 0) != (b >= 0) || (b-a+1)*each > 1000)
 		}
-		a, okA := at(1)
-		b, okB := at(2)
-		return okA && okB && ((a >= 0) != (b >= 0) || (b-a+1)*each > 1000)
 	case "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "ZPOPMIN", "ZPOPMAX":
-		n, known := at(1)
-		return known && n*each > 1000
+	default:
+		return wholeReads[name]
 	}
-	return wholeReads[name]
+	n, known := at(place)
+	return known && max(n, -n)*each > 1000
 }
 
 // unpacked checks unpack, and returns the elements.
@@ -273,7 +200,7 @@ func (w *pass) unpacked(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) []t
 	if list.may(isOther) {
 		elem = anything()
 	}
-	if large && len(args) == 1 && !w.counts(exprs[0]) {
+	if large && len(args) == 1 {
 		w.report(e, RuleUnpack, "unpack of %s may have too many elements: above 7,999 it is an error, and engines differ above 1,000; unpack slices of 100, or loop", exprText(exprs[0]))
 	}
 	elem = elem.without(isNil | isDoubt)
@@ -286,25 +213,6 @@ func (w *pass) unpacked(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) []t
 		t.rest = &later
 	}
 	return []tuple{t}
-}
-
-// counts reports whether the function compares the length of a table.
-func (w *pass) counts(e ast.Expr) bool {
-	path, found := w.file.pathOf(e), false
-	w.fn.walk(func(node any, _ *function) {
-		if r, ok := node.(*ast.RelationalOpExpr); ok {
-			for _, side := range []ast.Expr{r.Lhs, r.Rhs} {
-				length, ok := side.(*ast.UnaryLenOpExpr)
-				other := r.Lhs
-				if side == r.Lhs {
-					other = r.Rhs
-				}
-				n, literal := other.(*ast.NumberExpr)
-				found = found || ok && path != "" && w.file.pathOf(length.Expr) == path && !(literal && (n.Value == "0" || n.Value == "1"))
-			}
-		}
-	})
-	return found
 }
 
 // ttlPlaces returns the places of times to live among a command's arguments.
@@ -374,46 +282,29 @@ func (w *pass) forTurns(s *ast.NumberForStmt, last, step value) {
 
 // endless reports a loop whose condition nothing in it changes, without a way out.
 func (w *pass) endless(s ast.Stmt, cond ast.Expr, body []ast.Stmt) {
-	exits, changes := false, map[*variable]bool{}
-	depth := map[any]bool{}
-	t := &walker{file: w.file, fn: w.fn}
-	t.visit = func(node any, in *function) {
-		if in != w.fn {
-			return
-		}
+	exits, changes := leaves(body), map[*variable]bool{}
+	w.file.visit(w.fn, body, func(node any, in *function) {
 		switch node := node.(type) {
-		case *ast.WhileStmt, *ast.RepeatStmt, *ast.NumberForStmt, *ast.GenericForStmt:
-			for _, b := range breaksIn(node) {
-				depth[b] = true // they leave the inner loop
-			}
-		case *ast.BreakStmt:
-			exits = exits || !depth[node]
 		case *ast.ReturnStmt:
-			exits = true
+			exits = exits || in == w.fn
 		case *ast.AssignStmt:
 			for _, lhs := range node.Lhs {
-				if v := w.file.base(lhs); v != nil {
-					changes[v] = true
-				}
+				changes[w.file.base(lhs)] = true
 			}
 		case *ast.LocalAssignStmt:
 			for _, v := range w.file.decls[node] {
 				changes[v] = true
 			}
 		case *ast.FuncCallExpr:
-			if node.Func != nil && slices.Contains([]string{"error", "assert", "redis.call"}, exprText(node.Func)) {
-				exits = exits || exprText(node.Func) != "redis.call"
-			}
+			name := exprText(node.Func)
+			exits = exits || name == "error" || name == "assert"
 			for _, a := range node.Args {
-				if v := w.file.base(a); v != nil {
-					changes[v] = true
-				}
+				changes[w.file.base(a)] = true
 			}
 		}
-	}
-	t.stmts(body)
+	})
 	moves := false
-	t = &walker{file: w.file, fn: w.fn, visit: func(node any, _ *function) {
+	w.file.visit(w.fn, cond, func(node any, _ *function) {
 		switch node := node.(type) {
 		case *ast.IdentExpr:
 			v := w.file.refs[node]
@@ -421,14 +312,28 @@ func (w *pass) endless(s ast.Stmt, cond ast.Expr, body []ast.Stmt) {
 		case *ast.FuncCallExpr:
 			moves = moves || node.Func == nil || !w.file.provided(node.Func) || strings.HasPrefix(exprText(node.Func), "redis.")
 		}
-	}}
-	t.exprs(cond)
+	})
 	if !exits && !moves {
 		w.report(s, RuleEndlessLoop, "nothing in this loop changes its condition, so it has no end: after 5 seconds every client gets BUSY")
 	}
 	if n := len(w.loops); n > 0 {
 		w.loops[n-1].endless = w.loops[n-1].endless && !countsTurns(cond)
 	}
+}
+
+// leaves reports whether a break leaves the loop around statements.
+func leaves(list []ast.Stmt) bool {
+	return slices.ContainsFunc(list, func(s ast.Stmt) bool {
+		switch s := s.(type) {
+		case *ast.BreakStmt:
+			return true
+		case *ast.IfStmt:
+			return leaves(s.Then) || leaves(s.Else)
+		case *ast.DoBlockStmt:
+			return leaves(s.Stmts)
+		}
+		return false
+	})
 }
 
 // countsTurns reports whether a condition compares with a number or a length.
@@ -449,35 +354,6 @@ func countsTurns(cond ast.Expr) bool {
 		}
 	}
 	return false
-}
-
-// breaksIn returns the breaks that leave a loop.
-func breaksIn(loop any) (out []any) {
-	var stmts func(list []ast.Stmt)
-	stmts = func(list []ast.Stmt) {
-		for _, s := range list {
-			switch s := s.(type) {
-			case *ast.BreakStmt:
-				out = append(out, s)
-			case *ast.IfStmt:
-				stmts(s.Then)
-				stmts(s.Else)
-			case *ast.DoBlockStmt:
-				stmts(s.Stmts)
-			}
-		}
-	}
-	switch s := loop.(type) {
-	case *ast.WhileStmt:
-		stmts(s.Stmts)
-	case *ast.RepeatStmt:
-		stmts(s.Stmts)
-	case *ast.NumberForStmt:
-		stmts(s.Stmts)
-	case *ast.GenericForStmt:
-		stmts(s.Stmts)
-	}
-	return out
 }
 
 // base returns the variable that an expression begins with.

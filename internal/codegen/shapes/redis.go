@@ -245,31 +245,9 @@ func (w *pass) mayBeEmpty(e ast.Expr) bool {
 	if !ok || call.Func == nil || exprText(call.Func) != "unpack" || len(call.Args) != 1 {
 		return false
 	}
-	list := w.one(call.Args[0])
-	if len(list.objs) == 0 || slices.ContainsFunc(list.objs, func(o *object) bool { return o.least > 0 || o.reply == "" }) {
-		return false
-	}
-	counted, path := false, w.file.pathOf(call.Args[0])
-	w.fn.walk(func(node any, _ *function) {
-		switch node := node.(type) {
-		case *ast.UnaryLenOpExpr:
-			counted = counted || w.file.pathOf(node.Expr) == path
-		case *ast.AttrGetExpr:
-			counted = counted || w.file.pathOf(node.Object) == path
-		case *ast.FuncCallExpr:
-			if node.Func == nil || len(node.Args) == 0 {
-				return
-			}
-			switch exprText(node.Func) {
-			case "ipairs", "next":
-				counted = counted || w.file.pathOf(node.Args[0]) == path
-			case "redis.call":
-				cmd, ok := node.Args[0].(*ast.StringExpr)
-				counted = counted || ok && slices.Contains([]string{"EXISTS", "LLEN", "HLEN", "SCARD", "ZCARD", "XLEN"}, strings.ToUpper(cmd.Value))
-			}
-		}
-	})
-	return path == "" || !counted
+	list, known := w.one(call.Args[0]), w.factsOf(w.fn)
+	sure := func(o *object) bool { return o.least > 0 || o.reply == "" }
+	return len(list.objs) > 0 && !slices.ContainsFunc(list.objs, sure) && !known.looks && !known.counted[w.file.pathOf(call.Args[0])]
 }
 
 // key checks that the header declares a key, with the command's type.
@@ -414,7 +392,7 @@ func (w *pass) reply(e *ast.FuncCallExpr, cmd *command, args []value) value {
 		kind = repliesMaybe
 		if len(args) > 1 {
 			v := w.answer(e, cmd, repliesArray, args)
-			if !w.sizeTested(cmd.name, e.Args[min(1, len(e.Args)-1)]) {
+			if !w.factsOf(w.fn).sized[w.file.pathOf(e.Args[min(1, len(e.Args)-1)])] {
 				v.kinds |= isFalse
 			}
 			return v

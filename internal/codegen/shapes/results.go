@@ -456,62 +456,22 @@ func (w *pass) libraryState(lhs *ast.AttrGetExpr, object value) {
 	}
 }
 
-// clockTwice reports a function that reads the clock in two statements that follow each other.
+// clockTwice reports a function that reads the clock in two statements of its body, or twice in one.
 func (c *checker) clockTwice(fn *function) {
-	var first position
-	var block func(stmts []ast.Stmt) (int, bool)
-	calls := func(list ...ast.Expr) (n int) {
-		t := &walker{file: fn.file, fn: fn, visit: func(node any, in *function) {
-			call, ok := node.(*ast.FuncCallExpr)
-			if ok && in == fn && call.Func != nil && exprText(call.Func) == clockLib+".now_us" {
-				if n++; first == (position{}) {
-					first = fn.file.at(call)
-				}
-			}
-		}}
-		t.exprs(list...)
-		return n
-	}
-	var at position
-	block = func(stmts []ast.Stmt) (n int, ends bool) {
-		for _, s := range stmts {
-			before := n
-			switch s := s.(type) {
-			case *ast.LocalAssignStmt:
-				n += calls(s.Exprs...)
-			case *ast.AssignStmt:
-				n += calls(s.Rhs...)
-			case *ast.FuncCallStmt:
-				n += calls(s.Expr)
-			case *ast.ReturnStmt:
-				n += calls(s.Exprs...)
-				ends = true
-			case *ast.DoBlockStmt:
-				m, e := block(s.Stmts)
-				n, ends = n+m, e
-			case *ast.IfStmt:
-				n += calls(s.Condition)
-				a, endsA := block(s.Then)
-				b, endsB := block(s.Else)
-				if n+max(a, b) > 1 && at == (position{}) {
-					at = fn.file.at(s)
-				}
-				if endsA {
-					a = 0
-				}
-				if endsB {
-					b = 0
-				}
-				n, ends = n+max(a, b), endsA && endsB
-			}
-			if n > 1 && before < 2 && at == (position{}) {
-				at = fn.file.at(s)
-			}
+	n := 0
+	for _, s := range fn.expr.Stmts {
+		switch s.(type) {
+		case *ast.IfStmt, *ast.WhileStmt, *ast.RepeatStmt, *ast.NumberForStmt, *ast.GenericForStmt:
+			continue // perhaps not on the same way
 		}
-		return n, ends
-	}
-	block(fn.expr.Stmts)
-	if at != (position{}) {
-		c.add(site{fn.file, at}, RuleClockTwice, "this call reads the clock twice, and on Redis 7.0 it has advanced: read it once and pass the time")
+		fn.file.visit(fn, s, func(node any, in *function) {
+			call, ok := node.(*ast.FuncCallExpr)
+			if !ok || in != fn || call.Func == nil || exprText(call.Func) != clockLib+".now_us" {
+				return
+			}
+			if n++; n == 2 {
+				c.add(site{fn.file, fn.file.at(call)}, RuleClockTwice, "this call reads the clock twice, and on Redis 7.0 it has advanced: read it once and pass the time")
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -15,6 +16,7 @@ type position struct{ line, col int }
 // A variable is one local, parameter or loop variable.
 type variable struct {
 	name     string
+	mark     string // its name in paths
 	pos      position
 	owner    *function
 	param    bool
@@ -53,6 +55,7 @@ type function struct {
 	full     bool // they are too many, and a finding says so
 	varargs  []*cell
 	contract *spec.Function // of a public function
+	facts    *facts         // nil until they are known
 	flow     flow           // what all rounds have found of it
 }
 
@@ -99,6 +102,7 @@ type resolver struct {
 	scopes []map[string]*variable
 	live   []int // locals of the function when each scope opened
 	fn     *function
+	count  int // of variables
 }
 
 func resolve(src *luasrc.File, lib string, uses []string) *file {
@@ -113,7 +117,8 @@ func resolve(src *luasrc.File, lib string, uses []string) *file {
 }
 
 func (r *resolver) declare(name string, param bool) *variable {
-	v := &variable{name: name, pos: r.tokens.ident(name), owner: r.fn, param: param}
+	v := &variable{name: name, mark: fmt.Sprintf("<%s %d>", name, r.count), pos: r.tokens.ident(name), owner: r.fn, param: param}
+	r.count++
 	r.fn.vars = append(r.fn.vars, v)
 	return v
 }
