@@ -135,7 +135,11 @@ func (w *pass) at(e *ast.AttrGetExpr) (out value) {
 		fixed = true
 	}
 	for _, o := range object.objs {
-		out = join(out, o.index(key, fixed))
+		v := o.index(key, fixed)
+		if name, _ := key.literal(); fixed && w.final && o.lacks(name) {
+			v = of(isNil)
+		}
+		out = join(out, v)
 	}
 	return w.suffixed(e, out)
 }
@@ -250,7 +254,7 @@ func (w *pass) relational(e *ast.RelationalOpExpr) value {
 	x, y := a.kinds&^falsy, b.kinds&^falsy
 	switch {
 	case !a.known() || !b.known() || x == 0 || y == 0:
-	case x&y&isPlain == 0 && x&isTable == 0 && y&isTable == 0:
+	case x&y&isPlain == 0 && x&isTable == 0 && y&isTable == 0, a.reply != "" && x&isString != 0 && y == isNumber, b.reply != "" && y&isString != 0 && x == isNumber:
 		w.report(e, RuleMixedComparison, "%s compares %s with %s, which is an error: make both numbers with tonumber", exprText(e), x.describe(), y.describe())
 	case a.only(isString|falsy) && b.only(isString|falsy) && (a.traits|b.traits)&score != 0:
 		w.report(e, RuleMixedComparison, "%s compares two numbers as texts, and '9' is above '10': make both numbers with tonumber", exprText(e))
@@ -443,6 +447,8 @@ func (w *pass) usable(e ast.Expr, v value, need kinds, doing string) {
 	bad := v.kinds &^ (need | isDoubt | isOther)
 	if bad&(isNil|isFalse) != 0 && v.kinds&isOther == 0 {
 		w.lacks(e, v, bad, doing)
+	} else if bad&isTable != 0 && slices.ContainsFunc(v.objs, func(o *object) bool { return o.failed }) {
+		w.report(e, RuleMaybeNil, "cannot %s %s where it is the table of an error, which redis.pcall returns if the command fails: test its type first, or write redis.call", doing, exprText(e))
 	} else if bad != 0 && v.known() && v.kinds&need == 0 {
 		w.report(e, RuleMaybeNil, "cannot %s %s, which is %s", doing, exprText(e), bad.describe())
 	}

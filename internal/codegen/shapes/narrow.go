@@ -239,20 +239,15 @@ func (w *pass) either(a, b *env) {
 		if !ok || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
 			continue
 		}
-		if first, ok := a.bonds[v]; ok {
-			if second, ok := b.bonds[v]; ok && (first.bond == second.bond || slices.Equal(first.vars, second.vars)) {
-				continue // both say more
-			}
+		first, bound := a.bonds[v]
+		second, also := b.bonds[v]
+		if (bound || also) && (first.bond != second.bond || first.alive == second.alive) {
+			continue // merge keeps together what they say
 		}
 		vars = append(vars, v)
 		one.vals, other.vals = append(one.vals, x), append(other.vals, y)
 	}
 	w.env = merge(a, b)
-	for _, v := range vars {
-		if old, ok := w.env.bonds[v]; ok && len(old.tuples) > 2 {
-			return
-		}
-	}
 	if len(vars) > 1 && len(vars) <= 8 {
 		w.bind(vars, []tuple{one, other})
 	}

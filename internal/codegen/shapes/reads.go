@@ -254,6 +254,10 @@ func (w *pass) expiry(e *ast.FuncCallExpr, arg func(int) ast.Expr, name string, 
 			w.report(arg(i), RuleBadTTL, "%s is a text of the caller, and any but a whole number is an error: declare a duration", exprText(arg(i)))
 		case v.unit != "" && v.unit != unit:
 			w.report(arg(i), RuleBadTTL, "%s is in %s, and %s takes %s", exprText(arg(i)), unitNames[v.unit], word, unitNames[unit])
+		case strings.HasSuffix(word, "AT") && v.base != nil && v.base.Kind == spec.KindDuration:
+			w.report(arg(i), RuleBadTTL, "%s is a span, and %s takes a time: add the clock", exprText(arg(i)), word)
+		case !strings.HasSuffix(word, "AT") && v.traits&long != 0:
+			w.report(arg(i), RuleBadTTL, "%s is a time, and %s takes a span: subtract the clock", exprText(arg(i)), word)
 		case v.traits&fraction != 0:
 			w.report(arg(i), RuleBadTTL, "%s may be a fraction, and %s takes a whole number: round it up with math.ceil", exprText(arg(i)), word)
 		case v.base != nil && v.base.Kind != spec.KindTime && v.least < 1 && !w.testsArgument(v.base) && !strings.HasSuffix(word, "AT"):

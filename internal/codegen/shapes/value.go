@@ -278,6 +278,11 @@ func (o *object) field(name string) value {
 	return v
 }
 
+// lacks reports whether nothing ever sets a field or an element of a table.
+func (o *object) lacks(name string) bool {
+	return o.fields[name] == nil && o.reply == "" && o.row == "" && o.elem.kinds == 0 && !o.named
+}
+
 // fieldAt returns a field to set.
 func (o *object) fieldAt(name string) *cell {
 	if o.fields[name] == nil {
