@@ -221,7 +221,7 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 	case "table.sort":
 		for _, o := range arg(0).objs {
 			for _, fn := range arg(1).fns {
-				w.fn.callsTo(fn, false)
+				w.calls(fn, nil, nil, []value{o.elem.value, o.elem.value})
 				w.pass(fn, e, nil, []value{o.elem.value, o.elem.value}, nil)
 			}
 		}
@@ -364,7 +364,7 @@ func (w *pass) iterates(e *ast.FuncCallExpr) []value {
 
 func (w *pass) callback(v, arg value) {
 	for _, fn := range v.fns {
-		w.fn.callsTo(fn, false)
+		w.calls(fn, nil, nil, []value{arg, arg, arg})
 		w.pass(fn, fn.expr, nil, []value{arg, arg, arg}, nil)
 	}
 }

@@ -81,7 +81,7 @@ func (w *pass) arguments(list []ast.Expr) (vals []value, rest *value) {
 // apply calls what may be several functions.
 func (w *pass) apply(callee value, at ast.Expr, exprs []ast.Expr, args []value, rest *value) (out []tuple) {
 	for _, fn := range callee.fns {
-		w.fn.callsTo(fn, w.byName(at))
+		w.calls(fn, at, exprs, args)
 		w.pass(fn, at, exprs, args, rest)
 		for _, t := range fn.flow.returns {
 			out = append(out, *t)
@@ -106,23 +106,6 @@ func (w *pass) apply(callee value, at ast.Expr, exprs []ast.Expr, args []value, 
 		return gives(value{})
 	}
 	return out
-}
-
-// byName reports whether a call names a function of the author, and not a field of a table that holds several.
-func (w *pass) byName(e ast.Expr) bool {
-	call, ok := e.(*ast.FuncCallExpr)
-	if !ok || call.Func == nil {
-		return false
-	}
-	switch f := call.Func.(type) {
-	case *ast.IdentExpr:
-		return w.file.refs[f] != nil && w.file.bodies[w.file.refs[f]] != nil
-	case *ast.AttrGetExpr:
-		_, named := f.Key.(*ast.StringExpr)
-		v := w.file.named(f.Object)
-		return named && (v == nil || v.top())
-	}
-	return false
 }
 
 // pass joins arguments into parameters.

@@ -11,7 +11,7 @@ import (
 type flow struct {
 	returns  []*tuple
 	next     []*tuple // of this round
-	calls    map[*function]bool // whether by name
+	calls    []edge
 	commands map[string]bool // as an ACL names them
 	writes   map[string]site
 	codes    map[string]bool // first words of the errors that it makes
@@ -571,12 +571,4 @@ func open(e ast.Expr) bool {
 		return !e.AdjustRet
 	}
 	return false
-}
-
-// calls notes that a function calls or hands on another one.
-func (fn *function) callsTo(other *function, direct bool) {
-	if fn.flow.calls == nil {
-		fn.flow.calls = map[*function]bool{}
-	}
-	fn.flow.calls[other] = fn.flow.calls[other] || direct
 }

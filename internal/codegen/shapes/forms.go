@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
 )
 
 // formTable holds the forms of commands, as COMMAND DOCS of Redis 7.0 gives them. A test compares it with the server, and rewrites it
@@ -214,7 +213,9 @@ func scoreAt(command string, i int, args []value) bool {
 func excludes(name string, args []value) string {
 	switch name {
 	case "ZADD":
-		mayHaveBoth := func(list []value, a, b string) bool { return indexOfWord(list, 0, a) >= 0 && indexOfWord(list, 0, b) >= 0 }
+		mayHaveBoth := func(list []value, a, b string) bool {
+			return indexOfWord(list, 0, a) >= 0 && indexOfWord(list, 0, b) >= 0
+		}
 		first := 1 // index of the first score
 		for first < len(args) && isWord(args[first], "NX", "XX", "GT", "LT", "CH", "INCR") {
 			first++

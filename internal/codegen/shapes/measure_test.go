@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 func TestMeasure(t *testing.T) {

@@ -236,7 +236,7 @@ func (w *pass) either(a, b *env) {
 	var one, other tuple
 	for v, x := range a.vars {
 		y, ok := b.vars[v]
-		if !ok || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
+		if !ok || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && len(x.fns) == len(y.fns) && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
 			continue
 		}
 		first, bound := a.bonds[v]

@@ -413,16 +413,16 @@ func keysOf[V any](m map[string]V) iter.Seq[string] {
 }
 
 // prepares reports whether the function runs only to prepare rows of a packed group, which are cached for other calls.
-func (w *pass) prepares() bool { return w.prepared[w.fn] }
+func (w *pass) prepares() bool { return w.prepared[w.fn] != nil }
 
 // preparing returns the functions that prepare calls.
-func (c *checker) preparing() map[*function]bool {
-	seen := map[*function]bool{}
+func (c *checker) preparing() map[*function]map[*variable]bool {
+	seen := map[*function]map[*variable]bool{}
 	for _, lib := range c.tree.Libraries {
 		for i := range lib.Spec.Functions {
 			for _, p := range lib.Spec.Functions[i].Params {
 				if rows := c.libs[p.Rows]; p.Prepare && rows != nil && rows.members["prepare"] != nil {
-					c.calls(rows.members["prepare"], seen)
+					c.called(rows.members["prepare"], nil, seen)
 				}
 			}
 		}
@@ -449,7 +449,7 @@ func (w *pass) libraryState(lhs *ast.AttrGetExpr, object value) {
 		return
 	}
 	for _, o := range object.objs {
-		if o.row != "" && !w.prepared[w.fn] {
+		if o.row != "" && w.prepared[w.fn] == nil {
 			w.report(lhs, RuleLibraryState, "rows of %s are cached for every call that sends the same pack: keep what belongs to a call in another table", o.row)
 			return
 		}

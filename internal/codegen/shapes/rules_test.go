@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 const clockFile = `--- The server's clock.

@@ -69,10 +69,10 @@ type file struct {
 	byExpr       map[*ast.FunctionExpr]*function
 	pos          map[any]position
 	refs         map[*ast.IdentExpr]*variable
-	decls        map[any][]*variable        // of a LocalAssignStmt, NumberForStmt or GenericForStmt
-	bodies       map[*variable]*function    // of `local function`
-	members      map[string]*function       // of `function lib.name`, by lib.name, and by name for other files
-	globalWrites map[*ast.IdentExpr]bool    // names on the left that are not local
+	decls        map[any][]*variable     // of a LocalAssignStmt, NumberForStmt or GenericForStmt
+	bodies       map[*variable]*function // of `local function`
+	members      map[string]*function    // of `function lib.name`, by lib.name, and by name for other files
+	globalWrites map[*ast.IdentExpr]bool // names on the left that are not local
 	pending      []pendingFinding
 }
 

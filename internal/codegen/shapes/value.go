@@ -102,7 +102,7 @@ func (v value) only(k kinds) bool { return v.kinds != 0 && v.kinds&^k == 0 }
 
 // doubted returns a value of which nil and false are in doubt.
 func (v value) doubted() value {
-	if v.may(isNil | isFalse) && !v.may(isTrue) {
+	if v.may(isNil|isFalse) && !v.may(isTrue) {
 		v.kinds = v.kinds&^(isNil|isFalse) | isDoubt
 	}
 	return v
