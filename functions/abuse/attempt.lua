@@ -51,6 +51,5 @@ local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory
   if counted.tier == 0 then
     return true, 'none', 0, 0, counted.strikes, counted.rows
   end
-  -- rlfunc:ignore refusal-writes the attempt that begins a block is recorded, as each before it
   return false, 'tier', counted.tier, block_us, counted.strikes, counted.rows
 end

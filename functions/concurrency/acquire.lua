@@ -27,13 +27,13 @@ local function acquire(bucket, holder, limit, lease_us, weight)
   local in_use = set.in_use
   if mine then
     holder_set.extend(set, mine, now_us + lease_us)
-    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0 -- rlfunc:ignore result-nil open sets it
+    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
   end
   local wait_us, unreadable = holder_set.wait_us(set, holder, weight, limit)
   if not wait_us then
     return nil, unreadable
   elseif wait_us > 0 then
-    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us -- rlfunc:ignore result-nil as above
+    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us
   end
   local fence = holder_set.add(set, holder, weight, now_us + lease_us)
   return true, false, fence, in_use + weight, limit - in_use - weight, 0

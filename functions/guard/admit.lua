@@ -97,7 +97,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
   local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
-    return nil, no_attempts -- rlfunc:ignore result-nil attempt_tiers.check returns nil with a refusal only
+    return nil, no_attempts
   end
   local admitted = reason == 'none' and tried_tiers.tier == 0
   if admitted then
@@ -115,6 +115,6 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
-  -- rlfunc:ignore refusal-writes an attempt is recorded, whatever else refuses the request
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome == 'consumed' and 'unused' or outcome, '', rows, cost_rows, tried_tiers.rows
+  outcome = outcome == 'consumed' and 'unused' or outcome
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
 end

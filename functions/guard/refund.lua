@@ -46,7 +46,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   end
   local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers, holder)
   if not rows then
-    return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
+    return nil, no_limits
   end
   local outcome, record
   if challenge and challenges then
@@ -67,7 +67,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
-  if outcome == 'replayed' then
+  if challenge and challenges and outcome == 'replayed' then
     challenge_record.reopen(challenges, challenge, record, payload)
   end
   if receipt then

@@ -29,7 +29,7 @@ local function take(bucket, limits, limits_state, most) -- rlfunc:ignore unused-
     result = rows and rows[1]
   end
   if not result then
-    return nil, failure -- rlfunc:ignore result-nil limit_rows.check returns nil with a refusal only
+    return nil, failure
   end
   if not result.allowed then
     return false, 0, result.remaining, result.reset_after_us, result.retry_after_us, 0

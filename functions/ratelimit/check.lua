@@ -37,7 +37,7 @@ local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
   local known = receipt_set.knows(bucket, receipt, clock_us, known_us)
   local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, known, false, clock_us)
   if not all then
-    return nil, refused -- rlfunc:ignore result-nil limit_rows.check returns nil with a refusal only
+    return nil, refused
   end
   if refused > 0 then
     return false, known, refused, wait_us, all

@@ -28,7 +28,7 @@ local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_u
   local known = receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_rows.longest_us(limits))
   local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, known, false, clock_us, nil, '')
   if not all then
-    return nil, refused -- rlfunc:ignore result-nil limit_rows.check returns nil with a refusal only
+    return nil, refused
   end
   return refused == 0, known, refused, wait_us, all
 end

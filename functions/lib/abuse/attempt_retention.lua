@@ -6,6 +6,7 @@
 local attempt_retention = {none = {plain = 'n', head = 'h', headed = false, max_count = 0, longest_us = 0, memory_us = 0}}
 
 -- Retentions by their text, at most 256: nearly all subjects share a few. The last one that was created is often requested again.
+-- rlfunc:ignore library-state a text has one meaning, so calls share what it was parsed to
 local known = {needs = {}, count = 0, last = attempt_retention.none}
 
 local function keep(text, digits, max_count, longest_us, memory_us)
@@ -13,11 +14,11 @@ local function keep(text, digits, max_count, longest_us, memory_us)
     plain = 'n' .. digits, head = 'h' .. digits, headed = string.byte(text) == 104, max_count = max_count, longest_us = longest_us, memory_us = memory_us,
   }
   if known.count == 256 then
-    known.needs = {} -- rlfunc:ignore library-state a text has one meaning
-    known.count = 0 -- rlfunc:ignore library-state as above
+    known.needs = {}
+    known.count = 0
   end
-  known.needs[text] = retention -- rlfunc:ignore library-state as above
-  known.count = known.count + 1 -- rlfunc:ignore library-state as above
+  known.needs[text] = retention
+  known.count = known.count + 1
   return retention
 end
 
@@ -47,7 +48,7 @@ function attempt_retention.widen(retention, max_count, longest_us, memory_us)
   end
   local digits = string.format('%05.0f%015.0f%015.0f', max_count, longest_us, memory_us)
   last = keep('n' .. digits, digits, max_count, longest_us, memory_us)
-  known.last = last -- rlfunc:ignore library-state as above
+  known.last = last
   return last
 end
 

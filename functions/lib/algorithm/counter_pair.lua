@@ -115,7 +115,7 @@ function counter_pair.charge(key, cost, window_ms, elapsed_ms, rolled)
   if rolled then
     elapsed_ms = begin(key, window_ms, rolled, cost, elapsed_ms)
   else
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('INCRBY', key, cost)
   end
   return (2 * window_ms - elapsed_ms) * 1000
 end

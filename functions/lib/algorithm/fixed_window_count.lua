@@ -60,7 +60,7 @@ function fixed_window_count.charge(key, cost, window_ms, end_us, windows)
     if cost == 1 then
       amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
     end
-    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('INCRBY', key, amount)
     return end_us
   end
   local amount = '0000001'

@@ -133,7 +133,7 @@ function fixed_window_shared.charge(key, windows, cost)
     total_ms = math.max(total_ms, window.left_ms)
   end
   if total_ms == windows.total_ms then
-    redis.call('SET', key, text(all, total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl the longest window ends when it would have
+    redis.call('SET', key, text(all, total_ms), 'KEEPTTL')
   else
     clock.store(key, text(all, total_ms), total_ms)
   end

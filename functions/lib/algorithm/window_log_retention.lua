@@ -5,23 +5,24 @@ local window_log_retention = {}
 
 -- Retentions by their text, and by limit and window, at most 256. Limits and windows are negated as keys: gopher-lua allocates a
 -- table up to its greatest number.
+-- rlfunc:ignore library-state a retention has one text
 local kept = {by_text = {}, by_limit = {}, count = 0}
 
 local function keep(text, limit, window_us)
   if kept.count == 256 then
-    kept.by_text = {} -- rlfunc:ignore library-state a retention has one text
-    kept.by_limit = {} -- rlfunc:ignore library-state as above
-    kept.count = 0 -- rlfunc:ignore library-state as above
+    kept.by_text = {}
+    kept.by_limit = {}
+    kept.count = 0
   end
   local retention = {text = text, limit = limit, window_us = window_us}
   local of_limit = kept.by_limit[-limit]
   if not of_limit then
     of_limit = {}
-    kept.by_limit[-limit] = of_limit -- rlfunc:ignore library-state as above
+    kept.by_limit[-limit] = of_limit
   end
   of_limit[-window_us] = retention
-  kept.by_text[text] = retention -- rlfunc:ignore library-state as above
-  kept.count = kept.count + 1 -- rlfunc:ignore library-state as above
+  kept.by_text[text] = retention
+  kept.count = kept.count + 1
   return retention
 end
 

@@ -112,7 +112,7 @@ local function store(set, place, instead_of)
       clock.store_for(set.key, text, left_us)
       return
     elseif text then
-      redis.call('SET', set.key, text, 'KEEPTTL') -- rlfunc:ignore missing-ttl its expiry suffices
+      redis.call('SET', set.key, text, 'KEEPTTL')
       return
     end
     local places = holder_text.list(set)

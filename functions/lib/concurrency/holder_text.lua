@@ -16,7 +16,7 @@ local place_bytes = 20
 local function read_all(set)
   local text, from = set.text, holder_head.bytes + 1
   local places, in_use, until_us = {}, 0, holder_head.forever_us
-  while from + place_bytes <= #text do -- rlfunc:ignore maybe-nil these functions get sets with a text
+  while from + place_bytes <= #text do
     local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
     local next_from = from + place_bytes + length
     if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
@@ -92,7 +92,7 @@ end
 function holder_text.with(set, place, instead_of)
   local text, places = set.text, set.places
   if place and (not places or text == '') then -- most acquisitions: each text that Lua makes costs as much as ten operations
-    if #text + place_bytes + #place.holder > most_bytes then -- rlfunc:ignore maybe-nil as above
+    if #text + place_bytes + #place.holder > most_bytes then
       return nil
     end
     set.until_us = math.min(set.until_us, place.ends_us)

@@ -150,7 +150,7 @@ local function add(set, place)
   set.until_us = math.min(set.until_us, place.ends_us)
   local all = members(place)
   for i = 1, #all do
-    redis.call('ZADD', set.key, '0', all[i]) -- rlfunc:ignore missing-ttl the key keeps its expiry, or gets one
+    redis.call('ZADD', set.key, '0', all[i])
   end
 end
 
@@ -158,7 +158,7 @@ end
 local function store_head(set)
   local member = '!' .. holder_head.pack(set)
   if member ~= set.member then
-    redis.call('ZADD', set.key, '0', member) -- rlfunc:ignore missing-ttl as above
+    redis.call('ZADD', set.key, '0', member)
     redis.call('ZREM', set.key, set.member)
   end
 end

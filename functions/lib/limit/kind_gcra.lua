@@ -44,7 +44,6 @@ function kind_gcra.prepare(row)
 end
 
 function kind_gcra.check(row, key, cost, _, answer)
-  -- rlfunc:ignore maybe-nil prepare sets them
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket_ttl.check(key, row.interval_ms, row.capacity_ms, cost, row.capacity)
   if allowed == nil then
     return nil, left
@@ -65,8 +64,7 @@ function kind_gcra.charge(_, key, cost, _, answer)
 end
 
 function kind_gcra.take(row, key, cost)
-  -- rlfunc:ignore call-argument prepare sets them
-  return token_bucket_ttl.take(key, row.interval_ms, row.capacity_ms, cost, row.capacity) -- rlfunc:ignore maybe-nil as above
+  return token_bucket_ttl.take(key, row.interval_ms, row.capacity_ms, cost, row.capacity)
 end
 
 -- Refunds what was taken age_us ago, when the bucket needed left_us to be full.

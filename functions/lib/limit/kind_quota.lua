@@ -12,11 +12,10 @@ end
 
 -- Reports whether a time is in one of the row's periods.
 function kind_quota.covers(row, at_us)
-  return row.boundaries[1] <= at_us and at_us < row.boundaries[4] -- rlfunc:ignore maybe-nil prepare sets them
+  return row.boundaries[1] <= at_us and at_us < row.boundaries[4]
 end
 
 function kind_quota.check(row, key, cost, clock_us, answer)
-  -- rlfunc:ignore maybe-nil prepare sets them
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
   if allowed == nil then
     return nil, left
@@ -32,14 +31,13 @@ end
 
 function kind_quota.charge(row, key, cost, clock_us, answer)
   answer.remaining = answer.remaining - cost
-  -- rlfunc:ignore maybe-nil as above
   answer.reset_after_us = quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
 end
 
 -- Refunds what was charged age_us ago, when the period had left_us left.
 function kind_quota.refund(row, key, cost, left_us, age_us, _, clock_us)
   if age_us < left_us then
-    quota_count.refund(key, cost, row.boundaries, clock_us) -- rlfunc:ignore maybe-nil as above
+    quota_count.refund(key, cost, row.boundaries, clock_us)
   end
 end
 

@@ -3,6 +3,7 @@
 --- @lib limit_rows
 local limit_rows = {none = {}} -- the result of a group without rows
 
+-- rlfunc:ignore library-state every call writes before it reads
 local answers = {}
 
 -- Adds the row's number to a refusal.
@@ -42,7 +43,7 @@ local function answers_of(count)
     for i = 1, count do
       all[i] = {allowed = true, remaining = 0, reset_after_us = 0, retry_after_us = 0}
     end
-    answers[count] = all -- rlfunc:ignore library-state every call writes before it reads
+    answers[count] = all
   end
   return all
 end

@@ -27,6 +27,6 @@ local function begin(record, token, fingerprint, lease_us)
   end
   kept_us = math.max(kept_us, lease_us)
   redis.call('HSET', record, 'token', token, 'fingerprint', fingerprint, 'kept_us', clock.text(kept_us))
-  clock.expire(record, kept_us) -- rlfunc:ignore shared-ttl kept_us is at least what the record was kept for
+  clock.expire(record, kept_us)
   return 'started', '', 0
 end

@@ -14,7 +14,7 @@ local function finish(record, token, reply, keep_us)
   if not found[2] then
     local kept_us = math.max(clock.parse_us(found[3] or '0') or 0, keep_us)
     redis.call('HSET', record, 'reply', reply, 'kept_us', clock.text(kept_us))
-    clock.expire(record, kept_us) -- rlfunc:ignore shared-ttl kept_us is at least the lease
+    clock.expire(record, kept_us)
   end
   return true
 end

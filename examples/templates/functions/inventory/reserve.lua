@@ -39,11 +39,10 @@ local function reserve(stock, ends, sold, id, units, hold_us)
       stock_book.store(stock, ends, book)
     end
     if units > book.on_hand then
-      return 'sold_out', available, 0, 0 -- rlfunc:ignore refusal-writes only what has expired is written
+      return 'sold_out', available, 0, 0
     end
     local first = redis.call('ZRANGE', ends, '0', '0', 'WITHSCORES')
     local first_us = clock.parse_us(first[2] or '0') or 0
-    -- rlfunc:ignore refusal-writes only what has expired is written
     return 'busy', available, 0, math.max(math.min(first_us - now_us, 2592000000000), 1000)
   end
   book.reserved = book.reserved + units

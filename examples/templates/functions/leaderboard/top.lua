@@ -8,7 +8,7 @@
 --- @result players.score   float              the best score
 --- @result players.rank    count[1..100000]   1 for the best player, and 1 + those with more points
 local function top(scores, skip, most)
-  local found = redis.call('ZREVRANGE', scores, skip, skip + most - 1, 'WITHSCORES') -- rlfunc:ignore key-loop at most 100 of them
+  local found = redis.call('ZREVRANGE', scores, skip, skip + most - 1, 'WITHSCORES')
   local rows, rank = {}, 1
   for i = 1, most do
     local player, text = found[2 * i - 1], found[2 * i]
