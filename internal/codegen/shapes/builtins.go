@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -147,16 +146,12 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		return gives(of(isFunc), arg(0), of(isNumber))
 	case "math.floor", "math.ceil":
 		w.number(at(0), arg(0), "calculate with")
-		out := value{kinds: isNumber, open: true, traits: arg(0).traits & (long | grows), unit: arg(0).unit, base: arg(0).base, least: math.Ceil(arg(0).least)}
-		if name == "math.floor" {
-			out.least = math.Floor(arg(0).least)
-		}
-		return gives(out)
+		return gives(value{kinds: isNumber, open: true, traits: arg(0).traits & (long | grows | span), unit: arg(0).unit})
 	case "math.max", "math.min":
 		out := value{kinds: isNumber, open: true}
 		for i := range args {
 			w.number(at(i), arg(i), "calculate with")
-			out.traits |= arg(i).traits & (fraction | long)
+			out.traits |= arg(i).traits & long
 			if i == 0 || out.unit == "" {
 				out.unit = arg(i).unit
 			} else if arg(i).unit != "" && arg(i).unit != out.unit {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
-
-	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
 // one returns the first value of an expression.
@@ -54,7 +52,7 @@ func (w *pass) one(e ast.Expr) value {
 		if text, ok := v.literal(); ok && v.only(isNumber) && !strings.HasPrefix(text, "-") {
 			return value{kinds: isNumber, texts: []string{"-" + text}, unit: v.unit}
 		}
-		return value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits & (fraction | long)}
+		return value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits & long}
 	case *ast.UnaryNotOpExpr:
 		w.condition(e.Expr)
 		return of(isBool)
@@ -335,7 +333,7 @@ func (w *pass) joined(e ast.Expr, v value) {
 
 // digits reports a number that loses digits where it becomes text.
 func (w *pass) digits(e ast.Expr, v value, by string) {
-	if v.only(isNumber|falsy) && v.traits&(long|fraction) != 0 {
+	if v.only(isNumber|falsy) && v.traits&long != 0 {
 		w.report(e, RuleNumberText, "%s may have more than 14 digits, and %s cuts them off: write string.format('%%.0f', %s), or '%%.17g' for a fraction", exprText(e), by, exprText(e))
 	}
 }
@@ -354,7 +352,7 @@ func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 		if out.unit = a.unit; out.unit == "" {
 			out.unit = b.unit
 		}
-		out.traits = (a.traits | b.traits) & (fraction | grows | long)
+		out.traits = (a.traits | b.traits) & (grows | long)
 		if e.Operator == "-" {
 			out.traits &^= b.traits &^ a.traits & grows
 		}
@@ -366,71 +364,17 @@ func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 		if out.unit == "" {
 			out.unit = scaled(b, a, false)
 		}
-		out.traits = (a.traits | b.traits) & long
+		out.traits = (a.traits | b.traits) & (span | long)
 		if a.reply == "TIME" || b.reply == "TIME" {
 			out.traits |= long
 		}
 	case "/":
 		out.unit = scaled(a, b, true)
-		if _, constant := b.literal(); constant && (a.unit != "" || a.arg != nil) && !w.factsOf(w.fn).divided[w.file.pathOf(e.Lhs)] {
-			out.traits |= fraction
-		}
+		out.traits = a.traits & (span | long)
 	case "%":
 		out.unit = a.unit
 	}
-	if e.Operator == "/" || e.Operator == "%" {
-		w.divisor(e.Rhs, b)
-	}
-	scale(&out, a, b, e.Operator)
 	return out
-}
-
-// scale keeps the argument of which a number is a constant part or multiple.
-func scale(out *value, a, b value, operator string) {
-	text, fixed := b.literal()
-	n, ok := number(text)
-	if (!fixed || !ok) && operator == "*" {
-		a, b = b, a
-		text, fixed = b.literal()
-		n, ok = number(text)
-	}
-	if a.base == nil || !fixed || !ok || n <= 0 {
-		return
-	}
-	switch operator {
-	case "*":
-		out.base, out.least = a.base, a.least*n
-	case "/":
-		out.base, out.least = a.base, a.least/n
-	}
-}
-
-// divisor reports a divisor that the header allows to be 0, if nothing compares it.
-func (w *pass) divisor(e ast.Expr, v value) {
-	text, fixed := v.literal()
-	if n, ok := number(text); fixed && ok && n == 0 {
-		w.report(e, RuleDivisionByZero, "this divides by 0")
-		return
-	}
-	switch x := e.(type) {
-	case *ast.IdentExpr:
-		if p := v.arg; p != nil && p.Min <= 0 && p.Max >= 0 && (p.Kind.Integer() || p.Kind == spec.KindFloat) && !w.compared(e) {
-			w.report(e, RuleDivisionByZero, "%s may be 0 by its header: let it begin at 1, or test it first", exprText(e))
-		} else if v.traits&grows != 0 && !w.compared(e) {
-			w.report(e, RuleDivisionByZero, "%s is 0 where there is no key: test it first", exprText(e))
-		}
-	case *ast.UnaryLenOpExpr:
-		if p := w.file.named(x.Expr); p != nil && p.param && w.fn.contract == nil {
-			return
-		}
-		if list := w.one(x.Expr); !w.compared(x.Expr) && !slices.ContainsFunc(list.objs, func(o *object) bool { return o.least > 0 || o.reply == "" }) && len(list.objs) > 0 {
-			w.report(e, RuleDivisionByZero, "%s is 0 for an empty list: test it first", exprText(e))
-		}
-	case *ast.FuncCallExpr:
-		if v.traits&grows != 0 {
-			w.report(e, RuleDivisionByZero, "%s is 0 where there is no key: test it first", v.reply)
-		}
-	}
 }
 
 // number checks an operand of arithmetic, or a bound of a for.

@@ -13,7 +13,6 @@ import (
 type facts struct {
 	compared map[string]bool // or clamped by math.min and math.max
 	counted  map[string]bool // by #, ipairs, next or an index
-	divided  map[string]bool // by %
 	matched  map[string]bool // with a pattern
 	sized    map[string]bool // keys whose size it compares, or that it trims
 	looks    bool            // it asks for the size or the existence of some key
@@ -30,7 +29,7 @@ func (w *pass) factsOf(fn *function) *facts {
 		return fn.facts
 	}
 	f := fn.file
-	fn.facts = &facts{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, false}
+	fn.facts = &facts{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, false}
 	note := func(to map[string]bool, list ...ast.Expr) {
 		for _, e := range list {
 			to[f.pathOf(e)] = true
@@ -68,10 +67,6 @@ func (w *pass) factsOf(fn *function) *facts {
 			note(fn.facts.counted, node.Expr)
 		case *ast.AttrGetExpr:
 			note(fn.facts.counted, node.Object)
-		case *ast.ArithmeticOpExpr:
-			if node.Operator == "%" {
-				note(fn.facts.divided, node.Lhs)
-			}
 		case *ast.FuncCallExpr:
 			switch command, key := f.commandOf(node); {
 			case command == "LTRIM", command == "ZREMRANGEBYRANK", command == "XTRIM":

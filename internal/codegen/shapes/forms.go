@@ -2,8 +2,8 @@ package vet
 
 import (
 	_ "embed"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -19,136 +19,125 @@ var formTable string
 //go:embed forms_newer.txt
 var newerFormTable string
 
+// A form is what a command takes.
+type form struct {
+	text    string
+	pattern *regexp.Regexp // of arguments as encode writes them
+}
+
 var forms = func() map[string]*form {
 	out := map[string]*form{}
 	for line := range strings.Lines(formTable + newerFormTable) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		p := &formParser{text: text}
-		out[name] = &form{text: text, parts: p.sequence(0)}
+		r := &formReader{text: text}
+		out[name] = &form{text: text, pattern: regexp.MustCompile("^" + r.sequence(0) + "$")}
 	}
 	return out
 }()
 
-// A form holds the arguments of a command. Optional ones that follow each other may be in any order.
-type form struct {
-	text  string
-	parts []formPart
-}
-
-// A formPart is one part of a form.
-type formPart struct {
-	word     string       // a literal word
-	kind     string       // or the type of an argument
-	options  [][]formPart // or one of these; one for a block
-	optional bool
-	repeated bool
-}
-
-type formParser struct {
+// A formReader turns the notation of the table into a regular expression.
+type formReader struct {
 	text string
 	at   int
 }
 
-// sequence parses parts up to a closing bracket.
-func (p *formParser) sequence(end byte) (parts []formPart) {
-	for p.at < len(p.text) {
-		c := p.text[p.at]
-		switch {
-		case c == end || end == ')' && c == '|':
-			return parts
-		case c == ' ':
-			p.at++
+// sequence reads parts up to a closing bracket.
+func (r *formReader) sequence(end byte) string {
+	var out string
+	var options []string
+	for r.at < len(r.text) && r.text[r.at] != end && (end != ')' || r.text[r.at] != '|') {
+		c := r.text[r.at]
+		if c == ' ' {
+			r.at++
 			continue
 		}
-		var next formPart
+		var part string
 		switch c {
 		case '[', '{':
-			p.at++
-			next = formPart{options: [][]formPart{p.sequence(map[byte]byte{'[': ']', '{': '}'}[c])}, optional: c == '['}
-			p.at++
+			r.at++
+			part = "(?:" + r.sequence(c+2) + ")"
+			r.at++
 		case '(':
-			for p.text[p.at] != ')' {
-				p.at++
-				next.options = append(next.options, p.sequence(')'))
+			var choices []string
+			for r.text[r.at] != ')' {
+				r.at++
+				choices = append(choices, r.sequence(')'))
 			}
-			p.at++
-		case '<':
-			to := p.at + strings.IndexByte(p.text[p.at:], '>')
-			next.kind = p.text[p.at+1 : to]
-			p.at = to + 1
+			part = "(?:" + strings.Join(choices, "|") + ")"
+			r.at++
 		default:
-			from := p.at
-			for p.at < len(p.text) && strings.IndexByte(" |)]}+", p.text[p.at]) < 0 {
-				p.at++
+			from := r.at
+			for r.at < len(r.text) && strings.IndexByte(" |)]}+", r.text[r.at]) < 0 {
+				r.at++
 			}
-			next.word = p.text[from:p.at]
+			part = argumentPattern(r.text[from:r.at])
 		}
-		if p.at < len(p.text) && p.text[p.at] == '+' {
-			next.repeated = true
-			p.at++
+		if r.at < len(r.text) && r.text[r.at] == '+' {
+			part = "(?:" + part + ")+"
+			r.at++
 		}
-		parts = append(parts, next)
+		if c == '[' {
+			options = append(options, part)
+			continue
+		}
+		out += inAnyOrder(options) + part
+		options = nil
 	}
-	return parts
+	return out + inAnyOrder(options)
 }
 
-// matches reports whether arguments can have a form. then continues with what is behind the parts.
-func matches(parts []formPart, args []value, then func(rest []value) bool) bool {
-	if len(parts) == 0 {
-		return then(args)
-	}
-	options := 0
-	for options < len(parts) && parts[options].optional {
-		options++
-	}
-	if options > 0 {
-		return inAnyOrder(parts[:options], args, func(rest []value) bool { return matches(parts[options:], rest, then) })
-	}
-	p, more := parts[0], parts[1:]
-	onward := func(rest []value) bool { return matches(more, rest, then) }
-	once := p
-	once.repeated = false
-	again := func(rest []value) bool {
-		if onward(rest) {
-			return true
-		}
-		return p.repeated && len(rest) < len(args) && matches(append([]formPart{{options: [][]formPart{{once}}, repeated: true}}, more...), rest, then)
-	}
+func argumentPattern(part string) string {
 	switch {
-	case p.word != "":
-		return len(args) > 0 && mayBeWord(args[0], p.word) && again(args[1:])
-	case p.kind != "":
-		return len(args) > 0 && mayBeKind(args[0], p.kind) && again(args[1:])
+	case part == "<integer>" || part == "<unix-time>":
+		return `(?:=-?(?:0|[1-9]\d*);|=#[^;]*;|[?!];)`
+	case part[0] == '<':
+		return `(?:=[^;]*;|[?!];)`
 	}
-	for _, option := range p.options {
-		if matches(option, args, again) {
-			return true
-		}
-	}
-	return false
+	return "(?:=(?i:" + regexp.QuoteMeta(part) + ");|[?];)"
 }
 
-// inAnyOrder reports whether arguments can have some of the options, in an order of the caller's choice.
-func inAnyOrder(options []formPart, args []value, then func(rest []value) bool) bool {
-	if then(args) {
-		return true
+// inAnyOrder is for options that follow each other: some of them, in an order of the caller's choice.
+func inAnyOrder(options []string) string {
+	if len(options) == 0 {
+		return ""
 	}
-	for i, p := range options {
-		p.optional = false
-		others := slices.Concat(options[:i], options[i+1:])
-		if matches([]formPart{p}, args, func(rest []value) bool { return inAnyOrder(others, rest, then) }) {
-			return true
+	var ways []string
+	for i, option := range options {
+		if len(options) > 4 {
+			ways = append(ways, option)
+		} else {
+			ways = append(ways, option+inAnyOrder(slices.Concat(options[:i], options[i+1:])))
 		}
 	}
-	return false
+	if all := "(?:" + strings.Join(ways, "|") + ")"; len(options) <= 4 {
+		return all + "?"
+	} else {
+		return all + "*"
+	}
 }
 
-// mayBeWord reports whether a value may be a word, with letters of either case.
+// encode writes arguments for a form's pattern: = and a literal, ? for what may be any word, ! for what is none.
+func encode(args []value) string {
+	var out strings.Builder
+	for _, v := range args {
+		literal, ok := v.literal()
+		switch {
+		case ok:
+			out.WriteString("=" + strings.ReplaceAll(literal, ";", "_") + ";")
+		case v.kinds == 0 || v.may(isOther|isString) && len(v.keys) == 0:
+			out.WriteString("?;")
+		default:
+			out.WriteString("!;")
+		}
+	}
+	return out.String()
+}
+
+func (f *form) fits(args []value) bool { return f.pattern.MatchString(encode(args)) }
+
+// mayBeWord reports whether a value may be a word.
 func mayBeWord(v value, word string) bool {
-	if v.may(isOther) || v.kinds == 0 || v.open && v.may(isString) {
-		return true
-	}
-	return slices.ContainsFunc(v.texts, func(t string) bool { return strings.EqualFold(t, word) })
+	return v.kinds == 0 || v.may(isOther) || v.open && v.may(isString) || isWord(v, word) || slices.Contains(v.texts, word)
 }
 
 // isWord reports whether a value is surely one of some words.
@@ -172,41 +161,6 @@ func indexOfWord(args []value, from int, words ...string) int {
 		}
 	}
 	return -1
-}
-
-func mayBeKind(v value, kind string) bool {
-	text, ok := v.literal()
-	if kind != "integer" && kind != "unix-time" || !ok {
-		return true
-	}
-	return isInteger(text) || strings.HasPrefix(text, "#") // an offset of BITFIELD
-}
-
-// isInteger reports whether Redis takes a text for an integer.
-func isInteger(text string) bool {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && strconv.FormatInt(n, 10) == text
-}
-
-// none ends a form.
-func none(rest []value) bool { return len(rest) == 0 }
-
-// scoreAt reports whether argument i is a sorted set's score, a coordinate or a distance. Redis reads these as doubles, so every text of the
-// number is the same one.
-func scoreAt(command string, i int, args []value) bool {
-	switch n := len(args); command {
-	case "ZADD":
-		return i > 0 && (n-i)%2 == 0
-	case "GEOADD":
-		return i > 0 && (n-i)%3 != 1
-	case "GEOSEARCH", "GEOSEARCHSTORE", "ZRANGE", "ZRANGESTORE", "INCRBYFLOAT", "HINCRBYFLOAT":
-		return true
-	case "ZINCRBY":
-		return i == 1
-	case "ZCOUNT", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZREMRANGEBYSCORE":
-		return i == 1 || i == 2
-	}
-	return false
 }
 
 // excludes returns which options of a command exclude each other, which its form does not say, or "".

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
-
-	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
 // mostRead is the greatest number of elements that one command may read.
@@ -118,7 +116,7 @@ func (w *pass) unbounded(e ast.Expr, v value) bool {
 	if v.traits&grows != 0 {
 		return !w.compared(e)
 	}
-	return v.base != nil && v.base.Kind.Integer() && v.base.Max > mostRead && !w.testsArgument(v.base)
+	return v.arg != nil && v.arg.Kind.Integer() && v.arg.Max > mostRead && !w.testsArgument(v.arg)
 }
 
 // ranged checks a range of ranks.
@@ -133,10 +131,10 @@ func (w *pass) ranged(name string, from, to ast.Expr, first, last value) string 
 		if (x >= 0) != (y >= 0) && !(x < 0 && y >= 0 && y <= mostRead) || y-x >= mostRead {
 			return why
 		}
-	case okB && y < 0 && !w.compared(from) && first.base == nil && first.traits&grows == 0 && !first.may(isString):
+	case okB && y < 0 && !w.compared(from) && first.arg == nil && first.traits&grows == 0 && !first.may(isString):
 		return ""
 	case okB && y < 0:
-		if first.base != nil && first.base.Min >= 0 {
+		if first.arg != nil && first.arg.Min >= 0 {
 			return why
 		}
 	case okA:
@@ -144,7 +142,7 @@ func (w *pass) ranged(name string, from, to ast.Expr, first, last value) string 
 			return why
 		}
 	default:
-		if w.unbounded(to, last) && first.base != last.base {
+		if w.unbounded(to, last) && first.arg != last.arg {
 			return why
 		}
 	}
@@ -157,7 +155,7 @@ func (w *pass) readsMany(name string, args []value) bool {
 		if i < 0 || i >= len(args) {
 			return 0, false
 		}
-		if b := args[i].base; b != nil && b.Kind.Integer() {
+		if b := args[i].arg; b != nil && b.Kind.Integer() {
 			return float64(b.Max), true
 		}
 		s, ok := args[i].literal()
@@ -254,14 +252,10 @@ func (w *pass) expiry(e *ast.FuncCallExpr, arg func(int) ast.Expr, name string, 
 			w.report(arg(i), RuleBadTTL, "%s is a text of the caller, and any but a whole number is an error: declare a duration", exprText(arg(i)))
 		case v.unit != "" && v.unit != unit:
 			w.report(arg(i), RuleBadTTL, "%s is in %s, and %s takes %s", exprText(arg(i)), unitNames[v.unit], word, unitNames[unit])
-		case strings.HasSuffix(word, "AT") && v.base != nil && v.base.Kind == spec.KindDuration:
+		case strings.HasSuffix(word, "AT") && v.traits&span != 0:
 			w.report(arg(i), RuleBadTTL, "%s is a span, and %s takes a time: add the clock", exprText(arg(i)), word)
-		case !strings.HasSuffix(word, "AT") && v.traits&long != 0:
-			w.report(arg(i), RuleBadTTL, "%s is a time, and %s takes a span: subtract the clock", exprText(arg(i)), word)
-		case v.traits&fraction != 0:
-			w.report(arg(i), RuleBadTTL, "%s may be a fraction, and %s takes a whole number: round it up with math.ceil", exprText(arg(i)), word)
-		case v.base != nil && v.base.Kind != spec.KindTime && v.least < 1 && !w.testsArgument(v.base) && !strings.HasSuffix(word, "AT"):
-			w.report(arg(i), RuleBadTTL, "%s can be 0 by the bounds of %s in the header, which is an error or deletes the key: raise the bound, round up with math.ceil, or test it first", exprText(arg(i)), v.base.Name)
+		case v.arg != nil && v.arg.Kind.Integer() && v.arg.Min < 1 && !w.testsArgument(v.arg) && !strings.HasSuffix(word, "AT"):
+			w.report(arg(i), RuleBadTTL, "%s can be 0 by the header, which is an error or deletes the key: let it begin at 1, or test it first", exprText(arg(i)))
 		}
 	}
 }
@@ -276,7 +270,7 @@ func (w *pass) forTurns(s *ast.NumberForStmt, last, step value) {
 			w.report(s, RuleEndlessLoop, "a step of 0 has no end")
 		}
 	}
-	if last.base != nil && last.base.Kind.Integer() && last.base.Max > 1_000_000 && s.Step == nil && !w.testsArgument(last.base) {
+	if last.arg != nil && last.arg.Kind.Integer() && last.arg.Max > 1_000_000 && s.Step == nil && !w.testsArgument(last.arg) {
 		w.report(s, RuleEndlessLoop, "%s may be more than 1,000,000 by the header's bounds, and the server waits: bound it", exprText(s.Limit))
 	}
 	if last.traits&grows != 0 && !w.compared(s.Limit) {

@@ -40,7 +40,7 @@ func (w *pass) redisCall(e *ast.FuncCallExpr, exprs []ast.Expr, args []value, re
 		return anything()
 	}
 	for _, command := range name.texts {
-		reply = join(reply, w.command(e, exprs, strings.ToUpper(command), args[1:], rest, protected))
+		reply = join(reply, w.command(e, exprs, strings.ToUpper(command), args[1:], rest))
 	}
 	if protected {
 		o := w.object(protectedReply{e})
@@ -83,7 +83,7 @@ func (w *pass) callArgument(e *ast.FuncCallExpr, arg ast.Expr, i int, v value) {
 }
 
 // command checks one command and returns its reply.
-func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args []value, rest *value, protected bool) value {
+func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args []value, rest *value) value {
 	var second *string
 	if len(args) > 0 {
 		if s, ok := args[0].literal(); ok {
@@ -114,14 +114,9 @@ func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	if rest != nil && cmd.last < 0 {
 		w.key(exprs[len(exprs)-1], cmd, *rest)
 	}
-	w.touches(e, cmd, args, keys, protected)
+	w.touches(e, cmd, args, keys)
 	w.reads(e, arg, cmd, args, rest)
 	w.expiry(e, arg, name, args)
-	for i, v := range args {
-		if v.traits&fraction != 0 && !scoreAt(name, i, args) && !slices.Contains(ttlPlaces(name, args), i) {
-			w.report(arg(i), RuleCallFraction, "%s may be a fraction, which Redis 7.0 writes with 17 digits and newer servers shorter: round it with math.floor or math.ceil", exprText(arg(i)))
-		}
-	}
 	return w.reply(e, cmd, args)
 }
 
@@ -210,7 +205,7 @@ func (w *pass) form(e *ast.FuncCallExpr, name string, args []value, rest *value)
 	if f == nil {
 		return
 	}
-	fits := matches(f.parts, args, none)
+	fits := f.fits(args)
 	if rest == nil {
 		if why := excludes(name, args); fits && why != "" {
 			w.report(e, RuleCommandForm, "%s, and Redis refuses the call: choose one of them", why)
@@ -229,7 +224,7 @@ func (w *pass) form(e *ast.FuncCallExpr, name string, args []value, rest *value)
 	longer := slices.Clone(args)
 	for range 12 {
 		longer = append(longer, *rest)
-		if matches(f.parts, longer, none) {
+		if f.fits(longer) {
 			if w.mayBeEmpty(e.Args[len(e.Args)-1]) {
 				w.report(e, RuleCommandForm, "the table of unpack may be empty, and %s with %s is not a form of it: test its length before", name, countOf(len(args), "argument"))
 			}
@@ -275,14 +270,12 @@ func (w *pass) key(e ast.Expr, cmd *command, v value) {
 
 // A keyUse is what the functions of a library do to a key.
 type keyUse struct {
-	write      site // adds to it without an expiry
-	sets       bool // lets it expire
-	readsGroup site
-	makesGroup bool
+	write site // adds to it without an expiry
+	sets  bool // lets it expire
 }
 
 // touches notes what a command does to its keys.
-func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []int, protected bool) {
+func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
 	at := site{w.file, w.file.at(e)}
 	for n, i := range keys {
 		for _, key := range args[i].keys {
@@ -300,14 +293,6 @@ func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []i
 			use.sets = use.sets || expires || cmd.expiry == setsFirst || cmd.name == "RENAME" || cmd.name == "RENAMENX" || cmd.name == "COPY"
 			if adds && !expires && use.write.file == nil {
 				use.write = at
-			}
-			switch cmd.name {
-			case "XREADGROUP", "XCLAIM", "XAUTOCLAIM", "XPENDING":
-				if use.readsGroup.file == nil && !protected {
-					use.readsGroup = at
-				}
-			case "XGROUP":
-				use.makesGroup = use.makesGroup || isWord(args[0], "CREATE")
 			}
 		}
 	}
@@ -332,10 +317,7 @@ func (c *checker) library(lib *source.Library) {
 		if all.write.file == nil {
 			all.write = use.write
 		}
-		if all.readsGroup.file == nil {
-			all.readsGroup = use.readsGroup
-		}
-		all.sets, all.makesGroup = all.sets || use.sets, all.makesGroup || use.makesGroup
+		all.sets = all.sets || use.sets
 		forever[id] = forever[id] || k.Forever
 	}
 	for i := range lib.Spec.Functions {
@@ -355,9 +337,6 @@ func (c *checker) library(lib *source.Library) {
 		use := uses[id]
 		if use.write.file != nil && !use.sets && !forever[id] {
 			c.add(use.write, RuleMissingTTL, "no function lets %s expire, which this writes: set an expiry with the write, or declare the key forever", names[id])
-		}
-		if use.readsGroup.file != nil && !use.makesGroup {
-			c.add(use.readsGroup, RuleStreamGroup, "no function makes the consumer group that this needs: call redis.pcall('XGROUP', 'CREATE', %s, group, '0', 'MKSTREAM') before", names[id])
 		}
 	}
 }

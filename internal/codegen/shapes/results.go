@@ -58,7 +58,7 @@ func (c *checker) header(lib *source.Library, i int) {
 
 // argument returns what a parameter, or a field of a row, may be.
 func (c *checker) argument(p *spec.Field) value {
-	v := value{arg: p, base: p, least: float64(p.Min), open: true}
+	v := value{arg: p, open: true}
 	switch p.Kind {
 	case spec.KindKey:
 		v = value{kinds: isString, keys: []*spec.Field{p}}
@@ -235,11 +235,6 @@ func (w *pass) resultContent(e ast.Expr, f *spec.Field, name string, v value, de
 	case spec.KindDuration, spec.KindTime:
 		if v.unit != "" && v.unit != "us" {
 			w.report(e, RuleResultType, "result %s is in microseconds, and this is in %s: convert it", name, unitNames[v.unit])
-		}
-		fallthrough
-	case spec.KindCount, spec.KindInt, spec.KindMicros:
-		if v.traits&fraction != 0 {
-			w.report(e, RuleResultFraction, "result %s may be a fraction, and Redis truncates 3.99 to 3: round it once, with math.ceil or math.floor", name)
 		}
 	case spec.KindList, spec.KindGroup, spec.KindMap:
 		if depth > 2 {

@@ -14,12 +14,10 @@ const (
 	RuleCommandForm        = "command-form"
 	RuleDynamicCommand     = "dynamic-command"
 	RuleCallArgument       = "call-argument"
-	RuleCallFraction       = "call-fraction"
 	RuleNoWrites           = "no-writes"
 	RuleMissingTTL         = "missing-ttl"
 	RuleBadTTL             = "bad-ttl"
 	RuleKeyLoop            = "key-loop"
-	RuleStreamGroup        = "stream-group"
 	RuleClock              = "clock"
 	RuleClockTwice         = "clock-twice"
 	RuleLoadCall           = "load-call"
@@ -40,10 +38,8 @@ const (
 	RuleMissingReturn      = "missing-return"
 	RuleResultNil          = "result-nil"
 	RuleResultType         = "result-type"
-	RuleResultFraction     = "result-fraction"
 	RuleErrorCode          = "error-code"
 	RuleErrorData          = "error-data"
-	RuleDivisionByZero     = "division-by-zero"
 	RuleEndlessLoop        = "endless-loop"
 	RuleRecursion          = "recursion"
 	RuleMixedComparison    = "mixed-comparison"
@@ -80,11 +76,11 @@ var Rules = func() []Rule {
 	var out []Rule
 	for _, id := range []string{
 		RuleUndeclaredKey, RuleKeyType, RuleUnknownCommand, RuleRefusedCommand, RuleCommandForm, RuleDynamicCommand, RuleCallArgument,
-		RuleCallFraction, RuleNoWrites, RuleMissingTTL, RuleBadTTL, RuleKeyLoop, RuleClock, RuleClockTwice, RuleStreamGroup, RuleLoadCall, RuleLoadLog,
+		RuleNoWrites, RuleMissingTTL, RuleBadTTL, RuleKeyLoop, RuleClock, RuleClockTwice, RuleLoadCall, RuleLoadLog,
 		RuleLoadLibrary, RuleGlobalRead, RuleGlobalWrite, RuleSandbox, RuleLibraryState, RuleRandom, RuleSetresp, RuleMultipleAssignment, RuleGoto,
 		RulePairs, RuleHole, RuleUnpack, RulePortable, RuleNumberText, RuleFormatText, RuleCallerNumber, RuleMaybeNil, RuleMixedComparison,
-		RuleFalseReply, RuleTruthyNumber, RuleResultCount, RuleMissingReturn, RuleResultNil, RuleResultType, RuleResultFraction, RuleErrorCode,
-		RuleErrorData, RuleRaisedTable, RuleRaisedData, RuleDivisionByZero, RuleEndlessLoop, RuleRecursion, RuleUnusedParameter, RuleFileLength,
+		RuleFalseReply, RuleTruthyNumber, RuleResultCount, RuleMissingReturn, RuleResultNil, RuleResultType, RuleErrorCode,
+		RuleErrorData, RuleRaisedTable, RuleRaisedData, RuleEndlessLoop, RuleRecursion, RuleUnusedParameter, RuleFileLength,
 		RuleTooManyLocals, RuleComplexity, RuleIgnore,
 	} {
 		out = append(out, readRule(id))

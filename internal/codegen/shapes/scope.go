@@ -184,7 +184,6 @@ func (r *resolver) block(stmts []ast.Stmt, vars []*variable) {
 }
 
 func (r *resolver) stmt(s ast.Stmt) {
-	r.registers(s)
 	switch s := s.(type) {
 	case *ast.LocalAssignStmt:
 		r.pos[s] = r.tokens.word("local")
@@ -369,4 +368,29 @@ func pathName(s *ast.FuncDefStmt) string {
 		return s.Name.Method
 	}
 	return exprText(s.Name.Func)
+}
+
+// Limits of Lua's compiler, which gopher-lua does not have.
+const (
+	upvalueLimit = 60
+	hiddenLocals = 3 // of a for
+)
+
+// upvalue counts an upvalue of a function, nil for a lib file.
+func (r *resolver) upvalue(fn *function, name string, v *variable) {
+	at := upvalue{name, v}
+	if fn.upvalues[at] {
+		return
+	}
+	fn.upvalues[at] = true
+	if len(fn.upvalues) == upvalueLimit+1 {
+		r.report(fn.pos, RuleTooManyLocals, "%s uses more than %d upvalues with its lib files, which Redis's Lua refuses: put them into one table", fn.name, upvalueLimit)
+	}
+}
+
+// turn walks the body of a for, which has locals without a name.
+func (r *resolver) turn(stmts []ast.Stmt, vars ...*variable) {
+	r.fn.active += hiddenLocals
+	r.nested(stmts, vars...)
+	r.fn.active -= hiddenLocals
 }

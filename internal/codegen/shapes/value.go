@@ -35,7 +35,6 @@ type traits uint16
 const (
 	fromCaller traits = 1 << iota // it has bytes of a text argument
 	fromKey                       // it has bytes of a key's name or content
-	fraction                      // a quotient that nothing has rounded
 	long                          // a number that may have more than 14 digits
 	grows                         // a number that grows with what a key holds
 	score                         // a number as text
@@ -53,8 +52,6 @@ type value struct {
 	lead   string        // how its string begins
 	reply  string        // the command whose reply it is, or an element of it
 	arg    *spec.Field   // the argument that it is, unchanged
-	base   *spec.Field   // the argument of which it is a constant part or multiple
-	least  float64       // the least that it can be by that argument's bounds
 	keys   []*spec.Field // declared keys that it may be
 	objs   []*object
 	fns    []*function
@@ -171,9 +168,6 @@ func join(a, b value) value {
 	if a.arg == b.arg {
 		out.arg = a.arg
 	}
-	if a.base == b.base {
-		out.base, out.least = a.base, min(a.least, b.least)
-	}
 	if a.lead == b.lead {
 		out.lead = a.lead
 	}
@@ -206,7 +200,7 @@ func grow(to *value, v value) bool {
 	*to = join(old, v)
 	return old.kinds != to.kinds || old.traits != to.traits || old.open != to.open || len(old.texts) != len(to.texts) || len(old.keys) != len(to.keys) ||
 		len(old.objs) != len(to.objs) || len(old.fns) != len(to.fns) || len(old.names) != len(to.names) || old.unit != to.unit || old.reply != to.reply ||
-		old.arg != to.arg || old.base != to.base || old.lead != to.lead
+		old.arg != to.arg || old.lead != to.lead
 }
 
 // describe names the types of a value that are wrong somewhere.
