@@ -252,7 +252,7 @@ func (w *pass) relational(e *ast.RelationalOpExpr) value {
 	x, y := a.kinds&^falsy, b.kinds&^falsy
 	switch {
 	case !a.known() || !b.known() || x == 0 || y == 0:
-	case x&y&isPlain == 0 && x&isTable == 0 && y&isTable == 0, a.reply != "" && x&isString != 0 && y == isNumber, b.reply != "" && y&isString != 0 && x == isNumber:
+	case x&y&isPlain == 0 && x&isTable == 0 && y&isTable == 0, a.traits&fromKey != 0 && x&isString != 0 && y == isNumber, b.traits&fromKey != 0 && y&isString != 0 && x == isNumber:
 		w.report(e, RuleMixedComparison, "%s compares %s with %s, which is an error: make both numbers with tonumber", exprText(e), x.describe(), y.describe())
 	case a.only(isString|falsy) && b.only(isString|falsy) && (a.traits|b.traits)&score != 0:
 		w.report(e, RuleMixedComparison, "%s compares two numbers as texts, and '9' is above '10': make both numbers with tonumber", exprText(e))

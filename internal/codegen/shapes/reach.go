@@ -251,7 +251,7 @@ func (fn *function) countsDown() bool {
 	})
 	for _, e := range fn.flow.calls {
 		for i, a := range e.args {
-			if op, ok := a.(*ast.ArithmeticOpExpr); ok && e.to == fn && i < len(fn.params) && fn.file.named(op.Lhs) == fn.params[i] && op.Operator != "*" {
+			if op, ok := a.(*ast.ArithmeticOpExpr); ok && e.to == fn && i < len(fn.params) && fn.file.named(op.Lhs) == fn.params[i] && (op.Operator == "+" || op.Operator == "-") {
 				_, constant := op.Rhs.(*ast.NumberExpr)
 				stepped[fn.params[i]] = constant
 			}

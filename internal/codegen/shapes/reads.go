@@ -203,7 +203,13 @@ func (w *pass) unpacked(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) []t
 	}
 	elem = elem.without(isNil | isDoubt)
 	t := tuple{rest: &elem}
-	if len(args) == 1 && len(list.objs) == 1 && list.objs[0].reply == "" {
+	whole := len(args) == 1
+	if len(exprs) == 3 {
+		length, ok := exprs[2].(*ast.UnaryLenOpExpr)
+		first, _ := args[1].literal()
+		whole = ok && first == "1" && w.file.pathOf(length.Expr) == w.file.pathOf(exprs[0])
+	}
+	if whole && len(list.objs) == 1 && list.objs[0].reply == "" {
 		for i := range list.objs[0].least {
 			t.vals = append(t.vals, list.objs[0].field(strconv.Itoa(i+1)))
 		}

@@ -438,7 +438,7 @@ func (w *pass) answer(e *ast.FuncCallExpr, cmd *command, kind replyKind, args []
 		case cmd.name == "SMISMEMBER" || strings.HasPrefix(cmd.name, "BITFIELD") || kind == repliesArray && strings.HasPrefix(cmd.name, "H") && (strings.Contains(cmd.name, "EXPIRE") || strings.HasSuffix(cmd.name, "TTL") || cmd.name == "HPERSIST"):
 			elem.kinds, elem.traits, o.least = isNumber, 0, len(args)
 			if cmd.name == "BITFIELD" && hasWord(args, "FAIL") {
-				elem.kinds |= isFalse
+				elem.kinds |= isDoubt
 			}
 		case kind == repliesGaps:
 			elem.kinds |= isFalse
