@@ -69,8 +69,11 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		}
 		return gives(anything())
 	}
-	if w.fn.parent == nil {
+	if w.fn.parent == nil && e.Func != nil {
 		w.one(e.Func) // which reports it
+	}
+	if w.fn.flow.provided == nil {
+		w.fn.flow.provided = &provided{site{w.file, w.file.at(e)}, name}
 	}
 	switch name {
 	case "redis.call", "redis.pcall":
@@ -137,7 +140,7 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		if s, ok := arg(0).literal(); ok && s == "#" {
 			return gives(of(isNumber))
 		}
-		return []tuple{{rest: &any}}
+		return []tuple{{vals: []value{any}, rest: &any}}
 	case "next", "rawget":
 		return gives(anything(), anything())
 	case "rawequal":

@@ -65,13 +65,20 @@ func (w *pass) arguments(list []ast.Expr) (vals []value, rest *value) {
 		for j := range most {
 			var v value
 			for _, t := range tuples {
-				v = join(v, t.at(j))
+				if j < len(t.vals) || t.rest == nil {
+					v = join(v, t.at(j))
+				}
+			}
+			if _, dots := e.(*ast.Comma3Expr); dots {
+				v = v.without(isDoubt) // calls that pass fewer
 			}
 			vals = append(vals, v)
 		}
 		if rest != nil {
 			for _, t := range tuples {
-				*rest = join(*rest, t.at(most))
+				if t.rest != nil {
+					*rest = join(*rest, *t.rest)
+				}
 			}
 		}
 	}
@@ -143,6 +150,9 @@ func (w *pass) pass(fn *function, at ast.Expr, exprs []ast.Expr, args []value, r
 				fn.varargs = append(fn.varargs, &cell{})
 			}
 			w.grow(fn.varargs[i-len(fn.params)], *v)
+		}
+		for i := max(len(args)-len(fn.params), 0); i < len(fn.varargs) && rest == nil; i++ {
+			w.grow(fn.varargs[i], of(isDoubt))
 		}
 	}
 }

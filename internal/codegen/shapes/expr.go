@@ -139,6 +139,9 @@ func (w *pass) at(e *ast.AttrGetExpr) (out value) {
 		}
 		out = join(out, v)
 	}
+	if w.final && out.kinds == 0 && len(object.objs) > 0 {
+		out = of(isNil) // nothing is ever put there
+	}
 	return w.suffixed(e, out)
 }
 
@@ -184,7 +187,7 @@ func (w *pass) table(e *ast.TableExpr) value {
 			o.named = true
 		}
 	}
-	o.least = n
+	o.least, o.top = n, w.fn.parent == nil
 	w.errorTable(e)
 	return table(o)
 }
@@ -205,8 +208,10 @@ func (w *pass) logical(e *ast.LogicalOpExpr) value {
 	}
 	w.env = before
 	if e.Operator == "and" {
-		lhs = lhs.without(^falsy) // of what is unknown, only what is known to be false matters
-		return join(rhs, lhs)
+		if lhs.may(isOther) {
+			lhs.kinds |= isDoubt
+		}
+		return join(rhs, lhs.without(^falsy))
 	}
 	return join(truthy(lhs), rhs)
 }

@@ -14,7 +14,13 @@ type flow struct {
 	calls    []edge
 	commands map[string]bool // as an ACL names them
 	writes   map[string]site
+	provided *provided       // the first function of Lua or Redis that it calls
 	codes    map[string]bool // first words of the errors that it makes
+}
+
+type provided struct {
+	site
+	name string
 }
 
 // A tuple is what one return gives, which stays together: where the first is nil, the second is the refusal of that return.
@@ -29,7 +35,9 @@ func (t tuple) at(i int) value {
 	case i < len(t.vals):
 		return t.vals[i]
 	case t.rest != nil:
-		return *t.rest
+		v := *t.rest
+		v.kinds |= isDoubt // there may be fewer
+		return v
 	}
 	return of(isNil)
 }
@@ -414,6 +422,7 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 				if key.may(isString | isOther) {
 					o.named = true
 				}
+				o.replaced = o.replaced || !w.appends(lhs)
 				w.grow(&o.elem, val)
 				w.grow(&o.stored, val)
 			}
@@ -423,6 +432,16 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 			w.env.paths[path] = val
 		}
 	}
+}
+
+// appends reports whether an element is behind the last one of its table.
+func (w *pass) appends(e *ast.AttrGetExpr) bool {
+	sum, ok := e.Key.(*ast.ArithmeticOpExpr)
+	if !ok || sum.Operator != "+" {
+		return false
+	}
+	length, ok := sum.Lhs.(*ast.UnaryLenOpExpr)
+	return ok && w.file.pathOf(length.Expr) == w.file.pathOf(e.Object)
 }
 
 func (w *pass) define(s *ast.FuncDefStmt) {

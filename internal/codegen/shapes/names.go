@@ -23,6 +23,7 @@ func (c *checker) names(f *file) {
 	if lines := strings.Count(strings.TrimRight(f.src.Text, "\n"), "\n") + 1; f.lib == "" && lines > lineLimit {
 		c.add(site{f, position{lineLimit + 1, 1}}, RuleFileLength, "the file has %d lines; a function file has at most %d with its header: move a part into a lib file", lines, lineLimit)
 	}
+	member := map[*ast.IdentExpr]bool{} // of which a field follows by name
 	f.walk(func(node any, fn *function) {
 		report := func(node any, rule, format string, args ...any) {
 			c.add(site{f, f.at(node)}, rule, format, args...)
@@ -31,9 +32,16 @@ func (c *checker) names(f *file) {
 		case *ast.IdentExpr:
 			if f.refs[node] == nil {
 				c.globalRead(f, node, report)
+				if libraryMembers[node.Value] != nil && !member[node] && !slices.Contains(f.uses, node.Value) && !f.globalWrites[node] {
+					report(node, RuleSandbox, "%s is a value here, which hides what is called of it: write %s.name(...)", node.Value, node.Value)
+				}
 			}
 		case *ast.AttrGetExpr:
 			f.libraryMember(node, report)
+			if id, ok := node.Object.(*ast.IdentExpr); ok {
+				_, named := node.Key.(*ast.StringExpr)
+				member[id] = named
+			}
 		case *ast.AssignStmt:
 			f.assignment(node, fn, report)
 		case *ast.FuncDefStmt:

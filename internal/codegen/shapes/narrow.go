@@ -153,8 +153,11 @@ func (w *pass) together(v *variable, change func(value) value) {
 func truthy(v value) value { return v.without(falsy) }
 
 func untrue(v value) value {
-	if v.may(isOther) {
+	switch {
+	case v.may(isOther):
 		v.kinds |= isNil | isFalse
+	case v.traits&loose != 0:
+		v.kinds |= isNil
 	}
 	return v.without(^falsy)
 }
@@ -335,6 +338,9 @@ func keep(v value, k kinds, equal bool) value {
 	}
 	if v.may(isOther) {
 		return of(k &^ isDoubt)
+	}
+	if v.traits&loose != 0 && k&isNil != 0 {
+		v.kinds |= isNil
 	}
 	if v.may(isDoubt) && k&isDoubt != 0 {
 		v.kinds |= k & (isNil | isFalse)

@@ -217,6 +217,23 @@ func (c *checker) reach(fn *function, seen map[*function]bool) {
 	})
 }
 
+// load reports functions of Lua or Redis that run while Redis loads a file, because its top calls what calls them.
+func (c *checker) load(f *file) {
+	called := map[*function]map[*variable]bool{}
+	for _, e := range f.chunk.flow.calls {
+		c.called(e.to, nil, called)
+	}
+	for fn := range called {
+		if p := fn.flow.provided; p != nil {
+			rule := map[string]string{"redis.log": RuleLoadLog, "redis.call": RuleLoadCall, "redis.pcall": RuleLoadCall}[p.name]
+			if rule == "" {
+				rule = RuleLoadLibrary
+			}
+			c.add(p.site, rule, "%s runs while Redis loads the library, and does not exist there: the top of %s calls %s", p.name, f.src.Path, fn.name)
+		}
+	}
+}
+
 // circles reports functions that call themselves, unless they count down.
 func (c *checker) circles() {
 	for _, f := range c.sorted {

@@ -202,6 +202,11 @@ func (w *pass) unpacked(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) []t
 		w.report(e, RuleUnpack, "unpack of %s may have too many elements: above 7,999 it is an error, and engines differ above 1,000; unpack slices of 100, or loop", exprText(exprs[0]))
 	}
 	elem = elem.without(isNil | isDoubt)
+	if len(exprs) == 3 {
+		if last, ok := exprs[2].(*ast.NumberExpr); ok && !slices.ContainsFunc(list.objs, func(o *object) bool { n, _ := number(last.Value); return int(n) <= o.least }) {
+			elem.kinds |= isDoubt // there may be fewer
+		}
+	}
 	t := tuple{rest: &elem}
 	whole := len(args) == 1
 	if len(exprs) == 3 {

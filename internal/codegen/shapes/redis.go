@@ -105,7 +105,7 @@ func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	arg := func(i int) ast.Expr { return exprs[min(i+1, len(exprs)-1)] }
 	keys := cmd.keyPlaces(args)
 	hasKeys := func(v value) bool { return len(v.keys) > 0 }
-	if cmd.countAt > 0 && len(keys) == 0 && len(args) >= cmd.countAt && !slices.ContainsFunc(args, hasKeys) && (rest == nil || !hasKeys(*rest)) {
+	if cmd.countAt > 0 && len(keys) == 0 && len(args) >= cmd.countAt && (rest == nil || !slices.ContainsFunc(args, hasKeys) && !hasKeys(*rest)) {
 		w.report(arg(cmd.countAt-1), RuleUndeclaredKey, "the number of keys of %s is not a literal, so vet does not know which arguments are keys: write the number", name)
 	}
 	for _, i := range keys {

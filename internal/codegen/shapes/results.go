@@ -197,7 +197,7 @@ func (w *pass) resultValue(e ast.Expr, f *spec.Field, name string, v value, dept
 		return
 	}
 	bad := v.kinds &^ (luaKinds[f.Kind] | isDoubt)
-	if v.may(luaKinds[f.Kind]) && !slices.ContainsFunc(v.objs, func(o *object) bool { return o.fields["err"] == nil }) {
+	if v.may(luaKinds[f.Kind]) && !slices.ContainsFunc(v.objs, func(o *object) bool { return o.fields["err"] == nil || o.failed }) {
 		bad &^= isTable // the refusal of another return
 	}
 	if f.Optional {
@@ -444,6 +444,10 @@ func (w *pass) libraryState(lhs *ast.AttrGetExpr, object value) {
 		return
 	}
 	for _, o := range object.objs {
+		if o.top {
+			w.report(lhs, RuleLibraryState, "this changes a table that is made while the library loads: it keeps its value between calls on this node, and no replica has it; use a local or a key")
+			return
+		}
 		if o.row != "" && w.prepared[w.fn] == nil {
 			w.report(lhs, RuleLibraryState, "rows of %s are cached for every call that sends the same pack: keep what belongs to a call in another table", o.row)
 			return

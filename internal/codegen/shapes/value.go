@@ -60,17 +60,19 @@ type value struct {
 
 // An object stands for every table that one place of the source, the header or a reply makes.
 type object struct {
-	fields map[string]*cell
-	set    map[string]bool // fields that are always there
-	stored cell            // what assignments put at computed indexes
-	elem   cell            // what computed indexes find
-	least  int             // elements that are always there
-	most   int             // elements that there may be; 0 if that is not known
-	row    string          // of a packed group: the lib file that declares its rows
-	reply  string          // the command that it is the reply of, or a header's list
-	large  bool            // a reply that may have more than 1,000 elements
-	failed bool            // an error, as redis.pcall returns
-	named  bool            // computed names may be in it
+	fields   map[string]*cell
+	set      map[string]bool // fields that are always there
+	stored   cell            // what assignments put at computed indexes
+	elem     cell            // what computed indexes find
+	least    int             // elements that are always there
+	most     int             // elements that there may be; 0 if that is not known
+	row      string          // of a packed group: the lib file that declares its rows
+	reply    string          // the command that it is the reply of, or a header's list
+	large    bool            // a reply that may have more than 1,000 elements
+	failed   bool            // an error, as redis.pcall returns
+	named    bool            // computed names may be in it
+	replaced bool            // assignments may replace elements of the constructor
+	top      bool            // it is made while the library loads
 }
 
 // A cell is what is known across functions. Once types have stopped to grow, rounds begin it anew from what the round before has found,
@@ -245,6 +247,9 @@ func (o *object) index(key value, literalKey bool) value {
 func (o *object) field(name string) value {
 	if known := o.fields[name]; known != nil {
 		v := known.value
+		if _, element := number(name); element && o.replaced {
+			v = join(v, o.stored.value)
+		}
 		if !o.set[name] && o.row == "" {
 			v.kinds |= isDoubt
 		}

@@ -127,6 +127,9 @@ func Examine(tree *source.Tree) Report {
 		}
 		c.library(lib)
 	}
+	for _, f := range c.sorted {
+		c.load(f)
+	}
 	c.circles()
 	c.orphans()
 	c.ignore.report(&c.found)
