@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -176,8 +177,8 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		}
 		return gives(text)
 	case "string.gsub":
-		if p, ok := arg(1).literal(); ok && strings.HasPrefix(p, "[^") {
-			text.traits = 0 // only what the pattern leaves
+		if p, ok := arg(1).literal(); ok && cleans(p) {
+			text.traits = 0
 		}
 		w.callback(arg(2), text)
 		text.lead = arg(0).lead
@@ -204,6 +205,7 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		w.inserted(e, exprs, args)
 		return []tuple{{}}
 	case "table.remove":
+		w.libraryState(e, at(0), arg(0))
 		out := value{}
 		for _, o := range arg(0).objs {
 			out = join(out, o.elem.value)
@@ -217,6 +219,7 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		}
 		return gives(text)
 	case "table.sort":
+		w.libraryState(e, at(0), arg(0))
 		for _, o := range arg(0).objs {
 			for _, fn := range arg(1).fns {
 				w.calls(fn, nil, nil, []value{o.elem.value, o.elem.value})
@@ -266,6 +269,21 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 	}
 	rest = &value{kinds: isOther, open: true}
 	return []tuple{{rest: rest}}
+}
+
+var luaClasses = strings.NewReplacer(`\`, `\\`, "%a", "[:alpha:]", "%c", "[:cntrl:]", "%d", "[:digit:]", "%l", "[:lower:]", "%p", "[:punct:]", "%s", "[:space:]",
+	"%u", "[:upper:]", "%w", "[:alnum:]", "%-", `\-`, "%", `\`)
+
+// cleans reports whether gsub with a pattern replaces CR and LF: it is one class or one set.
+func cleans(pattern string) bool {
+	set := strings.TrimSuffix(pattern, "+")
+	if len(set) == 2 && set[0] == '%' {
+		if set = "[" + strings.ToLower(set) + "]"; pattern[1] < 'a' {
+			set = "[^" + set[1:]
+		}
+	}
+	re, err := regexp.Compile("^" + luaClasses.Replace(set) + "$")
+	return err == nil && strings.HasPrefix(set, "[") && re.MatchString("\r") && re.MatchString("\n")
 }
 
 // tonumber gives nil for a text that is none. Of what a key holds, that is only in doubt: the library wrote it.
@@ -437,7 +455,7 @@ func (w *pass) inserted(e *ast.FuncCallExpr, exprs []ast.Expr, args []value) {
 		return
 	}
 	w.usable(exprs[0], args[0], isTable, "add to")
-	w.libraryState(&ast.AttrGetExpr{Object: exprs[0], Key: &ast.NumberExpr{Value: "1"}}, args[0])
+	w.libraryState(e, exprs[0], args[0])
 	for _, o := range args[0].objs {
 		w.grow(&o.elem, args[len(args)-1].without(isNil))
 	}

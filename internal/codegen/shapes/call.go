@@ -166,33 +166,28 @@ func (w *pass) escape(v value) {
 	}
 }
 
-// blame returns where a parameter gets the types that are wrong: the arguments of calls. Of anything else, that is the place itself.
-func (w *pass) blame(here site, fn *function, e ast.Expr, bad kinds, depth int) []site {
-	var wrong func(value) bool = func(v value) bool { return v.kinds&bad != 0 }
-	return w.blameBy(here, fn, e, wrong, depth)
+// blame returns where a parameter gets a value that is wrong: the arguments of calls. Of anything else, that is the place itself.
+func (w *pass) blame(e ast.Expr, wrong func(value) bool) []passed {
+	return blameIn(passed{site: site{w.file, w.file.at(e)}, caller: w.fn, expr: e}, wrong, 0)
 }
 
-func (w *pass) blameBy(here site, fn *function, e ast.Expr, wrong func(value) bool, depth int) []site {
-	id, ok := e.(*ast.IdentExpr)
-	if !ok || depth > 8 {
-		return []site{here}
+func blameIn(p passed, wrong func(value) bool, depth int) (out []passed) {
+	v := p.caller.file.named(p.expr)
+	if v == nil || depth > 8 || !v.param || v.assigned > 0 || v.owner.contract != nil {
+		return []passed{p}
 	}
-	v := fn.file.refs[id]
-	if v == nil || !v.param || v.assigned > 0 || v.owner.contract != nil {
-		return []site{here}
-	}
-	var out []site
-	for _, p := range v.passed {
-		if wrong(p.value) {
-			for _, s := range w.blameBy(p.site, p.caller, p.expr, wrong, depth+1) {
-				if !slices.Contains(out, s) {
-					out = append(out, s)
-				}
+	for _, given := range v.passed {
+		if !wrong(given.value) {
+			continue
+		}
+		for _, at := range blameIn(given, wrong, depth+1) {
+			if !slices.ContainsFunc(out, func(p passed) bool { return p.site == at.site }) {
+				out = append(out, at)
 			}
 		}
 	}
 	if out == nil {
-		return []site{here}
+		return []passed{p}
 	}
 	return out
 }

@@ -412,11 +412,12 @@ func (w *pass) lacks(e ast.Expr, v value, bad kinds, doing string) {
 	case v.arg != nil && v.arg.Optional:
 		hint = "the header makes it optional, so test it first or give it a default"
 	}
-	for _, s := range w.blame(site{w.file, w.file.at(e)}, w.fn, e, bad&(isNil|isFalse), 0) {
-		if s.at == w.file.at(e) && s.file == w.file {
-			w.report(e, RuleMaybeNil, "cannot %s %s%s where it is %s: %s", doing, exprText(e), why, (bad & (isNil | isFalse)).describe(), hint)
+	bad &= isNil | isFalse
+	for _, p := range w.blame(e, func(v value) bool { return v.may(bad) }) {
+		if p.expr == e {
+			w.report(e, RuleMaybeNil, "cannot %s %s%s where it is %s: %s", doing, exprText(e), why, bad.describe(), hint)
 		} else {
-			w.reportAt(s, RuleMaybeNil, "this may be %s, and %s cannot %s it: test it first", (bad & (isNil | isFalse)).describe(), w.fn.name, doing)
+			w.reportAt(p.site, RuleMaybeNil, "%s may be %s, and %s cannot %s it: test it first", exprText(p.expr), bad.describe(), w.fn.name, doing)
 		}
 	}
 	w.narrow(e, func(v value) value { // one finding is enough

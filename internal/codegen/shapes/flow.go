@@ -405,7 +405,7 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 	case *ast.AttrGetExpr:
 		object := w.one(lhs.Object)
 		w.indexable(lhs, object)
-		w.libraryState(lhs, object)
+		w.libraryState(lhs, lhs.Object, object)
 		key := w.one(lhs.Key)
 		name, fixed := key.literal()
 		_, plain := lhs.Key.(*ast.StringExpr)
@@ -423,7 +423,7 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 					o.named = true
 				}
 				o.replaced = o.replaced || !w.appends(lhs)
-				w.grow(&o.elem, val)
+				w.grow(&o.elem, val.without(isNil))
 				w.grow(&o.stored, val)
 			}
 		}
@@ -476,7 +476,8 @@ func (w *pass) closure(fn *function) {
 	}
 	inner.body(fn.expr.Stmts)
 	if w.final && fn.contract != nil && !inner.env.dead && len(fn.contract.Results) > 0 {
-		w.report(fn.expr, RuleMissingReturn, "%s can end without a return: return its results, %s, at the end", fn.name, resultNames(fn.contract.Results))
+		line := fn.expr.LastLine()
+		w.reportAt(site{w.file, position{line, w.file.src.Indent(line)}}, RuleMissingReturn, "%s can end without a return: return its results, %s, at the end", fn.name, resultNames(fn.contract.Results))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 // An edge is one call of a function.
 type edge struct {
+	site
 	to    *function
 	named bool        // by its name, and not through a table
 	needs []*variable // parameters of the caller that are true where it calls
@@ -23,7 +24,7 @@ type edge struct {
 
 // calls notes a call in the round that walks the function.
 func (w *pass) calls(to *function, at ast.Expr, exprs []ast.Expr, args []value) {
-	e := edge{to: to, args: exprs}
+	e := edge{site: site{w.file, w.file.at(at)}, to: to, args: exprs}
 	call, _ := at.(*ast.FuncCallExpr)
 	var b bound
 	if call != nil && call.Func != nil {
@@ -256,14 +257,12 @@ func (fn *function) leadsTo(to *function, seen map[*function]bool) bool {
 	})
 }
 
-// countsDown reports whether a function compares a parameter with a number, and passes itself that parameter plus or minus a number.
+// countsDown reports whether a function compares a parameter, and passes itself that parameter plus or minus a number.
 func (fn *function) countsDown() bool {
 	compared, stepped := map[*variable]bool{}, map[*variable]bool{}
 	fn.walk(func(node any, _ *function) {
 		if r, ok := node.(*ast.RelationalOpExpr); ok {
-			if _, ok := r.Rhs.(*ast.NumberExpr); ok {
-				compared[fn.file.named(r.Lhs)] = true
-			}
+			compared[fn.file.named(r.Lhs)] = true
 		}
 	})
 	for _, e := range fn.flow.calls {

@@ -21,21 +21,22 @@ func (w *pass) redisCall(e *ast.FuncCallExpr, exprs []ast.Expr, args []value, re
 		}
 		args = []value{*rest}
 	}
+	if w.prepared[w.fn] != nil {
+		w.report(e, RuleLibraryState, "prepare calls Redis here, but its row is cached for other calls: read the clock and keys in the function")
+		return anything()
+	}
 	for i, v := range args {
-		w.callArgument(e, exprs[min(i, len(exprs)-1)], i, v)
+		w.callArgument(exprs[min(i, len(exprs)-1)], i, v)
 	}
 	if rest != nil {
-		w.callArgument(e, exprs[len(exprs)-1], len(args), *rest)
-	}
-	if w.prepares() {
-		w.report(e, RuleLibraryState, "prepare calls Redis here, but its row is cached for other calls: read the clock and keys in the function")
+		w.callArgument(exprs[len(exprs)-1], len(args), *rest)
 	}
 	name := args[0]
 	if name.kinds == 0 {
 		return value{}
 	}
 	if name.open || len(name.texts) == 0 {
-		w.reportAt(w.blameBy(site{w.file, w.file.at(exprs[0])}, w.fn, exprs[0], func(v value) bool { return v.open || len(v.texts) == 0 }, 0)[0], RuleDynamicCommand,
+		w.reportAt(w.blame(exprs[0], func(v value) bool { return v.open || len(v.texts) == 0 })[0].site, RuleDynamicCommand,
 			"the command is not a literal, so its keys and its ACL rule are unknown: call each command by name")
 		return anything()
 	}
@@ -54,7 +55,7 @@ func (w *pass) redisCall(e *ast.FuncCallExpr, exprs []ast.Expr, args []value, re
 type protectedReply struct{ *ast.FuncCallExpr }
 
 // callArgument checks that an argument is surely a string or a number: anything else can crash a server at a later resync.
-func (w *pass) callArgument(e *ast.FuncCallExpr, arg ast.Expr, i int, v value) {
+func (w *pass) callArgument(arg ast.Expr, i int, v value) {
 	bad := v.kinds &^ isPlain
 	if bad == 0 {
 		return
@@ -72,13 +73,13 @@ func (w *pass) callArgument(e *ast.FuncCallExpr, arg ast.Expr, i int, v value) {
 	case v.reply != "":
 		hint = "a missing key or field is false, so test it first"
 	}
-	for _, at := range w.blame(site{w.file, w.file.at(arg)}, w.fn, arg, bad, 0) {
+	for _, p := range w.blame(arg, func(v value) bool { return v.may(bad) }) {
 		within := ""
-		if at.file != w.file {
-			within = " in " + w.file.src.Path
+		if p.expr != arg {
+			within = " in " + w.fn.name
 		}
-		w.reportAt(at, RuleCallArgument, "%s, argument %d of redis.call%s, may be %s, and anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s",
-			exprText(arg), i+1, within, bad.describe(), hint)
+		w.reportAt(p.site, RuleCallArgument, "%s, argument %d of redis.call%s, may be %s; anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s",
+			exprText(p.expr), i+1, within, bad.describe(), hint)
 	}
 }
 
@@ -93,6 +94,9 @@ func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	w.fn.runs(permission(name, second))
 	if !w.available(exprs[0], name) {
 		return anything()
+	}
+	if strings.HasPrefix(name, "XREAD") && indexOfWord(args, 0, "BLOCK") >= 0 {
+		w.report(e, RuleRefusedCommand, "%s with BLOCK is refused in a function, which holds the whole server: remove BLOCK, and let the client call again", name)
 	}
 	cmd := commands[name]
 	w.form(e, name, args, rest)
@@ -250,10 +254,9 @@ func (w *pass) key(e ast.Expr, cmd *command, v value) {
 	undeclared := func(v value) bool {
 		return v.kinds != 0 && (len(v.keys) == 0 || v.open || len(v.texts) > 0)
 	}
-	at := site{w.file, w.file.at(e)}
 	if undeclared(v) {
-		for _, s := range w.blameBy(at, w.fn, e, undeclared, 0) {
-			w.reportAt(s, RuleUndeclaredKey, "%s uses a key here that is not an unchanged @key parameter, and a cluster may hold it on another node: add a @key for each key, all share the hash tag", cmd.name)
+		for _, p := range w.blame(e, undeclared) {
+			w.reportAt(p.site, RuleUndeclaredKey, "%s uses the key %s, which is not an unchanged @key parameter, and a cluster may hold it on another node: add a @key for each key, all share the hash tag", cmd.name, exprText(p.expr))
 		}
 		return
 	}
@@ -262,8 +265,8 @@ func (w *pass) key(e ast.Expr, cmd *command, v value) {
 			continue
 		}
 		has := func(v value) bool { return slices.Contains(v.keys, key) }
-		for _, s := range w.blameBy(at, w.fn, e, has, 0) {
-			w.reportAt(s, RuleKeyType, "%s requires a %s, but the header declares %s as a %s: Redis would answer WRONGTYPE", cmd.name, cmd.family, key.Lua, key.Redis)
+		for _, p := range w.blame(e, has) {
+			w.reportAt(p.site, RuleKeyType, "%s requires a %s, but the header declares %s as a %s: Redis would answer WRONGTYPE", cmd.name, cmd.family, key.Lua, key.Redis)
 		}
 	}
 }
@@ -345,10 +348,23 @@ func (c *checker) library(lib *source.Library) {
 func (c *checker) noWrites(fn, in *function, contract *spec.Function) {
 	for name, at := range in.flow.writes {
 		if at.file != fn.file {
-			at = site{fn.file, fn.pos}
+			at = c.callOf(fn, in)
 		}
 		c.add(at, RuleNoWrites, "%s has the flag no-writes, and %s writes or is replicated: Redis refuses it at run time; remove the flag or the command", contract.Name, name)
 	}
+}
+
+// callOf returns where a public function's file calls what leads to a function of another file.
+func (c *checker) callOf(fn, to *function) site {
+	for _, in := range fn.file.funcs {
+		for _, e := range in.flow.calls {
+			seen := map[*function]map[*variable]bool{}
+			if c.called(e.to, nil, seen); seen[to] != nil && e.to.file != fn.file {
+				return e.site
+			}
+		}
+	}
+	return site{fn.file, fn.pos}
 }
 
 // reply returns what a command answers.

@@ -32,7 +32,7 @@ func (c *checker) header(lib *source.Library, i int) {
 		for k := range param.Fields {
 			if key := &param.Fields[k]; key.Kind == spec.KindKey {
 				list := c.object(key)
-				list.reply, list.least, list.most = "header", int(param.Min), int(param.Max)
+				list.reply, list.row, list.least, list.most = "header", param.Name, int(param.Min), int(param.Max)
 				c.grow(&list.elem, c.argument(key))
 				args = append(args, table(list))
 			}
@@ -96,7 +96,7 @@ func (c *checker) argument(p *spec.Field) value {
 			row = c.object(p.Rows) // all functions share them
 		}
 		if p.Kind == spec.KindPacked {
-			row.row = p.Name
+			row.row, list.row = p.Name, p.Name
 		}
 		for f := range p.Fields {
 			if p.Kind == spec.KindPacked && p.Fields[f].Kind == spec.KindKey {
@@ -285,9 +285,12 @@ func (w *pass) refusal(s *ast.ReturnStmt, t tuple) {
 		}
 		codes, sure := codesOf(text)
 		for _, code := range codes {
-			declared := func(e spec.Error) bool { return e.Code == code }
-			if sure && code != "RLARG" && code != "RLSTATE" && codeForm.MatchString(code) && !slices.ContainsFunc(w.fn.contract.Errors, declared) {
-				w.report(returnedAt(s, 1), RuleErrorCode, "the code %s is not in the header: add `--- @error %s when it is returned`", code, code)
+			declared := []string{"RLARG", "RLSTATE"}
+			for _, e := range w.fn.contract.Errors {
+				declared = append(declared, e.Code)
+			}
+			if sure && codeForm.MatchString(code) && !slices.Contains(declared, code) {
+				w.report(returnedAt(s, 1), RuleErrorCode, "the code %s is not in the header: add `--- @error %s when it is returned`%s", code, code, spelling.DidYouMean(code, declared))
 			}
 		}
 	}
@@ -336,8 +339,8 @@ func (w *pass) errorText(e ast.Expr, text value) {
 	}
 	if text.traits&(fromCaller|fromKey) != 0 || len(text.keys) > 0 {
 		data := func(v value) bool { return v.traits&(fromCaller|fromKey) != 0 || len(v.keys) > 0 }
-		for _, at := range w.blameBy(site{w.file, w.file.at(e)}, w.fn, e, data, 0) {
-			w.reportAt(at, RuleErrorData, "the error's text contains bytes of the caller or of a key, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')")
+		for _, p := range w.blame(e, data) {
+			w.reportAt(p.site, RuleErrorData, "the error's text contains bytes of the caller or of a key, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')")
 		}
 	}
 }
@@ -407,9 +410,6 @@ func keysOf[V any](m map[string]V) iter.Seq[string] {
 	}
 }
 
-// prepares reports whether the function runs only to prepare rows of a packed group, which are cached for other calls.
-func (w *pass) prepares() bool { return w.prepared[w.fn] != nil }
-
 // preparing returns the functions that prepare calls.
 func (c *checker) preparing() map[*function]map[*variable]bool {
 	seen := map[*function]map[*variable]bool{}
@@ -426,13 +426,13 @@ func (c *checker) preparing() map[*function]map[*variable]bool {
 }
 
 // libraryState reports a statement that changes a table that outlives the call.
-func (w *pass) libraryState(lhs *ast.AttrGetExpr, object value) {
+func (w *pass) libraryState(lhs, of ast.Expr, object value) {
 	if w.fn.parent == nil || !w.final {
 		return
 	}
-	v := w.file.base(lhs)
+	v := w.file.base(of)
 	if v == nil {
-		if id, ok := lhs.Object.(*ast.IdentExpr); ok && slices.Contains(w.file.uses, id.Value) {
+		if id, ok := of.(*ast.IdentExpr); ok && slices.Contains(w.file.uses, id.Value) {
 			w.report(lhs, RuleLibraryState, "%s is a table of the library: it keeps its value between calls on this node, and no replica has it; use a local, or a key", id.Value)
 		}
 		return

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	"github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
