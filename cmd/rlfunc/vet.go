@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,17 +12,19 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
+	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/contract"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 func (a *app) vetCommand() *cobra.Command {
-	run, calls := false, contract.DefaultCalls
+	run, calls, explain := false, contract.DefaultCalls, ""
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
 		Long: `Checks every function and shared Lua file and prints all findings, one per line: file:line:col: message (rule). Exit code 2
-if there is a finding. docs/vet.md lists every rule.
+if there is a finding. --explain RULE shows why a rule exists, with a bad and a good example.
 
 With --run it then calls the functions as their headers allow, on an engine inside the process, and checks what they do: results in
 their bounds, declared errors, an expiry on every key, refused calls that change nothing, and more. A finding is the shortest sequence
@@ -29,9 +32,12 @@ of calls that shows it, printed as steps for a test. The calls are the same each
 
 To exempt a line from a rule, add a comment with a reason to the line:
   -- rlfunc:ignore RULE reason`,
-		Example: "  rlfunc vet\n  rlfunc vet --run\n  rlfunc vet --json",
+		Example: "  rlfunc vet\n  rlfunc vet --run\n  rlfunc vet --json\n  rlfunc vet --explain call-argument",
 		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("explain") {
+				return a.explainRule(explain)
+			}
 			p, err := project.Find(a.dir)
 			if err != nil {
 				return err
@@ -50,9 +56,19 @@ To exempt a line from a rule, add a comment with a reason to the line:
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&explain, "explain", "", "print the page of a rule instead, by its name in findings")
 	cmd.Flags().BoolVar(&run, "run", false, "also call the functions, and check what they do")
 	cmd.Flags().IntVar(&calls, "calls", calls, "with --run, how often to call each function")
 	return cmd
+}
+
+func (a *app) explainRule(id string) error {
+	page, ids := vet.Explain(id)
+	if page == "" {
+		return fmt.Errorf("no rule %q%s; the rules are:\n  %s", id, spelling.DidYouMean(id, ids), strings.Join(ids, "\n  "))
+	}
+	fmt.Fprint(a.out, page)
+	return nil
 }
 
 func functionsOf(tree *source.Tree) (n int) {

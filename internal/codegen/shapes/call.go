@@ -39,6 +39,10 @@ func (w *pass) multi(e ast.Expr) []tuple {
 		return w.provide(call, exprText(call.Func), call.Args)
 	}
 	callee := w.one(call.Func)
+	if callee.only(isNil|isDoubt) && w.final {
+		w.report(call.Func, RuleMaybeNil, "cannot call %s: there is no such function here", exprText(call.Func))
+		return gives(anything())
+	}
 	w.usable(call.Func, callee, isFunc, "call")
 	args, rest := w.arguments(call.Args)
 	if w.fn.parent == nil && len(callee.fns) > 0 && w.file.lib == "" && w.fn == w.file.chunk {

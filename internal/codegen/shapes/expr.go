@@ -339,7 +339,11 @@ func (w *pass) joined(e ast.Expr, v value) {
 // digits reports a number that loses digits where it becomes text.
 func (w *pass) digits(e ast.Expr, v value, by string) {
 	if v.only(isNumber|falsy) && v.traits&long != 0 {
-		w.report(e, RuleNumberText, "%s may have more than 14 digits, and %s cuts them off: write string.format('%%.0f', %s), or '%%.17g' for a fraction", exprText(e), by, exprText(e))
+		name := exprText(e)
+		if v := w.file.base(e); v == nil {
+			name = "x"
+		}
+		w.report(e, RuleNumberText, "%s cuts numbers off behind 14 digits, and %s may have more: write string.format('%%.0f', %s), or '%%.17g' for a fraction", by, exprText(e), name)
 	}
 }
 

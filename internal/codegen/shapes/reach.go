@@ -239,8 +239,13 @@ func (c *checker) load(f *file) {
 func (c *checker) circles() {
 	for _, f := range c.sorted {
 		for _, fn := range f.funcs {
-			if fn.leadsTo(fn, map[*function]bool{}) && !fn.countsDown() {
-				c.add(site{f, fn.pos}, RuleRecursion, "%s calls itself, perhaps without end: write a loop with a bound, and keep what is still to do in a table", fn.name)
+			if fn.countsDown() {
+				continue
+			}
+			for _, e := range fn.flow.calls {
+				if e.named && (e.to == fn || e.to.leadsTo(fn, map[*function]bool{})) {
+					c.add(e.site, RuleRecursion, "%s calls itself, perhaps without end: write a loop with a bound, and keep what is still to do in a table, or count down a parameter and compare it", fn.name)
+				}
 			}
 		}
 	}
