@@ -60,6 +60,12 @@ func (w *pass) method(e *ast.FuncCallExpr) []tuple {
 	return w.apply(callee, e, args, vals, rest)
 }
 
+// simple are functions that give the same types whatever they get.
+var simple = map[string][]value{
+	"rawequal": {of(isBool)}, "next": {anything(), anything()}, "rawget": {anything()}, "math.modf": {of(isNumber), of(isNumber)}, "math.frexp": {of(isNumber), of(isNumber)},
+	"string.gmatch": {of(isFunc)}, "string.len": {of(isNumber)}, "struct.size": {of(isNumber)},
+}
+
 // provide calls a function of Lua or Redis.
 func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tuple {
 	if w.fn.parent == nil && strings.HasPrefix(name, "redis.") {
@@ -108,14 +114,13 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 			text.traits |= fromKey
 		}
 	}
+	if kinds := simple[name]; kinds != nil {
+		return gives(kinds...)
+	}
 	switch name {
 	case "error", "assert":
 		w.raises(e, name, exprs, args)
-		if name == "error" {
-			w.env.dead = true
-			return gives(value{})
-		}
-		if arg(0).only(falsy) {
+		if name == "error" || arg(0).only(falsy) {
 			w.env.dead = true
 			return gives(value{})
 		}
@@ -123,8 +128,6 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 			w.refine(exprs[0], true)
 		}
 		return gives(truthy(arg(0)), arg(1))
-	case "type":
-		return gives(text)
 	case "tostring":
 		w.digits(at(0), arg(0), "tostring")
 		if s, ok := arg(0).literal(); ok && arg(0).only(isString) {
@@ -142,10 +145,6 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 			return gives(of(isNumber))
 		}
 		return []tuple{{vals: []value{any}, rest: &any}}
-	case "next", "rawget":
-		return gives(anything(), anything())
-	case "rawequal":
-		return gives(of(isBool))
 	case "ipairs", "pairs":
 		return gives(of(isFunc), arg(0), of(isNumber))
 	case "math.floor", "math.ceil":
@@ -168,8 +167,6 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 			}
 		}
 		return gives(out)
-	case "math.modf", "math.frexp":
-		return gives(of(isNumber), of(isNumber))
 	case "string.format":
 		w.formatted(e, exprs, args)
 		if s, ok := arg(0).literal(); ok {
@@ -188,16 +185,11 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		return matched(arg(1), text)
 	case "string.find":
 		w.usable(at(0), arg(0), isPlain, "make text of")
-		found := of(isNumber)
-		any := of(isString)
-		return []tuple{{vals: []value{of(isNil)}}, {vals: []value{found, found}, rest: &any}}
-	case "string.gmatch":
-		return gives(of(isFunc))
+		captured := of(isString)
+		return []tuple{{vals: []value{of(isNil)}}, {vals: []value{of(isNumber), of(isNumber)}, rest: &captured}}
 	case "string.byte":
 		rest := of(isNumber)
 		return []tuple{{vals: []value{of(isNumber)}, rest: &rest}}
-	case "string.len":
-		return gives(of(isNumber))
 	case "string.rep", "string.sub", "string.lower", "string.upper", "string.reverse", "string.char":
 		w.usable(at(0), arg(0), isPlain, "make text of")
 		return gives(text)
@@ -231,37 +223,27 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		out := anything()
 		out.traits = arg(0).traits
 		return gives(out)
-	case "cjson.encode", "cmsgpack.pack":
-		if name == "cjson.encode" {
-			w.encoded(at(0), arg(0), 0)
-		}
+	case "cjson.encode":
+		w.encoded(at(0), arg(0), 0)
 		return gives(text)
-	case "struct.pack":
+	case "type", "struct.pack", "cmsgpack.pack", "redis.sha1hex", "bit.tohex":
 		return gives(text)
 	case "struct.unpack":
 		return unpackedStruct(arg(0))
-	case "struct.size":
-		return gives(of(isNumber))
-	case "redis.sha1hex":
-		return gives(of(isString))
-	case "redis.error_reply":
+	case "redis.error_reply", "redis.status_reply":
 		o := w.object(e)
-		o.failed = true
+		if name == "redis.status_reply" {
+			o.has("ok", arg(0))
+			return gives(table(o))
+		}
 		o.has("err", arg(0))
 		w.errorText(at(0), arg(0))
-		return gives(table(o))
-	case "redis.status_reply":
-		o := w.object(e)
-		o.has("ok", arg(0))
 		return gives(table(o))
 	case "redis.log":
 		return []tuple{{}}
 	}
 	switch group, _, _ := strings.Cut(name, "."); group {
 	case "math", "bit":
-		if name == "bit.tohex" {
-			return gives(text)
-		}
 		for i := range args {
 			w.number(at(i), arg(i), "calculate with")
 		}

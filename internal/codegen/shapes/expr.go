@@ -59,6 +59,9 @@ func (w *pass) one(e ast.Expr) value {
 	case *ast.UnaryLenOpExpr:
 		v := w.one(e.Expr)
 		w.usable(e.Expr, v, isString|isTable, "count")
+		if slices.ContainsFunc(v.objs, func(o *object) bool { return o.holed }) {
+			w.report(e, RuleHole, "%s has holes, and the length of such a table differs between Lua and gopher-lua: count on your own, or use table.remove", exprText(e.Expr))
+		}
 		return value{kinds: isNumber, open: true, traits: v.traits & grows}
 	}
 	return anything()
@@ -85,8 +88,8 @@ func (w *pass) ident(e *ast.IdentExpr) value {
 }
 
 func (w *pass) variable(v *variable) value {
-	if val, ok := w.env.vars[v]; ok && !v.shared && (v.owner == w.fn || v.assigned == 0) {
-		return val
+	if val := w.env.vars[v]; val != nil && !v.shared && (v.owner == w.fn || v.assigned == 0) {
+		return *val
 	}
 	val := v.all.value
 	w.named(v, &val)
@@ -157,7 +160,7 @@ func (w *pass) suffixed(e *ast.AttrGetExpr, v value) value {
 
 func (w *pass) table(e *ast.TableExpr) value {
 	o := w.object(e)
-	n := 0
+	n, gap := 0, false
 	for i, f := range e.Fields {
 		key, named := f.Key.(*ast.StringExpr)
 		switch {
@@ -173,6 +176,8 @@ func (w *pass) table(e *ast.TableExpr) value {
 			}
 			n++
 			v := w.one(f.Value)
+			o.holed = o.holed || gap && !v.only(isNil) // {nil, nil} is a table of that size, to be filled
+			gap = gap || v.only(isNil)
 			w.grow(&o.elem, v.without(isNil))
 			w.grow(o.fieldAt(fmt.Sprint(n)), v)
 			o.set[fmt.Sprint(n)] = true

@@ -56,14 +56,14 @@ type bound struct {
 
 // An env is what is known at one place of a function.
 type env struct {
-	vars  map[*variable]value
+	vars  map[*variable]*value // never changed where they are
 	paths map[string]value // of fields and elements, by pathOf
 	bonds map[*variable]bound
 	dead  bool // nothing gets here
 }
 
 func newEnv() *env {
-	return &env{vars: map[*variable]value{}, paths: map[string]value{}, bonds: map[*variable]bound{}}
+	return &env{vars: map[*variable]*value{}, paths: map[string]value{}, bonds: map[*variable]bound{}}
 }
 
 func (e *env) clone() *env {
@@ -86,7 +86,10 @@ func merge(a, b *env) *env {
 			delete(a.vars, v) // declared in one of them, or known by all that it gets
 			continue
 		}
-		a.vars[v] = join(val, other)
+		if val != other {
+			both := join(*val, *other)
+			a.vars[v] = &both
+		}
 	}
 	for p, val := range a.paths {
 		other, ok := b.paths[p]
@@ -119,7 +122,11 @@ func mergeBonds(a, b *env) map[*variable]bound {
 			} else {
 				var t tuple
 				for _, x := range one.vars {
-					t.vals = append(t.vals, sides[1].vars[x])
+					var v value
+					if known := sides[1].vars[x]; known != nil {
+						v = *known
+					}
+					t.vals = append(t.vals, v)
 				}
 				tuples = append(tuples, t)
 			}
@@ -279,7 +286,7 @@ func (w *pass) stmt(s ast.Stmt) {
 func (w *pass) set(v *variable, val value) {
 	w.named(v, &val)
 	w.grow(&v.all, val)
-	w.env.vars[v] = val
+	w.env.vars[v] = &val
 	delete(w.env.bonds, v)
 	w.forget(v)
 }
@@ -293,40 +300,39 @@ func (w *pass) local(s *ast.LocalAssignStmt) {
 		w.one(s.Exprs[0])
 		return
 	}
-	last := len(s.Exprs) - 1
-	vals := make([]value, len(vars))
-	var tuples []tuple
-	for i, e := range s.Exprs {
-		if i == last && open(e) && len(vars) > i {
-			tuples = w.multi(e)
-			if call, ok := e.(*ast.FuncCallExpr); ok && call.Func != nil && !w.file.provided(call.Func) {
-				doubtLater(tuples, len(vars)-i)
-			}
-			for j := i; j < len(vars); j++ {
-				for _, t := range tuples {
-					vals[j] = join(vals[j], t.at(j-i))
-				}
-			}
-			continue
-		}
-		if v := w.one(e); i < len(vars) {
-			vals[i] = v
-		}
-	}
-	if tuples == nil {
-		for i := len(s.Exprs); i < len(vars); i++ {
-			vals[i] = of(isNil)
-		}
-	}
+	vals, tuples := w.list(s.Exprs, len(vars))
 	for i, v := range vars {
 		if i < len(s.Exprs) {
 			w.units(s.Exprs[i], v.name, vals[i])
 		}
 		w.set(v, vals[i])
 	}
-	if together := vars[max(last, 0):]; len(together) > 1 && len(tuples) > 1 && len(tuples) <= 64 {
-		w.bind(together, tuples)
+	w.bind(vars[max(min(len(s.Exprs), len(vars))-1, 0):], tuples)
+}
+
+// list evaluates expressions for n targets. Where the last one gives several values, it also returns their tuples.
+func (w *pass) list(exprs []ast.Expr, n int) (vals []value, tuples []tuple) {
+	for i, e := range exprs {
+		if i < len(exprs)-1 || !open(e) || n <= i {
+			vals = append(vals, w.one(e))
+			continue
+		}
+		tuples = w.multi(e)
+		if call, ok := e.(*ast.FuncCallExpr); ok && call.Func != nil && !w.file.provided(call.Func) {
+			doubtLater(tuples, n-i)
+		}
+		for j := range n - i {
+			var v value
+			for _, t := range tuples {
+				v = join(v, t.at(j))
+			}
+			vals = append(vals, v)
+		}
 	}
+	for len(vals) < n {
+		vals = append(vals, of(isNil))
+	}
+	return vals, tuples
 }
 
 // doubtLater puts in doubt that further results of an author's function are nil: what the first one says, or an argument, may exclude it.
@@ -343,7 +349,11 @@ func doubtLater(tuples []tuple, n int) {
 	}
 }
 
+// bind keeps variables together that one call has set.
 func (w *pass) bind(vars []*variable, tuples []tuple) {
+	if len(vars) < 2 || len(tuples) < 2 || len(tuples) > 64 {
+		return
+	}
 	b := bound{&bond{vars: vars, tuples: tuples}, 1<<len(tuples) - 1}
 	for _, v := range vars {
 		w.env.bonds[v] = b
@@ -351,44 +361,15 @@ func (w *pass) bind(vars []*variable, tuples []tuple) {
 }
 
 func (w *pass) assign(s *ast.AssignStmt) {
-	vals := make([]value, len(s.Lhs))
-	for i, e := range s.Rhs {
-		if i == len(s.Rhs)-1 && open(e) && len(s.Lhs) > len(s.Rhs) {
-			tuples := w.multi(e)
-			for j := i; j < len(s.Lhs); j++ {
-				for _, t := range tuples {
-					vals[j] = join(vals[j], t.at(j-i))
-				}
-			}
-			for j, lhs := range s.Lhs {
-				w.put(lhs, vals[j], e)
-			}
-			w.rebind(s.Lhs[i:], tuples)
-			return
-		}
-		if v := w.one(e); i < len(vals) {
-			vals[i] = v
-		}
-	}
-	for i, lhs := range s.Lhs {
-		if i >= len(s.Rhs) {
-			vals[i] = of(isNil)
-		}
-		w.put(lhs, vals[i], s.Rhs[min(i, len(s.Rhs)-1)])
-	}
-}
-
-// rebind keeps existing variables together that one call has set.
-func (w *pass) rebind(lhs []ast.Expr, tuples []tuple) {
+	vals, tuples := w.list(s.Rhs, len(s.Lhs))
 	var vars []*variable
-	for _, e := range lhs {
-		v := w.file.named(e)
-		if v == nil || v.shared {
-			return
+	for i, lhs := range s.Lhs {
+		w.put(lhs, vals[i], s.Rhs[min(i, len(s.Rhs)-1)])
+		if v := w.file.named(lhs); v != nil && !v.shared && i >= len(s.Rhs)-1 {
+			vars = append(vars, v)
 		}
-		vars = append(vars, v)
 	}
-	if len(tuples) > 1 && len(tuples) <= 64 {
+	if len(vars) == len(s.Lhs)-len(s.Rhs)+1 {
 		w.bind(vars, tuples)
 	}
 }
@@ -425,6 +406,7 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 				o.replaced = o.replaced || !w.appends(lhs)
 				w.grow(&o.elem, val.without(isNil))
 				w.grow(&o.stored, val)
+				o.holed = o.holed || val.only(isNil)
 			}
 		}
 		w.forgetField(name, plain)
@@ -469,7 +451,7 @@ func (w *pass) closure(fn *function) {
 	for _, p := range fn.params {
 		val := p.all.value
 		w.named(p, &val)
-		inner.env.vars[p] = val
+		inner.env.vars[p] = &val
 	}
 	if fn.contract != nil {
 		inner.withKeys(fn.contract)
@@ -544,7 +526,8 @@ func (w *pass) loosen(s ast.Stmt) {
 	})
 	for v := range changed {
 		if val, ok := w.env.vars[v]; ok {
-			w.env.vars[v] = join(val, v.later.value)
+			both := join(*val, v.later.value)
+			w.env.vars[v] = &both
 		}
 		delete(w.env.bonds, v)
 		w.forget(v)

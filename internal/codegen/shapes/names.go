@@ -52,10 +52,6 @@ func (c *checker) names(f *file) {
 			report(node, RuleGoto, "goto is not in Lua 5.1: real servers refuse to load the library; use an if, or a function that returns")
 		case *ast.FuncCallExpr:
 			f.builtinUse(node, report)
-		case *ast.UnaryLenOpExpr:
-			if id, ok := node.Expr.(*ast.IdentExpr); ok && f.refs[id] != nil && f.refs[id].holed {
-				report(node, RuleHole, "%s has holes, and the length of such a table differs between Lua and gopher-lua: count on your own, or use table.remove", id.Value)
-			}
 		}
 	})
 	for _, fn := range f.funcs {

@@ -84,7 +84,7 @@ func (w *pass) narrow(e ast.Expr, change func(value) value) {
 		if v.shared {
 			return
 		}
-		w.env.vars[v] = now
+		w.env.vars[v] = &now
 		w.together(v, change)
 	case *ast.AttrGetExpr:
 		path := w.file.pathOf(e)
@@ -141,12 +141,12 @@ func (w *pass) together(v *variable, change func(value) value) {
 				val = join(val, t.at(j))
 			}
 		}
-		old := w.env.vars[other]
+		old := w.variable(other)
 		w.named(other, &val)
 		if kept := val.kinds & old.kinds; kept != 0 {
 			val = val.without(^kept)
 		}
-		w.env.vars[other] = val
+		w.env.vars[other] = &val
 	}
 }
 
@@ -239,7 +239,7 @@ func (w *pass) either(a, b *env) {
 	var one, other tuple
 	for v, x := range a.vars {
 		y, ok := b.vars[v]
-		if !ok || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && len(x.fns) == len(y.fns) && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
+		if !ok || x == y || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && len(x.fns) == len(y.fns) && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
 			continue
 		}
 		first, bound := a.bonds[v]
@@ -248,10 +248,10 @@ func (w *pass) either(a, b *env) {
 			continue // merge keeps together what they say
 		}
 		vars = append(vars, v)
-		one.vals, other.vals = append(one.vals, x), append(other.vals, y)
+		one.vals, other.vals = append(one.vals, *x), append(other.vals, *y)
 	}
 	w.env = merge(a, b)
-	if len(vars) > 1 && len(vars) <= 8 {
+	if len(vars) <= 8 {
 		w.bind(vars, []tuple{one, other})
 	}
 }

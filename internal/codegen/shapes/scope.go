@@ -2,6 +2,7 @@ package vet
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -20,9 +21,8 @@ type variable struct {
 	pos      position
 	owner    *function
 	param    bool
-	used     int // reads
-	assigned int // writes after the declaration
-	holed    bool
+	used     int      // reads
+	assigned int      // writes after the declaration
 	shared   bool     // another function than its own assigns it
 	init     ast.Expr // what the declaration gives it, if it is one expression for one name
 	all      cell     // what any assignment gives it
@@ -184,9 +184,11 @@ func (r *resolver) block(stmts []ast.Stmt, vars []*variable) {
 }
 
 func (r *resolver) stmt(s ast.Stmt) {
+	if words := keywords[reflect.TypeOf(s)]; words != nil {
+		r.pos[s] = r.tokens.word(words...)
+	}
 	switch s := s.(type) {
 	case *ast.LocalAssignStmt:
-		r.pos[s] = r.tokens.word("local")
 		r.local(s)
 	case *ast.AssignStmt:
 		r.exprs(s.Lhs)
@@ -197,14 +199,11 @@ func (r *resolver) stmt(s ast.Stmt) {
 		r.expr(s.Expr)
 		r.pos[s] = r.at(s.Expr)
 	case *ast.DoBlockStmt:
-		r.pos[s] = r.tokens.word("do")
 		r.nested(s.Stmts)
 	case *ast.WhileStmt:
-		r.pos[s] = r.tokens.word("while")
 		r.expr(s.Condition)
 		r.nested(s.Stmts)
 	case *ast.RepeatStmt:
-		r.pos[s] = r.tokens.word("repeat")
 		r.enter()
 		r.open() // the condition sees the block's locals
 		for _, inner := range s.Stmts {
@@ -214,25 +213,21 @@ func (r *resolver) stmt(s ast.Stmt) {
 		r.close()
 		r.fn.nesting--
 	case *ast.IfStmt:
-		r.pos[s] = r.tokens.word("if", "elseif")
 		r.expr(s.Condition)
 		r.nested(s.Then)
 		r.elseBlock(s.Else)
 	case *ast.NumberForStmt:
-		r.pos[s] = r.tokens.word("for")
 		v := r.declare(s.Name, false)
 		r.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
 		r.decls[s] = []*variable{v}
 		r.turn(s.Stmts, v)
 	case *ast.GenericForStmt:
-		r.pos[s] = r.tokens.word("for")
 		for _, name := range s.Names {
 			r.decls[s] = append(r.decls[s], r.declare(name, false))
 		}
 		r.exprs(s.Exprs)
 		r.turn(s.Stmts, r.decls[s]...)
 	case *ast.FuncDefStmt:
-		r.pos[s] = r.tokens.word("function")
 		if s.Name.Func != nil {
 			r.expr(s.Name.Func)
 		} else {
@@ -256,15 +251,16 @@ func (r *resolver) stmt(s ast.Stmt) {
 			}
 		}
 	case *ast.ReturnStmt:
-		r.pos[s] = r.tokens.word("return")
 		r.exprs(s.Exprs)
-	case *ast.BreakStmt:
-		r.pos[s] = r.tokens.word("break")
-	case *ast.GotoStmt:
-		r.pos[s] = r.tokens.word("goto")
-	case *ast.LabelStmt:
-		r.pos[s] = r.tokens.word("::")
 	}
+}
+
+// keywords begin statements.
+var keywords = map[reflect.Type][]string{
+	reflect.TypeFor[*ast.LocalAssignStmt](): {"local"}, reflect.TypeFor[*ast.DoBlockStmt](): {"do"}, reflect.TypeFor[*ast.WhileStmt](): {"while"},
+	reflect.TypeFor[*ast.RepeatStmt](): {"repeat"}, reflect.TypeFor[*ast.IfStmt](): {"if", "elseif"}, reflect.TypeFor[*ast.NumberForStmt](): {"for"},
+	reflect.TypeFor[*ast.GenericForStmt](): {"for"}, reflect.TypeFor[*ast.FuncDefStmt](): {"function"}, reflect.TypeFor[*ast.ReturnStmt](): {"return"},
+	reflect.TypeFor[*ast.BreakStmt](): {"break"}, reflect.TypeFor[*ast.GotoStmt](): {"goto"}, reflect.TypeFor[*ast.LabelStmt](): {"::"},
 }
 
 // elseBlock walks an else part. An elseif is a nested if without a block of its own in the text.
@@ -317,7 +313,6 @@ func (r *resolver) local(s *ast.LocalAssignStmt) {
 		}
 		if i < len(s.Names) {
 			r.decls[s][i].init = e
-			r.decls[s][i].holed = hasHole(e)
 		}
 	}
 	r.show(r.decls[s]...)
@@ -325,42 +320,18 @@ func (r *resolver) local(s *ast.LocalAssignStmt) {
 
 // assigned counts writes, which are not reads of the name.
 func (r *resolver) assigned(s *ast.AssignStmt) {
-	for i, lhs := range s.Lhs {
-		switch lhs := lhs.(type) {
-		case *ast.IdentExpr:
-			r.globalWrites[lhs] = r.refs[lhs] == nil
-			if v := r.refs[lhs]; v != nil {
-				v.used--
-				v.assigned++
-				v.shared = v.shared || v.owner != r.fn
-				if i < len(s.Rhs) && hasHole(s.Rhs[i]) {
-					v.holed = true
-				}
-			}
-		case *ast.AttrGetExpr:
-			id, ok := lhs.Object.(*ast.IdentExpr)
-			if !ok || r.refs[id] == nil || i >= len(s.Rhs) {
-				continue
-			}
-			_, byName := lhs.Key.(*ast.StringExpr)
-			if _, isNil := s.Rhs[i].(*ast.NilExpr); isNil && !byName {
-				r.refs[id].holed = true
-			}
+	for _, lhs := range s.Lhs {
+		id, ok := lhs.(*ast.IdentExpr)
+		if !ok {
+			continue
+		}
+		r.globalWrites[id] = r.refs[id] == nil
+		if v := r.refs[id]; v != nil {
+			v.used--
+			v.assigned++
+			v.shared = v.shared || v.owner != r.fn
 		}
 	}
-}
-
-func hasHole(e ast.Expr) bool {
-	t, ok := e.(*ast.TableExpr)
-	if !ok {
-		return false
-	}
-	for _, f := range t.Fields {
-		if _, isNil := f.Value.(*ast.NilExpr); isNil && f.Key == nil {
-			return true
-		}
-	}
-	return false
 }
 
 func pathName(s *ast.FuncDefStmt) string {

@@ -70,6 +70,7 @@ type object struct {
 	reply    string          // the command that it is the reply of, or a header's list
 	large    bool            // a reply that may have more than 1,000 elements
 	failed   bool            // an error, as redis.pcall returns
+	holed    bool            // an element is nil
 	named    bool            // computed names may be in it
 	replaced bool            // assignments may replace elements of the constructor
 	top      bool            // it is made while the library loads
@@ -143,22 +144,16 @@ func join(a, b value) value {
 		return a
 	case a.kinds&^falsy == 0:
 		b.kinds |= a.kinds
-		if b.reply == "" {
-			b.reply = a.reply
-		}
 		return b
 	case b.kinds&^falsy == 0:
 		a.kinds |= b.kinds
-		if a.reply == "" {
-			a.reply = b.reply
-		}
 		return a
 	}
 	out := value{
 		kinds: a.kinds | b.kinds, traits: a.traits | b.traits, open: a.open || b.open,
 		texts: union(a.texts, b.texts), keys: union(a.keys, b.keys), objs: union(a.objs, b.objs), fns: union(a.fns, b.fns), names: union(a.names, b.names),
 	}
-	if len(out.texts) > mostTexts {
+	if out.open || len(out.texts) > mostTexts {
 		out.texts, out.open = nil, true
 	}
 	if a.unit == b.unit {
