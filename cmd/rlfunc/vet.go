@@ -12,9 +12,10 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 	"github.com/rlfunc/rlfunc/internal/contract"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/reference"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/codegen/typescript"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // Load reads a tree and vets it. The tree is usable only without findings.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // A Section is the origin of a run of lines: bundle line Line is line FileLine of File, and so on until the next

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 func TestExamine_namesTheCommandsThatAFunctionMayRun(t *testing.T) {

@@ -57,7 +57,7 @@ type bound struct {
 // An env is what is known at one place of a function.
 type env struct {
 	vars  map[*variable]*value // never changed where they are
-	paths map[string]value // of fields and elements, by pathOf
+	paths map[string]value     // of fields and elements, by pathOf
 	bonds map[*variable]bound
 	dead  bool // nothing gets here
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 func load(fsys fstest.MapFS) diag.List {

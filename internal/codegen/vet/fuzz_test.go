@@ -9,8 +9,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // FuzzCheck holds that no text of a function file makes the pipeline panic, hang or point outside of the file, and that

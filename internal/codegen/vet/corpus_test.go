@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 const corpusDir = "../../contract/testdata/corpus/"

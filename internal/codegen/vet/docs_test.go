@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 const docsFile = "../../../docs/vet.md"

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 const clockFile = `--- The server's clock.

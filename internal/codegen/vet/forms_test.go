@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
-	vet "github.com/rlfunc/rlfunc/internal/codegen/shapes"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
