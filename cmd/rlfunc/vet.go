@@ -16,7 +16,6 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 	"github.com/rlfunc/rlfunc/internal/contract"
 	"github.com/rlfunc/rlfunc/internal/spelling"
-	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 func (a *app) vetCommand() *cobra.Command {
