@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -118,21 +118,23 @@ local clock = {}
 
 -- The last time that was read, and its two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
 -- commands, so cached text is sent instead of numbers.
+-- rlfunc:ignore library-state the last time that was read, with its texts
 local last = {us = 0, time = {'0', '0'}}
 
 -- Spans that calls send repeatedly, as text in milliseconds, at most 256. The keys are negated: gopher-lua allocates a table up
 -- to its greatest number.
+-- rlfunc:ignore library-state a span has one text
 local spans = {texts = {}, count = 0}
 
 -- Formats a span in milliseconds, rounded up, and caches the text.
 local function keep(span_us)
   if spans.count == 256 then
-    spans.texts = {} -- rlfunc:ignore library-state a span has one text
-    spans.count = 0 -- rlfunc:ignore library-state as above
+    spans.texts = {}
+    spans.count = 0
   end
   local text = string.format('%.0f', math.ceil(span_us / 1000))
-  spans.texts[-span_us] = text -- rlfunc:ignore library-state as above
-  spans.count = spans.count + 1 -- rlfunc:ignore library-state as above
+  spans.texts[-span_us] = text
+  spans.count = spans.count + 1
   return text
 end
 
@@ -140,8 +142,8 @@ end
 function clock.now_us()
   local time = redis.call('TIME')
   local now_us = time[1] * 1000000 + time[2]
-  last.us = now_us -- rlfunc:ignore library-state the cache holds one time and its texts
-  last.time = time -- rlfunc:ignore library-state as above
+  last.us = now_us
+  last.time = time
   return now_us
 end
 
@@ -296,7 +298,7 @@ local place_bytes = 20
 local function read_all(set)
   local text, from = set.text, holder_head.bytes + 1
   local places, in_use, until_us = {}, 0, holder_head.forever_us
-  while from + place_bytes <= #text do -- rlfunc:ignore maybe-nil these functions get sets with a text
+  while from + place_bytes <= #text do
     local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
     local next_from = from + place_bytes + length
     if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
@@ -372,7 +374,7 @@ end
 function holder_text.with(set, place, instead_of)
   local text, places = set.text, set.places
   if place and (not places or text == '') then -- most acquisitions: each text that Lua makes costs as much as ten operations
-    if #text + place_bytes + #place.holder > most_bytes then -- rlfunc:ignore maybe-nil as above
+    if #text + place_bytes + #place.holder > most_bytes then
       return nil
     end
     set.until_us = math.min(set.until_us, place.ends_us)
@@ -555,7 +557,7 @@ local function add(set, place)
   set.until_us = math.min(set.until_us, place.ends_us)
   local all = members(place)
   for i = 1, #all do
-    redis.call('ZADD', set.key, '0', all[i]) -- rlfunc:ignore missing-ttl the key keeps its expiry, or gets one
+    redis.call('ZADD', set.key, '0', all[i])
   end
 end
 
@@ -563,7 +565,7 @@ end
 local function store_head(set)
   local member = '!' .. holder_head.pack(set)
   if member ~= set.member then
-    redis.call('ZADD', set.key, '0', member) -- rlfunc:ignore missing-ttl as above
+    redis.call('ZADD', set.key, '0', member)
     redis.call('ZREM', set.key, set.member)
   end
 end
@@ -737,7 +739,7 @@ local function store(set, place, instead_of)
       clock.store_for(set.key, text, left_us)
       return
     elseif text then
-      redis.call('SET', set.key, text, 'KEEPTTL') -- rlfunc:ignore missing-ttl its expiry suffices
+      redis.call('SET', set.key, text, 'KEEPTTL')
       return
     end
     local places = holder_text.list(set)
@@ -835,13 +837,13 @@ local function acquire(bucket, holder, limit, lease_us, weight)
   local in_use = set.in_use
   if mine then
     holder_set.extend(set, mine, now_us + lease_us)
-    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0 -- rlfunc:ignore result-nil open sets it
+    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
   end
   local wait_us, unreadable = holder_set.wait_us(set, holder, weight, limit)
   if not wait_us then
     return nil, unreadable
   elseif wait_us > 0 then
-    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us -- rlfunc:ignore result-nil as above
+    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us
   end
   local fence = holder_set.add(set, holder, weight, now_us + lease_us)
   return true, false, fence, in_use + weight, limit - in_use - weight, 0
@@ -1051,7 +1053,7 @@ local function peek(bucket)
   if not rows then
     return nil, unreadable
   end
-  return set.in_use, set.fence, rows -- rlfunc:ignore result-nil open sets it
+  return set.in_use, set.fence, rows
 end
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 

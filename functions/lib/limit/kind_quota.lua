@@ -4,7 +4,7 @@
 local kind_quota = {redis_type = 'string'}
 
 function kind_quota.prepare(row)
-  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true) -- rlfunc:ignore maybe-nil a quota has them
+  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
   row.needs_clock = true
   row.weighted = true
   return row

@@ -182,7 +182,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -191,21 +191,23 @@ local clock = {}
 
 -- The last time that was read, and its two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
 -- commands, so cached text is sent instead of numbers.
+-- rlfunc:ignore library-state the last time that was read, with its texts
 local last = {us = 0, time = {'0', '0'}}
 
 -- Spans that calls send repeatedly, as text in milliseconds, at most 256. The keys are negated: gopher-lua allocates a table up
 -- to its greatest number.
+-- rlfunc:ignore library-state a span has one text
 local spans = {texts = {}, count = 0}
 
 -- Formats a span in milliseconds, rounded up, and caches the text.
 local function keep(span_us)
   if spans.count == 256 then
-    spans.texts = {} -- rlfunc:ignore library-state a span has one text
-    spans.count = 0 -- rlfunc:ignore library-state as above
+    spans.texts = {}
+    spans.count = 0
   end
   local text = string.format('%.0f', math.ceil(span_us / 1000))
-  spans.texts[-span_us] = text -- rlfunc:ignore library-state as above
-  spans.count = spans.count + 1 -- rlfunc:ignore library-state as above
+  spans.texts[-span_us] = text
+  spans.count = spans.count + 1
   return text
 end
 
@@ -213,8 +215,8 @@ end
 function clock.now_us()
   local time = redis.call('TIME')
   local now_us = time[1] * 1000000 + time[2]
-  last.us = now_us -- rlfunc:ignore library-state the cache holds one time and its texts
-  last.time = time -- rlfunc:ignore library-state as above
+  last.us = now_us
+  last.time = time
   return now_us
 end
 
@@ -570,7 +572,7 @@ end
 return whole_number
 end)()
 
-local window_log_retention = (function() -- rlfunc: lines=51 file=functions/lib/algorithm/window_log_retention.lua
+local window_log_retention = (function() -- rlfunc: lines=52 file=functions/lib/algorithm/window_log_retention.lua
 --- How much of a log its callers need: the longest of their windows and the highest of their limits.
 --- @use whole_number
 --- @lib window_log_retention
@@ -578,23 +580,24 @@ local window_log_retention = {}
 
 -- Retentions by their text, and by limit and window, at most 256. Limits and windows are negated as keys: gopher-lua allocates a
 -- table up to its greatest number.
+-- rlfunc:ignore library-state a retention has one text
 local kept = {by_text = {}, by_limit = {}, count = 0}
 
 local function keep(text, limit, window_us)
   if kept.count == 256 then
-    kept.by_text = {} -- rlfunc:ignore library-state a retention has one text
-    kept.by_limit = {} -- rlfunc:ignore library-state as above
-    kept.count = 0 -- rlfunc:ignore library-state as above
+    kept.by_text = {}
+    kept.by_limit = {}
+    kept.count = 0
   end
   local retention = {text = text, limit = limit, window_us = window_us}
   local of_limit = kept.by_limit[-limit]
   if not of_limit then
     of_limit = {}
-    kept.by_limit[-limit] = of_limit -- rlfunc:ignore library-state as above
+    kept.by_limit[-limit] = of_limit
   end
   of_limit[-window_us] = retention
-  kept.by_text[text] = retention -- rlfunc:ignore library-state as above
-  kept.count = kept.count + 1 -- rlfunc:ignore library-state as above
+  kept.by_text[text] = retention
+  kept.count = kept.count + 1
   return retention
 end
 
@@ -961,7 +964,7 @@ function counter_pair.charge(key, cost, window_ms, elapsed_ms, rolled)
   if rolled then
     elapsed_ms = begin(key, window_ms, rolled, cost, elapsed_ms)
   else
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('INCRBY', key, cost)
   end
   return (2 * window_ms - elapsed_ms) * 1000
 end
@@ -1175,7 +1178,7 @@ function fixed_window_shared.charge(key, windows, cost)
     total_ms = math.max(total_ms, window.left_ms)
   end
   if total_ms == windows.total_ms then
-    redis.call('SET', key, text(all, total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl the longest window ends when it would have
+    redis.call('SET', key, text(all, total_ms), 'KEEPTTL')
   else
     clock.store(key, text(all, total_ms), total_ms)
   end
@@ -1275,7 +1278,7 @@ function fixed_window_count.charge(key, cost, window_ms, end_us, windows)
     if cost == 1 then
       amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
     end
-    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('INCRBY', key, amount)
     return end_us
   end
   local amount = '0000001'
@@ -1717,7 +1720,7 @@ end
 return token_bucket
 end)()
 
-local kind_gcra = (function() -- rlfunc: lines=79 file=functions/lib/limit/kind_gcra.lua
+local kind_gcra = (function() -- rlfunc: lines=77 file=functions/lib/limit/kind_gcra.lua
 --- A gcra as a kind of limit.
 --- @use token_bucket token_bucket_ttl
 --- @lib kind_gcra
@@ -1764,7 +1767,6 @@ function kind_gcra.prepare(row)
 end
 
 function kind_gcra.check(row, key, cost, _, answer)
-  -- rlfunc:ignore maybe-nil prepare sets them
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket_ttl.check(key, row.interval_ms, row.capacity_ms, cost, row.capacity)
   if allowed == nil then
     return nil, left
@@ -1785,8 +1787,7 @@ function kind_gcra.charge(_, key, cost, _, answer)
 end
 
 function kind_gcra.take(row, key, cost)
-  -- rlfunc:ignore call-argument prepare sets them
-  return token_bucket_ttl.take(key, row.interval_ms, row.capacity_ms, cost, row.capacity) -- rlfunc:ignore maybe-nil as above
+  return token_bucket_ttl.take(key, row.interval_ms, row.capacity_ms, cost, row.capacity)
 end
 
 -- Refunds what was taken age_us ago, when the bucket needed left_us to be full.
@@ -2012,14 +2013,14 @@ end
 return quota_count
 end)()
 
-local kind_quota = (function() -- rlfunc: lines=46 file=functions/lib/limit/kind_quota.lua
+local kind_quota = (function() -- rlfunc: lines=44 file=functions/lib/limit/kind_quota.lua
 --- A quota as a kind of limit.
 --- @use quota_count
 --- @lib kind_quota
 local kind_quota = {redis_type = 'string'}
 
 function kind_quota.prepare(row)
-  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true) -- rlfunc:ignore maybe-nil a quota has them
+  row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
   row.needs_clock = true
   row.weighted = true
   return row
@@ -2027,11 +2028,10 @@ end
 
 -- Reports whether a time is in one of the row's periods.
 function kind_quota.covers(row, at_us)
-  return row.boundaries[1] <= at_us and at_us < row.boundaries[4] -- rlfunc:ignore maybe-nil prepare sets them
+  return row.boundaries[1] <= at_us and at_us < row.boundaries[4]
 end
 
 function kind_quota.check(row, key, cost, clock_us, answer)
-  -- rlfunc:ignore maybe-nil prepare sets them
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
   if allowed == nil then
     return nil, left
@@ -2047,14 +2047,13 @@ end
 
 function kind_quota.charge(row, key, cost, clock_us, answer)
   answer.remaining = answer.remaining - cost
-  -- rlfunc:ignore maybe-nil as above
   answer.reset_after_us = quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
 end
 
 -- Refunds what was charged age_us ago, when the period had left_us left.
 function kind_quota.refund(row, key, cost, left_us, age_us, _, clock_us)
   if age_us < left_us then
-    quota_count.refund(key, cost, row.boundaries, clock_us) -- rlfunc:ignore maybe-nil as above
+    quota_count.refund(key, cost, row.boundaries, clock_us)
   end
 end
 
@@ -2120,7 +2119,7 @@ local place_bytes = 20
 local function read_all(set)
   local text, from = set.text, holder_head.bytes + 1
   local places, in_use, until_us = {}, 0, holder_head.forever_us
-  while from + place_bytes <= #text do -- rlfunc:ignore maybe-nil these functions get sets with a text
+  while from + place_bytes <= #text do
     local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
     local next_from = from + place_bytes + length
     if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
@@ -2196,7 +2195,7 @@ end
 function holder_text.with(set, place, instead_of)
   local text, places = set.text, set.places
   if place and (not places or text == '') then -- most acquisitions: each text that Lua makes costs as much as ten operations
-    if #text + place_bytes + #place.holder > most_bytes then -- rlfunc:ignore maybe-nil as above
+    if #text + place_bytes + #place.holder > most_bytes then
       return nil
     end
     set.until_us = math.min(set.until_us, place.ends_us)
@@ -2379,7 +2378,7 @@ local function add(set, place)
   set.until_us = math.min(set.until_us, place.ends_us)
   local all = members(place)
   for i = 1, #all do
-    redis.call('ZADD', set.key, '0', all[i]) -- rlfunc:ignore missing-ttl the key keeps its expiry, or gets one
+    redis.call('ZADD', set.key, '0', all[i])
   end
 end
 
@@ -2387,7 +2386,7 @@ end
 local function store_head(set)
   local member = '!' .. holder_head.pack(set)
   if member ~= set.member then
-    redis.call('ZADD', set.key, '0', member) -- rlfunc:ignore missing-ttl as above
+    redis.call('ZADD', set.key, '0', member)
     redis.call('ZREM', set.key, set.member)
   end
 end
@@ -2561,7 +2560,7 @@ local function store(set, place, instead_of)
       clock.store_for(set.key, text, left_us)
       return
     elseif text then
-      redis.call('SET', set.key, text, 'KEEPTTL') -- rlfunc:ignore missing-ttl its expiry suffices
+      redis.call('SET', set.key, text, 'KEEPTTL')
       return
     end
     local places = holder_text.list(set)
@@ -2791,12 +2790,13 @@ end
 return limit
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=148 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=149 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
 local limit_rows = {none = {}} -- the result of a group without rows
 
+-- rlfunc:ignore library-state every call writes before it reads
 local answers = {}
 
 -- Adds the row's number to a refusal.
@@ -2836,7 +2836,7 @@ local function answers_of(count)
     for i = 1, count do
       all[i] = {allowed = true, remaining = 0, reset_after_us = 0, retry_after_us = 0}
     end
-    answers[count] = all -- rlfunc:ignore library-state every call writes before it reads
+    answers[count] = all
   end
   return all
 end
@@ -4578,7 +4578,7 @@ end
 return request_parts
 end)()
 
-local attempt_retention = (function() -- rlfunc: lines=54 file=functions/lib/abuse/attempt_retention.lua
+local attempt_retention = (function() -- rlfunc: lines=55 file=functions/lib/abuse/attempt_retention.lua
 --- How long callers need a subject's attempts: the number of attempts, their age, and the age of strikes.
 ---
 --- Callers may differ, as two generations of a service do. Each of the three is the greatest that any caller gave while the
@@ -4587,6 +4587,7 @@ local attempt_retention = (function() -- rlfunc: lines=54 file=functions/lib/abu
 local attempt_retention = {none = {plain = 'n', head = 'h', headed = false, max_count = 0, longest_us = 0, memory_us = 0}}
 
 -- Retentions by their text, at most 256: nearly all subjects share a few. The last one that was created is often requested again.
+-- rlfunc:ignore library-state a text has one meaning, so calls share what it was parsed to
 local known = {needs = {}, count = 0, last = attempt_retention.none}
 
 local function keep(text, digits, max_count, longest_us, memory_us)
@@ -4594,11 +4595,11 @@ local function keep(text, digits, max_count, longest_us, memory_us)
     plain = 'n' .. digits, head = 'h' .. digits, headed = string.byte(text) == 104, max_count = max_count, longest_us = longest_us, memory_us = memory_us,
   }
   if known.count == 256 then
-    known.needs = {} -- rlfunc:ignore library-state a text has one meaning
-    known.count = 0 -- rlfunc:ignore library-state as above
+    known.needs = {}
+    known.count = 0
   end
-  known.needs[text] = retention -- rlfunc:ignore library-state as above
-  known.count = known.count + 1 -- rlfunc:ignore library-state as above
+  known.needs[text] = retention
+  known.count = known.count + 1
   return retention
 end
 
@@ -4628,7 +4629,7 @@ function attempt_retention.widen(retention, max_count, longest_us, memory_us)
   end
   local digits = string.format('%05.0f%015.0f%015.0f', max_count, longest_us, memory_us)
   last = keep('n' .. digits, digits, max_count, longest_us, memory_us)
-  known.last = last -- rlfunc:ignore library-state as above
+  known.last = last
   return last
 end
 
@@ -5402,7 +5403,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
   local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
-    return nil, no_attempts -- rlfunc:ignore result-nil attempt_tiers.check returns nil with a refusal only
+    return nil, no_attempts
   end
   local admitted = reason == 'none' and tried_tiers.tier == 0
   if admitted then
@@ -5420,8 +5421,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
-  -- rlfunc:ignore refusal-writes an attempt is recorded, whatever else refuses the request
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome == 'consumed' and 'unused' or outcome, '', rows, cost_rows, tried_tiers.rows
+  outcome = outcome == 'consumed' and 'unused' or outcome
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
 end
 
 -- A row of limits from the cells of its text; or nil and a refusal.
@@ -6565,7 +6566,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   end
   local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers, holder)
   if not rows then
-    return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
+    return nil, no_limits
   end
   local outcome, record
   if challenge and challenges then
@@ -6586,7 +6587,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
-  if outcome == 'replayed' then
+  if challenge and challenges and outcome == 'replayed' then
     challenge_record.reopen(challenges, challenge, record, payload)
   end
   if receipt then
@@ -7437,7 +7438,7 @@ local function take(bucket, limits, limits_state, most) -- rlfunc:ignore unused-
     result = rows and rows[1]
   end
   if not result then
-    return nil, failure -- rlfunc:ignore result-nil limit_rows.check returns nil with a refusal only
+    return nil, failure
   end
   if not result.allowed then
     return false, 0, result.remaining, result.reset_after_us, result.retry_after_us, 0

@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -118,21 +118,23 @@ local clock = {}
 
 -- The last time that was read, and its two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
 -- commands, so cached text is sent instead of numbers.
+-- rlfunc:ignore library-state the last time that was read, with its texts
 local last = {us = 0, time = {'0', '0'}}
 
 -- Spans that calls send repeatedly, as text in milliseconds, at most 256. The keys are negated: gopher-lua allocates a table up
 -- to its greatest number.
+-- rlfunc:ignore library-state a span has one text
 local spans = {texts = {}, count = 0}
 
 -- Formats a span in milliseconds, rounded up, and caches the text.
 local function keep(span_us)
   if spans.count == 256 then
-    spans.texts = {} -- rlfunc:ignore library-state a span has one text
-    spans.count = 0 -- rlfunc:ignore library-state as above
+    spans.texts = {}
+    spans.count = 0
   end
   local text = string.format('%.0f', math.ceil(span_us / 1000))
-  spans.texts[-span_us] = text -- rlfunc:ignore library-state as above
-  spans.count = spans.count + 1 -- rlfunc:ignore library-state as above
+  spans.texts[-span_us] = text
+  spans.count = spans.count + 1
   return text
 end
 
@@ -140,8 +142,8 @@ end
 function clock.now_us()
   local time = redis.call('TIME')
   local now_us = time[1] * 1000000 + time[2]
-  last.us = now_us -- rlfunc:ignore library-state the cache holds one time and its texts
-  last.time = time -- rlfunc:ignore library-state as above
+  last.us = now_us
+  last.time = time
   return now_us
 end
 
@@ -304,7 +306,7 @@ end
 return block_state
 end)()
 
-local attempt_retention = (function() -- rlfunc: lines=54 file=functions/lib/abuse/attempt_retention.lua
+local attempt_retention = (function() -- rlfunc: lines=55 file=functions/lib/abuse/attempt_retention.lua
 --- How long callers need a subject's attempts: the number of attempts, their age, and the age of strikes.
 ---
 --- Callers may differ, as two generations of a service do. Each of the three is the greatest that any caller gave while the
@@ -313,6 +315,7 @@ local attempt_retention = (function() -- rlfunc: lines=54 file=functions/lib/abu
 local attempt_retention = {none = {plain = 'n', head = 'h', headed = false, max_count = 0, longest_us = 0, memory_us = 0}}
 
 -- Retentions by their text, at most 256: nearly all subjects share a few. The last one that was created is often requested again.
+-- rlfunc:ignore library-state a text has one meaning, so calls share what it was parsed to
 local known = {needs = {}, count = 0, last = attempt_retention.none}
 
 local function keep(text, digits, max_count, longest_us, memory_us)
@@ -320,11 +323,11 @@ local function keep(text, digits, max_count, longest_us, memory_us)
     plain = 'n' .. digits, head = 'h' .. digits, headed = string.byte(text) == 104, max_count = max_count, longest_us = longest_us, memory_us = memory_us,
   }
   if known.count == 256 then
-    known.needs = {} -- rlfunc:ignore library-state a text has one meaning
-    known.count = 0 -- rlfunc:ignore library-state as above
+    known.needs = {}
+    known.count = 0
   end
-  known.needs[text] = retention -- rlfunc:ignore library-state as above
-  known.count = known.count + 1 -- rlfunc:ignore library-state as above
+  known.needs[text] = retention
+  known.count = known.count + 1
   return retention
 end
 
@@ -354,7 +357,7 @@ function attempt_retention.widen(retention, max_count, longest_us, memory_us)
   end
   local digits = string.format('%05.0f%015.0f%015.0f', max_count, longest_us, memory_us)
   last = keep('n' .. digits, digits, max_count, longest_us, memory_us)
-  known.last = last -- rlfunc:ignore library-state as above
+  known.last = last
   return last
 end
 
@@ -928,7 +931,7 @@ end
 return attempt_tiers
 end)()
 
-do -- rlfunc: lines=56 file=functions/abuse/attempt.lua
+do -- rlfunc: lines=55 file=functions/abuse/attempt.lua
 --- Records an attempt, and blocks the subject if it is the threshold-th in a tier's window.
 ---
 --- A block is checked first, so it lasts until it expires even when the windows are empty; attempts during a block are
@@ -982,7 +985,6 @@ local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory
   if counted.tier == 0 then
     return true, 'none', 0, 0, counted.strikes, counted.rows
   end
-  -- rlfunc:ignore refusal-writes the attempt that begins a block is recorded, as each before it
   return false, 'tier', counted.tier, block_us, counted.strikes, counted.rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2}

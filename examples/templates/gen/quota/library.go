@@ -23,13 +23,13 @@ var Library = &fcall.Library{
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
 	Files: []fcall.Section{
 		{Line: 113, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 219},
-		{Line: 222, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 238},
-		{Line: 241, File: "functions/quota/take.lua", FileLine: 1},
-		{Line: 282},
-		{Line: 360, File: "functions/quota/take.lua", FileLine: 17},
-		{Line: 361},
+		{Line: 221},
+		{Line: 224, File: "functions/lib/refusal.lua", FileLine: 1},
+		{Line: 240},
+		{Line: 243, File: "functions/quota/take.lua", FileLine: 1},
+		{Line: 284},
+		{Line: 362, File: "functions/quota/take.lua", FileLine: 17},
+		{Line: 363},
 	},
 }
 
