@@ -102,6 +102,9 @@ func (w *watch) shortened(ch change, line int, until map[string]int64) {
 		}
 		return
 	}
+	if w.remade[ch.key] {
+		return
+	}
 	for e, v := range ch.before.elements {
 		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) {
 			w.add("shortened-ttl", line, "an element of %s that an earlier call wrote, %s, was to live %s longer", ch.key, word(e), milliseconds(until[e]-ch.after.expires))
@@ -130,6 +133,9 @@ func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
 	if !ch.is || ch.after.expires == 0 {
 		delete(p, ch.key)
 		return
+	}
+	if w.remade[ch.key] {
+		delete(p, ch.key)
 	}
 	until := ch.after.expires
 	if len(durations) > 0 {

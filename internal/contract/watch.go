@@ -56,7 +56,8 @@ type watch struct {
 	begun    int              // cost before the last command
 	written  map[string]write // the last write of each key
 	touched  map[[2]string]bool
-	removed  bool // a command has removed what it names
+	remade   map[string]bool // keys that have been removed as a whole: what is in them is the call's own
+	removed  bool            // a command has removed what it names
 	risky    []risk
 	last     command
 	faults   []fault
@@ -87,7 +88,7 @@ func newWatch(libs []*Library) *watch {
 	w := &watch{
 		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{},
 		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{},
-		written: map[string]write{}, touched: map[[2]string]bool{},
+		written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{},
 	}
 	for _, l := range libs {
 		w.libs[l.Spec.Server] = l
@@ -100,6 +101,7 @@ func (w *watch) begin() {
 	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed = nil, nil, 0, 0, 0, 0, 0, false
 	clear(w.written)
 	clear(w.touched)
+	clear(w.remade)
 	w.risky, w.faults, w.heaviest = w.risky[:0], nil, [2]int{}
 }
 
@@ -219,6 +221,9 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 	if writes {
 		for _, k := range keys {
 			w.written[k] = write{line, name, expires(name, words)}
+			if name == "DEL" || name == "UNLINK" {
+				w.remade[k] = true
+			}
 		}
 		if len(keys) > 0 {
 			for _, word := range words[2:] {
