@@ -216,11 +216,17 @@ func pack(p spec.Field, v value) string {
 	return b.String()
 }
 
-// durations are the spans that a call passes, in microseconds.
+// durations are the spans that a call passes, and those that it means by leaving them out, in microseconds.
 func (c *call) durations() (out []int64) {
 	c.each(func(f spec.Field, v value) {
-		if f.Kind == spec.KindDuration && v.text != "" {
-			n, _ := strconv.ParseInt(v.text, 10, 64)
+		if f.Kind != spec.KindDuration {
+			return
+		}
+		text := v.text
+		if text == "" {
+			text, _ = f.DefaultWord()
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			out = append(out, n)
 		}
 	})

@@ -67,3 +67,24 @@ end
 		t.Errorf("found %q, want shortened-ttl", rules)
 	}
 }
+
+// A span that callers leave out is one of the call, too: this one is a thousandth of another that they may pass.
+func TestRun_unitsOfDefaults(t *testing.T) {
+	const remember = `--- Remembers a value.
+--- @use clock
+--- @key    value  string[value]       the value
+--- @arg    keep   duration[1s..1h]=5m how long it is kept
+--- @arg    other  duration[83h..84h]  of something else
+--- @result added  bool                true
+local function remember(value, keep_us, other_us)
+  clock.store_for(value, other_us > 300000000000 and '1' or '2', KEEP)
+  return true
+end
+`
+	if rules := found(t, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us")}); len(rules) > 0 {
+		t.Errorf("found %q, want nothing", rules)
+	}
+	if rules := found(t, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us * 1000")}); !slices.Equal(rules, []string{"unit"}) {
+		t.Errorf("found %q, want unit", rules)
+	}
+}
