@@ -105,8 +105,14 @@ func (w *watch) shortened(ch change, line int, until map[string]int64) {
 	if w.remade[ch.key] {
 		return
 	}
+	released := int64(0) // until when what the call removes by its name was to live: the caller's own hold, for which the key lived so long
+	for e := range ch.before.elements {
+		if _, still := ch.after.elements[e]; !still && w.touched[[2]string{ch.key, e}] {
+			released = max(released, until[e])
+		}
+	}
 	for e, v := range ch.before.elements {
-		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) {
+		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) && until[e] > released {
 			w.add("shortened-ttl", line, "an element of %s that an earlier call wrote, %s, was to live %s longer", ch.key, word(e), milliseconds(until[e]-ch.after.expires))
 			return
 		}

@@ -11,8 +11,10 @@ import (
 	"github.com/rlfunc/rlfunc/internal/contract"
 )
 
+var quick = contract.Options{Calls: 2000, Quick: true}
+
 // found runs functions of a library, by their names, and returns the rules that they break.
-func found(t *testing.T, functions map[string]string) (rules []string) {
+func found(t *testing.T, o contract.Options, functions map[string]string) (rules []string) {
 	t.Helper()
 	clock, err := os.ReadFile(ports + "/lib/clock.lua")
 	if err != nil {
@@ -30,7 +32,7 @@ func found(t *testing.T, functions map[string]string) (rules []string) {
 		t.Fatal(problems.Error())
 	}
 	lib, _ := tree.Library("sample")
-	r, err := contract.Run([]*contract.Library{contract.Of(lib)}, contract.Options{Calls: 500})
+	r, err := contract.Run([]*contract.Library{contract.Of(lib)}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +62,10 @@ local function add(values, anew, value, keep_us)
   return true
 end
 `
-	if rules := found(t, map[string]string{"add": strings.ReplaceAll(add, "EXPIRE", "extend")}); len(rules) > 0 {
+	if rules := found(t, quick, map[string]string{"add": strings.ReplaceAll(add, "EXPIRE", "extend")}); len(rules) > 0 {
 		t.Errorf("found %q, want nothing", rules)
 	}
-	if rules := found(t, map[string]string{"add": strings.ReplaceAll(add, "EXPIRE", "expire")}); !slices.Equal(rules, []string{"shortened-ttl"}) {
+	if rules := found(t, quick, map[string]string{"add": strings.ReplaceAll(add, "EXPIRE", "expire")}); !slices.Equal(rules, []string{"shortened-ttl"}) {
 		t.Errorf("found %q, want shortened-ttl", rules)
 	}
 }
@@ -81,10 +83,60 @@ local function remember(value, keep_us, other_us)
   return true
 end
 `
-	if rules := found(t, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us")}); len(rules) > 0 {
+	if rules := found(t, quick, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us")}); len(rules) > 0 {
 		t.Errorf("found %q, want nothing", rules)
 	}
-	if rules := found(t, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us * 1000")}); !slices.Equal(rules, []string{"unit"}) {
+	if rules := found(t, quick, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us * 1000")}); !slices.Equal(rules, []string{"unit"}) {
 		t.Errorf("found %q, want unit", rules)
+	}
+}
+
+// A hold that its owner gives up takes the time with it that all share, but not the time of another's hold.
+func TestRun_holdsThatAreGivenUp(t *testing.T) {
+	const take = `--- Takes a hold.
+--- @use clock
+--- @key    holds hash[holds]        'since', and the end of each owner's hold
+--- @arg    owner text[8]            the owner
+--- @arg    lease duration[1s..1d]   how long it holds
+--- @result taken bool               true
+local function take(holds, owner, lease_us)
+  local now_us = clock.now_us()
+  redis.call('HSETNX', holds, 'since', clock.text(now_us))
+  redis.call('HSET', holds, 'of:' .. owner, clock.text(now_us + lease_us))
+  clock.extend(holds, lease_us)
+  return true
+end
+`
+	const give = `--- Gives a hold up.
+--- @use clock
+--- @key    holds hash[holds] 'since', and the end of each owner's hold
+--- @arg    owner text[8]     the owner
+--- @result left  bool        whether others hold
+local function give(holds, owner)
+  redis.call('HDEL', holds, 'of:' .. owner)
+  local now_us = clock.now_us()
+  local longest_us = 0
+  local all = redis.call('HGETALL', holds) -- rlfunc:ignore key-loop a test
+  for i = 1, #all, 2 do
+    if all[i] ~= 'since' then
+      longest_us = math.max(longest_us, (tonumber(all[i + 1]) or 0) - now_us)
+    end
+  end
+  if longest_us <= 0 or #all <= 2 then
+    redis.call('DEL', holds)
+    return false
+  end
+  clock.expire(holds, LEFT)
+  return true
+end
+`
+	as := func(left string) map[string]string {
+		return map[string]string{"take": take, "give": strings.ReplaceAll(give, "LEFT", left)}
+	}
+	if rules := found(t, quick, as("longest_us")); len(rules) > 0 {
+		t.Errorf("found %q, want nothing", rules)
+	}
+	if rules := found(t, quick, as("math.min(longest_us, 500000)")); !slices.Equal(rules, []string{"shortened-ttl"}) {
+		t.Errorf("found %q, want shortened-ttl", rules)
 	}
 }
