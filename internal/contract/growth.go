@@ -167,11 +167,69 @@ func (c *checker) grown() {
 			}
 		}
 		for _, f := range slices.SortedFunc(maps.Keys(costs), func(a, b *function) int { return a.Line - b.Line }) {
-			if at := costs[f]; at.early > 0 && at.late > 5*at.early+100 && at.mid > 3*at.early && 2*at.late > 3*at.mid {
+			if at := costs[f]; at.early > 0 && at.late > 5*at.early+100 && at.mid > 3*at.early && 2*at.late > 3*at.mid && !c.bounded(at.last, at.late) {
 				found := finding(at.last, "key-loop", at.line, fmt.Sprintf("the work of a call grows with the calls before: %d after 40, %d after %d and %d after %d", at.early, at.mid, grownCalls/2, at.late, grownCalls))
 				found.Steps = []Step{{call: at.last}}
 				c.keep(found)
 			}
 		}
 	}
+}
+
+// bounded reports whether a call whose work has grown with the calls before stops growing at a bound of its own, such as that of LPOS
+// with MAXLEN. It makes the call for another subject, under whose keys each element is repeated, ever more often.
+func (c *checker) bounded(op *call, cost int) bool {
+	other := op.clone()
+	other.subject = "copy"
+	from, to := op.keys(), other.keys()
+	grew, before := false, cost
+	for times := 2; ; times *= 2 {
+		least := 0 // elements of a key that has grown
+		for i := range to {
+			if to[i].name == from[i].name {
+				continue
+			}
+			if n := c.repeat(from[i].name, to[i].name, times); n >= 100*times && (least == 0 || n < least) {
+				least = n
+			}
+		}
+		is := c.measure(other)
+		switch {
+		case least == 0 || len(c.watch.endless) > 0:
+			return false
+		case least > sizes[3]:
+			return grew && is < before+before/5+20
+		}
+		grew = grew || is > cost+cost/4
+		before = max(before, is)
+	}
+}
+
+// repeat stores under a key what another holds, with each of its elements so many times, and returns how many that are.
+func (c *checker) repeat(from, to string, times int) int {
+	c.server.do("DEL", to)
+	held, ok := c.server.content(from)
+	if !ok || held.kind == "string" || held.kind == "stream" {
+		return 0
+	}
+	words := []string{kinds[held.kind], to}
+	for _, e := range slices.Sorted(maps.Keys(held.elements)) {
+		v := held.elements[e]
+		for n := range times {
+			name := e
+			if n > 0 {
+				name += "~" + strconv.Itoa(n)
+			}
+			switch held.kind {
+			case "hash":
+				words = append(words, name, v)
+			case "zset":
+				words = append(words, v, name)
+			default:
+				words = append(words, name)
+			}
+		}
+	}
+	c.server.do(words...)
+	return times * len(held.elements)
 }

@@ -140,3 +140,36 @@ end
 		t.Errorf("found %q, want shortened-ttl", rules)
 	}
 }
+
+// Work that grows up to a bound is not unbounded, however far the calls before have come.
+func TestRun_boundedWork(t *testing.T) {
+	functions := map[string]string{
+		"add": `--- Adds a value.
+--- @key    values list[values] forever the values
+--- @arg    value  text[32]             the value
+--- @result length count                how many there are
+local function add(values, value)
+  return redis.call('LPUSH', values, value)
+end
+`,
+	}
+	const has = `--- Looks for a value; writes nothing.
+--- @flags  no-writes
+--- @key    values list[values] forever the values
+--- @arg    value  text[32]             the value
+--- @result found  bool                 whether it is there
+local function has(values, value)
+  return redis.call('LPOS', values, 'v:' .. valueBOUND) ~= false
+end
+`
+	for bound, want := range map[string][]string{
+		"":                    {"key-loop"},
+		", 'MAXLEN', 10000":   nil,
+		", 'MAXLEN', 1000000": {"key-loop"},
+	} {
+		functions["has"] = strings.ReplaceAll(has, "BOUND", bound)
+		if rules := found(t, contract.Options{}, functions); !slices.Equal(rules, want) {
+			t.Errorf("with %q: found %q, want %q", bound, rules, want)
+		}
+	}
+}
