@@ -17,6 +17,7 @@ local function read(stream, meta, since, limit, meta_ttl_us, fresh_epoch, backwa
   local epoch, newest = known[1], tonumber(known[2]) or 0
   if not epoch then
     epoch = fresh_epoch
+    redis.call('DEL', stream)
     redis.call('HSET', meta, 'e', epoch, 's', 0)
   end
   clock.extend(meta, meta_ttl_us)
