@@ -19,7 +19,7 @@ local function order(stock, buyers, orders, user, id)
   if redis.call('SISMEMBER', buyers, user) == 1 then
     return 'repeated', units
   end
-  local left_us = clock.left_ms(stock) * 1000
+  local left_us = math.max(clock.left_ms(stock), 1) * 1000
   local left = redis.call('INCRBY', stock, -1)
   redis.call('SADD', buyers, user)
   redis.call('XADD', orders, '*', 'user', user, 'id', id)
