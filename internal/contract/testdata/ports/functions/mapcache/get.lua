@@ -6,9 +6,13 @@
 --- @arg    name     text[64]                the entry
 --- @result found    bool                    whether it is there
 --- @result value    bytes[4096]?            its value
+--- @error  RLSTATE                          the entry cannot be read
 local function get(entries, timeouts, idles, name)
   local now_us = clock.now_us()
-  local value, idle_us = map_entry.read(entries, timeouts, idles, name, now_us)
+  local value, idle_us, unreadable = map_entry.read(entries, timeouts, idles, name, now_us)
+  if unreadable then
+    return nil, unreadable
+  end
   if not value then
     return false, nil
   end

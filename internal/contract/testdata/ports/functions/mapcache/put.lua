@@ -10,10 +10,14 @@
 --- @arg    absent   bool?                    whether to store it only if there is none
 --- @result stored   bool                     false: there is a value, and absent was asked for
 --- @result before   bytes[4096]?             the value before
+--- @error  RLSTATE                           the entry that is there cannot be read
 --- @refused stored
 local function put(entries, timeouts, idles, name, value, ttl_us, idle_us, absent)
   local now_us = clock.now_us()
-  local before = map_entry.read(entries, timeouts, idles, name, now_us)
+  local before, _, unreadable = map_entry.read(entries, timeouts, idles, name, now_us)
+  if unreadable then
+    return nil, unreadable
+  end
   if before and absent then
     return false, before
   end

@@ -9,13 +9,17 @@ function map_entry.pack(idle_us, value)
   return struct.pack('dLc0', idle_us, #value, value)
 end
 
--- Returns the value and the idle time of an entry, nil if there is none or its time is over.
+-- Returns the value and the idle time of an entry, nil if there is none or its time is over, and an error if it cannot be read.
 function map_entry.read(entries, timeouts, idles, name, now_us)
   local packed = redis.call('HGET', entries, name)
   if not packed then
     return nil, 0
   end
-  local idle_us, value = struct.unpack('dLc0', packed)
+  local ok, idle_us, value = pcall(struct.unpack, 'dLc0', packed)
+  if not ok or not clock.parse_us(idle_us) then
+    local key = string.gsub(string.sub(entries, 1, 200), '[^\32-\126]', '?')
+    return nil, 0, {err = 'RLSTATE ' .. key .. ': an entry is not one that put has written'}
+  end
   local ends_us = clock.parse_us(redis.call('ZSCORE', timeouts, name))
   if ends_us and ends_us <= now_us then
     return nil, 0
