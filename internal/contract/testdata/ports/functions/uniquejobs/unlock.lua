@@ -14,7 +14,7 @@
 local function unlock(current, queued, primed, locked, digests, changes, digest, job, kind)
   if redis.call('HEXISTS', locked, job) == 0 then
     redis.call('LREM', queued, -1, job)
-    redis.call('LREM', primed, -1, job)
+    redis.call('LREM', primed, -1, job) -- rlfunc:ignore key-loop few jobs of a digest are primed at a time
     local others = redis.call('LLEN', queued) + redis.call('LLEN', primed) + redis.call('HLEN', locked)
     if others > 0 then
       return false
