@@ -17,11 +17,12 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen"
 	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/contract"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 // A port does what a script of another project does, in Lua of its own: testdata/ports is a project of such libraries. Vet has findings in
-// them that are false, and no comments silence these: they are what a better check is measured by.
+// them that are false, and no comments silence these: they are what a better check is measured by. Running them has none.
 const ports = "testdata/ports/functions"
 
 // A step is a call in words, and what it answers. Without writes it must change no key.
@@ -144,6 +145,21 @@ func TestPorts_doWhatTheirOriginalsDo(t *testing.T) {
 	}
 	if len(scenarios) != len(tree.Libraries) {
 		t.Errorf("%d scenarios for %d libraries", len(scenarios), len(tree.Libraries))
+	}
+}
+
+// A finding of these is either a fault that its project has, too, or one of the checker.
+func TestPorts_keepTheirContracts(t *testing.T) {
+	for _, lib := range loadPorts(t).Libraries {
+		t.Run(lib.Spec.Name, func(t *testing.T) {
+			r, err := contract.Run([]*contract.Library{contract.Of(lib)}, contract.Options{Calls: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range r.Findings {
+				t.Errorf("%s\n%s", f, f.Paste())
+			}
+		})
 	}
 }
 

@@ -75,6 +75,8 @@ var scenarios = map[string][]step{
 		{name: "the newest", advance: time.Second, call: "read subject=news since=1 limit=10 meta_ttl=1h fresh_epoch=e9", want: "epoch=e1 newest=3 found=[offset=2 payload=p2, offset=3 payload=p3]"},
 		{name: "backwards", call: "read subject=news since=0 limit=1 meta_ttl=2h fresh_epoch=e9 backwards=true", want: "epoch=e1 newest=3 found=[offset=3 payload=p3]", writes: true},
 		{name: "old", advance: time.Minute, call: "read subject=news since=0 limit=10 meta_ttl=1h fresh_epoch=e9", want: "epoch=e1 newest=3 found=[]"},
+		{name: "a reader begins an epoch", given: []any{"DEL", "history:{news}:meta"}, call: "read subject=news since=0 limit=10 meta_ttl=1h fresh_epoch=e3", want: "epoch=e3 newest=0 found=[]", writes: true},
+		{name: "whose offsets begin anew", call: "add subject=news payload=p5 size=2 ttl=1m meta_ttl=1h fresh_epoch=e9 once=", want: "cached=false offset=1 epoch=e3 previous=none", writes: true},
 		{name: "another epoch", advance: 2 * time.Hour, call: "add subject=news payload=p4 size=2 ttl=1m meta_ttl=1h fresh_epoch=e2 once=", want: "cached=false offset=1 epoch=e2 previous=none", writes: true},
 	},
 	"priorities": {
@@ -117,6 +119,8 @@ var scenarios = map[string][]step{
 		{name: "over", advance: 32 * time.Second, call: "put subject=m name=a value=E ttl=1m absent=true", want: "stored=true before=none", writes: true},
 		{name: "cleaned", call: "evict subject=m", want: "removed=1", writes: true},
 		{name: "removed", call: "remove subject=m names=a,b,c", want: "removed=2", writes: true},
+		{name: "of another program", given: []any{"HSET", "mapcache:{m}:map", "d", "D"}, call: "get subject=m name=d", wantErr: fcall.ErrState},
+		{name: "not replaced", call: "put subject=m name=d value=E", wantErr: fcall.ErrState},
 	},
 	"rwlock": {
 		{name: "a reader", call: "read_lock subject=l owner=r1 lease=10s", want: "allowed=true retry_after=0s", writes: true},
@@ -138,6 +142,11 @@ var scenarios = map[string][]step{
 		{name: "adds up", call: "write_lock subject=l owner=w3 lease=1s", want: "allowed=false retry_after=2s"},
 		{name: "held", call: "write_unlock subject=l owner=w2 lease=3s", want: "outcome=held", writes: true},
 		{name: "free", call: "write_unlock subject=l owner=w2 lease=1s", want: "outcome=free", writes: true},
+		{name: "an owner whose name is a field's", call: "write_lock subject=l owner=mode lease=1m", want: "allowed=true retry_after=0s", writes: true},
+		{name: "reads for a shorter time", call: "read_lock subject=l owner=mode lease=1s", want: "allowed=true retry_after=0s", writes: true},
+		{name: "twice", call: "read_lock subject=l owner=mode lease=1s", want: "allowed=true retry_after=0s", writes: true},
+		{name: "once", call: "read_unlock subject=l owner=mode", want: "outcome=held", writes: true},
+		{name: "and still writes", advance: 2 * time.Second, call: "write_lock subject=l owner=w1 lease=1s", want: "allowed=false retry_after=58s"},
 	},
 	"seckill": {
 		{name: "no sale", call: "order subject=item7 user=ann id=o1", want: "outcome=closed left=0"},
@@ -214,5 +223,6 @@ var scenarios = map[string][]step{
 		{name: "has come back", call: `delete subject=default job={"attempts":2}`, want: "deleted=false"},
 		{name: "a third time", call: "pop subject=default", want: `found=true job={"attempts":2} reserved={"attempts":3}`, writes: true},
 		{name: "done", call: `delete subject=default job={"attempts":3}`, want: "deleted=true", writes: true},
+		{name: "no JSON", given: []any{"RPUSH", "laravel:{default}:queue", "job"}, call: "pop subject=default after=1m", want: "found=true job=job reserved=job", writes: true},
 	},
 }
