@@ -2,13 +2,13 @@ package contract
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // one makes a library of one function.
@@ -33,20 +33,9 @@ func one(t *testing.T, text string) *Library {
 }
 
 func TestRules_examples(t *testing.T) {
-	pages, _ := filepath.Glob("rules/*.md")
-	if len(pages) == 0 {
-		t.Fatal("there are no rules")
-	}
-	for _, page := range pages {
-		rule := strings.TrimSuffix(filepath.Base(page), ".md")
+	for _, r := range vet.RunRules {
+		rule, bad, good := r.ID, r.Bad, r.Good
 		t.Run(rule, func(t *testing.T) {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, examples, _ := strings.Cut(string(text), "Bad:\n\n```lua\n")
-			bad, good, _ := strings.Cut(examples, "```\n\nGood:\n\n```lua\n")
-			good = strings.TrimSuffix(good, "```\n")
 			for seed := range uint64(5) {
 				r, err := Run([]*Library{one(t, bad)}, Options{Seed: seed})
 				if err != nil {

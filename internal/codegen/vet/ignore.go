@@ -81,7 +81,7 @@ func (g *ignores) silences(rule string, at site) bool {
 func (g *ignores) report(found *diag.List) {
 	*found = append(*found, g.found...)
 	for _, i := range g.list {
-		if !i.used {
+		if !i.used && !slices.ContainsFunc(RunRules, func(r Rule) bool { return r.ID == i.rule }) && !slices.Contains(alsoRun, i.rule) {
 			found.Add(i.file.src.Path, i.at.line, i.at.col, RuleIgnore, "%s finds nothing on line %d: drop the comment", i.rule, i.line)
 		}
 	}

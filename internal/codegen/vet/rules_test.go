@@ -104,9 +104,18 @@ func TestRules_examplesSayWhatTheySay(t *testing.T) {
 	}
 }
 
+// What only running finds has a shape that vet accepts: the examples are run in internal/contract.
+func TestRunRules_areNotOfShape(t *testing.T) {
+	for _, rule := range vet.RunRules {
+		if found := append(check(t, rule.Bad), check(t, rule.Good)...); len(found) > 0 {
+			t.Errorf("%s: %v", rule.ID, found)
+		}
+	}
+}
+
 func TestRules_idsAreUnique(t *testing.T) {
 	var ids []string
-	for _, rule := range vet.Rules {
+	for _, rule := range slices.Concat(vet.Rules, vet.RunRules) {
 		if slices.Contains(ids, rule.ID) {
 			t.Errorf("%s is repeated", rule.ID)
 		}
