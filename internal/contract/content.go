@@ -33,8 +33,8 @@ func (c content) lessThan(before content) bool {
 	if c.kind != before.kind || c.elements == nil {
 		return false
 	}
-	if c.kind == "list" {
-		return strings.Contains(before.text, c.text)
+	if c.kind == "list" && len(c.text) >= len(before.text) {
+		return c.text == before.text
 	}
 	for k, v := range c.elements {
 		if w, ok := before.elements[k]; !ok || w != v {

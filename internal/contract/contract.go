@@ -310,8 +310,8 @@ func (c *checker) harmful(steps []Step, at int) {
 			probe.call = c.call()
 			probe.call.subject = op.subject
 		}
-		last := probe
-		last.Advance = steps[at].Advance
+		last := steps[at]
+		last.call = probe.call
 		without := c.play(append(slices.Clone(steps[:at]), last))
 		with := c.play(append(slices.Clone(steps[:at+1]), probe))
 		if c.watch.random || len(without.replies) != at+1 || len(with.replies) != at+2 || equal(without.replies[at], with.replies[at+1]) {

@@ -60,6 +60,12 @@ func (d *drawer) content(kind, key string) []string {
 		element, score, name = d.whole, d.whole, d.name
 	}
 	words := []string{kinds[kind], key}
+	if kind == "hash" && d.plain && len(d.words.texts) > 0 && d.percent(30) { // a whole record
+		for _, name := range d.words.texts[:min(len(d.words.texts), 12)] {
+			words = append(words, name, d.whole())
+		}
+		return words
+	}
 	switch kind {
 	case "string":
 		if d.IntN(8) == 0 {
@@ -108,7 +114,7 @@ func (d *drawer) odd() string {
 	switch {
 	case d.words.packs && d.IntN(2) == 0:
 		return pick(d, packs)
-	case d.words.json && d.IntN(2) == 0:
+	case d.words.json && d.percent(75):
 		return d.object()
 	case d.IntN(2) == 0:
 		return d.name()

@@ -53,7 +53,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		switch {
 		case w.garbage && a.failed && !a.own: // it ended where it met the garbage
 		case !ch.is:
-			if last := w.written[ch.key]; last.expires && (ch.was || last.name == "SET") && !back && !w.garbage {
+			if last := w.written[ch.key]; last.expires && (last.existed || last.name == "SET") && !back && !w.garbage {
 				w.add("bad-ttl", line, "%s removes %s, because the time that it gives is over", last.name, ch.key)
 			}
 		case ch.after.expires == 0 && !lasting && (!ch.was || ch.before.expires != 0):
@@ -186,6 +186,10 @@ func (w *watch) unit(c *call, ch change, line int, durations []int64, now int64)
 		if near(left, d) {
 			return
 		}
+	}
+	if near(left, now) || slices.ContainsFunc(durations, func(d int64) bool { return near(left, now+d) }) {
+		w.add("bad-ttl", line, "%s lives %v: is a time given where a span is expected?", ch.key, time.Duration(left)*time.Microsecond)
+		return
 	}
 	for _, d := range durations {
 		for _, factor := range []int64{1000, 1_000_000} {

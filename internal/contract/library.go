@@ -172,6 +172,9 @@ func wordsOf(lib *source.Library) (out words) {
 	for _, used := range lib.Libs {
 		read(used.File.Text)
 	}
+	for _, name := range []string{"nil", "boolean", "number", "string", "table", "function"} { // of type(x)
+		delete(texts, name)
+	}
 	maps.DeleteFunc(texts, func(_ string, use bool) bool { return !use })
 	out.texts, out.numbers = slices.Sorted(maps.Keys(texts)), slices.Sorted(maps.Keys(numbers))
 	return out

@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 func TestMeasure(t *testing.T) {
@@ -26,7 +28,7 @@ func TestMeasure(t *testing.T) {
 	clock, _ := os.ReadFile("../../functions/lib/clock.lua")
 	files, _ := filepath.Glob(os.Getenv("CORPUS") + "/" + folder + "/*.txtar")
 	only := os.Getenv("ONLY")
-	n, hit, right := 0, 0, 0
+	n, hit, right, withTests := 0, 0, 0, 0
 	var took time.Duration
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
@@ -38,11 +40,14 @@ func TestMeasure(t *testing.T) {
 			if only != "" && !strings.Contains(name, only) {
 				continue
 			}
-			tree, found := source.Load(fstest.MapFS{
+			files := fstest.MapFS{
 				"corpus/library.lua": {Data: []byte("--- Examples.\n--- @library corpus 1.0.0\n")},
 				"corpus/" + f.Name:   {Data: f.Data},
-				"lib/clock.lua":      {Data: clock},
-			}, "functions", source.Options{})
+			}
+			if strings.Contains(string(f.Data), "@use") {
+				files["lib/clock.lua"] = &fstest.MapFile{Data: clock}
+			}
+			tree, found := source.Load(files, "functions", source.Options{})
 			var want []string
 			for line := range strings.Lines(string(f.Data)) {
 				if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "-- want "); ok {
@@ -50,6 +55,13 @@ func TestMeasure(t *testing.T) {
 				}
 			}
 			n++
+			var shapes []string
+			for _, d := range vet.Check(tree) {
+				shapes = append(shapes, d.Rule)
+			}
+			if os.Getenv("VETONLY") != "" && len(shapes) > 0 {
+				hit++
+			}
 			if len(found) > 0 {
 				hit++
 				fmt.Printf("LOAD %s %v: %.100s\n", name, want, found.Error())
@@ -63,8 +75,12 @@ func TestMeasure(t *testing.T) {
 				fmt.Printf("ERR %s %v: %.100s\n", name, want, err)
 				continue
 			}
-			if len(r.Findings) > 0 {
+			if len(r.Findings) > 0 || len(shapes) > 0 {
 				hit++
+			}
+			strict := strictly(Of(tree.Libraries[0]), string(f.Data))
+			if len(r.Findings) > 0 || len(shapes) > 0 || len(strict) > 0 {
+				withTests++
 			}
 			var rules []string
 			for _, f := range r.Findings {
@@ -77,7 +93,7 @@ func TestMeasure(t *testing.T) {
 			if len(rules) > 0 {
 				word = "HIT"
 			}
-			fmt.Printf("%s %s want %v got %v refused %d/%d unreached %d %dms\n", word, name, want, rules, r.Refused, r.Calls, len(r.Unreached), time.Since(began).Milliseconds())
+			fmt.Printf("%s %s want %v vet %v strict %v got %v refused %d/%d unreached %d %dms\n", word, name, want, shapes, strict, rules, r.Refused, r.Calls, len(r.Unreached), time.Since(began).Milliseconds())
 			if only != "" || folder == "good" {
 				for _, f := range r.Findings {
 					fmt.Println("   ", f)
@@ -88,5 +104,72 @@ func TestMeasure(t *testing.T) {
 			}
 		}
 	}
-	fmt.Printf("TOTAL %s: %d, hit %d, same rule %d, %v a function\n", folder, n, hit, right, took/time.Duration(max(n, 1)))
+	fmt.Printf("TOTAL %s: %d, hit %d, with strict tests %d, same rule %d, %v a function\n", folder, n, hit, withTests, right, took/time.Duration(max(n, 1)))
+}
+
+// strictly plays the calls that the corpus has for a function, as an author's tests would.
+func strictly(lib *Library, text string) (rules []string) {
+	s := NewStrict([]*Library{lib})
+	srv := newServer(s)
+	defer srv.Close()
+	s.Server(srv.Server, srv.clock)
+	if _, failed := srv.do("FUNCTION", "LOAD", lib.Code).(error); failed {
+		return []string{"load"}
+	}
+	fn := lib.functions[0]
+	words := func(text string) (out []string) {
+		for _, p := range fn.Params {
+			if p.Kind == spec.KindKey {
+				text = strings.ReplaceAll(text+" ", "$"+p.Lua+" ", "corpus:{u}:"+p.Suffix+" ")
+			}
+		}
+		for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+			if text[0] == '"' {
+				quoted, err := strconv.QuotedPrefix(text)
+				if err != nil {
+					return out
+				}
+				word, _ := strconv.Unquote(quoted)
+				out, text = append(out, word), text[len(quoted):]
+				continue
+			}
+			word, rest, _ := strings.Cut(text, " ")
+			text = rest
+			if n, same, ok := strings.Cut(word, "*"); ok {
+				if times, err := strconv.Atoi(n); err == nil {
+					out = append(out, slices.Repeat([]string{same}, times)...)
+					continue
+				}
+			}
+			out = append(out, word)
+		}
+		return out
+	}
+	for line := range strings.Lines(text) {
+		comment, ok := strings.CutPrefix(strings.TrimSpace(line), "-- ")
+		if !ok {
+			continue
+		}
+		verb, rest, _ := strings.Cut(comment, " ")
+		switch verb {
+		case "before":
+			srv.do(words(rest)...)
+			s.foreign = true
+		case "call", "hangs":
+			keys := []string{}
+			for _, p := range fn.Params {
+				if p.Kind == spec.KindKey {
+					keys = append(keys, "corpus:{u}:"+p.Suffix)
+				}
+			}
+			args := append([]string{"FCALL", fn.Server, strconv.Itoa(len(keys))}, keys...)
+			s.Before(false)
+			srv.do(append(args, words(rest)...)...)
+			for _, f := range s.After() {
+				rules = append(rules, f.Rule)
+			}
+			srv.clock.Advance(time.Millisecond)
+		}
+	}
+	return rules
 }

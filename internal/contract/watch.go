@@ -74,6 +74,7 @@ type write struct {
 	line    int
 	name    string
 	expires bool // it sets an expiry that may be over
+	existed bool // the key was there before it
 }
 
 // A command is one that runs.
@@ -164,7 +165,7 @@ func (w *watch) Block(i int) {
 
 // Operator takes doubtful operands of the author's code.
 func (w *watch) Operator(line int, problem, text string) {
-	if w.running && !(w.foreign && problem == "mixed-comparison") && w.authors(line) {
+	if w.running && !(w.foreign && strings.Contains(text, "NaN")) && w.authors(line) {
 		w.add(problem, line, "%s", text)
 	}
 }
@@ -219,8 +220,8 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 	w.begun = w.cost
 	w.work(name, words, sizes)
 	if writes {
-		for _, k := range keys {
-			w.written[k] = write{line, name, expires(name, words)}
+		for i, k := range keys {
+			w.written[k] = write{line, name, expires(name, words), sizes[i] > 0}
 			if name == "DEL" || name == "UNLINK" {
 				w.remade[k] = true
 			}
