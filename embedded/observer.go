@@ -20,7 +20,7 @@ type Observer interface {
 	Block(i int)
 	// Operator reports operands that are legal and nearly always wrong. The problem is "division-by-zero" (by 0), "mixed-comparison" (of values of
 	// different types, of numbers as texts, or with NaN) or "hole" (the length of a list that has one).
-	Operator(line int, problem, text string)
+	Operator(line int, problem, text string, operands ...any)
 	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
 	Text(line int, text, problem, what string)
 	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of

@@ -30,8 +30,10 @@ func (n *notes) Called(library, function string, keys, args []string) int {
 	n.add("called %s %s %v %v", library, function, keys, args)
 	return n.most
 }
-func (n *notes) Block(i int)                               { n.add("block %d", i) }
-func (n *notes) Operator(line int, problem, text string)   { n.add("%d: %s: %s", line, problem, text) }
+func (n *notes) Block(i int) { n.add("block %d", i) }
+func (n *notes) Operator(line int, problem, text string, _ ...any) {
+	n.add("%d: %s: %s", line, problem, text)
+}
 func (n *notes) Text(line int, text, problem, what string) { n.add("%d: %s: %s", line, problem, what) }
 func (n *notes) Replied(elements int, failure string)      { n.add("replied %d %s", elements, failure) }
 func (n *notes) Returned(values []any)                     { n.add("returned %v", values) }

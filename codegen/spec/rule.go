@@ -177,8 +177,10 @@ func (c ruleCall) rows(path string) int {
 
 // sent returns an argument as it is sent.
 func (c ruleCall) sent(path string, row int) (value string, given bool) {
-	if f, _ := c.fn.Arg(path); !strings.Contains(path, ".") && f.Kind != KindList {
-		row = -1
+	if !strings.Contains(path, ".") {
+		if f, _ := c.fn.Arg(path); f.Kind != KindList {
+			row = -1
+		}
 	}
 	return c.get(path, row)
 }

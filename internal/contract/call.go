@@ -52,6 +52,13 @@ type row struct {
 func (c *call) clone() *call {
 	d := *c
 	d.values = slices.Clone(c.values)
+	for i, v := range d.values {
+		rows := slices.Clone(v.rows)
+		for j, r := range rows {
+			rows[j].cells = slices.Clone(r.cells)
+		}
+		d.values[i].rows = rows
+	}
 	d.of, d.several = maps.Clone(c.of), maps.Clone(c.several)
 	return &d
 }

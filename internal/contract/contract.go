@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 )
 
@@ -210,6 +209,7 @@ func (c *checker) play(steps []Step) played {
 	w := c.watch
 	w.foreign, w.garbage, w.random = false, false, false
 	clear(w.passed)
+	clear(w.names)
 	p := played{lost: -1}
 	for i := range steps {
 		s := &steps[i]
@@ -251,10 +251,7 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 	back := c.server.now < c.latest
 	c.latest = max(c.latest, c.server.now)
 	words := op.words()
-	for _, word := range words[3:] {
-		w.passed[word] = true
-	}
-	op.each(func(_ spec.Field, v value) { w.passed[v.text] = true })
+	w.pass(op, words[3:])
 	w.begin()
 	w.reply = c.server.do(words...)
 	if w.values != nil {

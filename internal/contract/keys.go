@@ -174,16 +174,18 @@ func (w *watch) unit(c *call, ch change, line int, durations []int64, now int64)
 	if left <= 0 || slices.ContainsFunc(c.lib.spans(), func(n int64) bool { return near(left, n) }) {
 		return
 	}
+	many := false                  // a count may be what a duration was divided by
 	counts := func(n int64) bool { // a count of the call may be the factor
 		found := false
 		c.each(func(f spec.Field, v value) {
 			m, err := strconv.ParseInt(v.text, 10, 64)
+			many = many || err == nil && f.Kind == spec.KindCount && m >= 100
 			found = found || err == nil && f.Kind == spec.KindCount && m > n-n/50 && m < n+n/50
 		})
 		return found
 	}
 	for _, d := range durations {
-		if near(left, d) {
+		if near(left, d) || left >= d && left/4 <= d { // that one, or a few times that one
 			return
 		}
 	}
@@ -196,7 +198,7 @@ func (w *watch) unit(c *call, ch change, line int, durations []int64, now int64)
 			if counts(factor) {
 				continue
 			}
-			if d >= 1_000_000 && d < math.MaxInt64/factor && near(left, d*factor) || !ch.was && d/factor >= 10_000 && near(left, d/factor) {
+			if d >= 1_000_000 && d < math.MaxInt64/factor && near(left, d*factor) || !ch.was && !many && d/factor >= 10_000 && near(left, d/factor) {
 				w.add("unit", line, "%s lives %v, and a duration of the call is %v: is one in other units?", ch.key, time.Duration(left)*time.Microsecond, time.Duration(d)*time.Microsecond)
 				return
 			}

@@ -36,7 +36,8 @@ type place struct {
 type function struct {
 	*spec.Function
 	lib  *Library
-	args []spec.Field // the parameters that are no keys
+	args []spec.Field      // the parameters that are no keys
+	at   map[string][2]int // the arguments and cells, by their paths: which argument, and which of its cells or -1
 }
 
 // Of bundles a library that has been read from its source.
@@ -51,6 +52,13 @@ func Of(lib *source.Library) *Library {
 		for _, p := range f.Params {
 			if p.Kind != spec.KindKey {
 				f.args = append(f.args, p)
+			}
+		}
+		f.at = map[string][2]int{}
+		for i, p := range f.args {
+			f.at[p.Name] = [2]int{i, -1}
+			for j, c := range cells(p) {
+				f.at[p.Name+"."+c.Name] = [2]int{i, j}
 			}
 		}
 		l.functions = append(l.functions, f)

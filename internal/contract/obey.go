@@ -33,18 +33,19 @@ func (d *drawer) getter(c *call) spec.Getter {
 		if path == spec.Now {
 			return strconv.FormatInt(d.now, 10), true
 		}
-		name, cell, inRow := strings.Cut(path, ".")
-		i := c.index(name)
-		if i < 0 {
-			n := len(c.several[name])
+		at, ok := c.at[path]
+		if !ok {
+			if group, of := strings.CutSuffix(path, ".of"); of {
+				text := c.values[c.at[group][0]].rows[row].of
+				return text, text != ""
+			}
+			n := len(c.several[path])
 			return strconv.Itoa(n), n > 0
 		}
-		p, v := &c.args[i], &c.values[i]
+		p, v := &c.args[at[0]], &c.values[at[0]]
 		switch {
-		case inRow && cell == "of":
-			return v.rows[row].of, v.rows[row].of != ""
-		case inRow:
-			text := v.rows[row].cell(*p, cell)
+		case at[1] >= 0:
+			text := v.rows[row].cells[at[1]].text
 			return text, text != ""
 		case p.Kind == spec.KindList && row >= 0:
 			return v.rows[row].cells[0].text, true
@@ -55,27 +56,18 @@ func (d *drawer) getter(c *call) spec.Getter {
 	}
 }
 
-// index is the place of an argument, or -1.
-func (f *function) index(name string) int {
-	for i := range f.args {
-		if f.args[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // set changes the argument, or the cell of a row, at a path.
-func (c *call) set(path string, at int, to func(f spec.Field, v value) value) {
-	name, cell, inRow := strings.Cut(path, ".")
-	i := c.index(name)
-	switch {
-	case i < 0:
-	case !inRow:
-		c.values[i] = to(c.args[i], c.values[i])
-	case at < len(c.values[i].rows):
-		j := slices.IndexFunc(cells(c.args[i]), func(f spec.Field) bool { return f.Name == cell })
-		c.values[i].rows[at].cells[j] = to(cells(c.args[i])[j], c.values[i].rows[at].cells[j])
+func (c *call) set(path string, row int, to func(f spec.Field, v value) value) {
+	at, ok := c.at[path]
+	if !ok {
+		return
+	}
+	switch v := &c.values[at[0]]; {
+	case at[1] < 0:
+		*v = to(c.args[at[0]], *v)
+	case row < len(v.rows):
+		cell := &v.rows[row].cells[at[1]]
+		*cell = to(cells(c.args[at[0]])[at[1]], *cell)
 	}
 }
 

@@ -37,10 +37,7 @@ func (s *Strict) Called(library, name string, keys, args []string) (most int) {
 		return most
 	}
 	c := &call{function: s.fn, values: parse(s.fn, args)}
-	for _, a := range args {
-		s.passed[a] = true
-	}
-	c.each(func(_ spec.Field, v value) { s.passed[v.text] = true })
+	s.pass(c, args)
 	s.calls = append(s.calls, c)
 	return most
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
 )
 
@@ -39,7 +40,8 @@ type watch struct {
 	// of the running sequence
 	foreign bool            // content has been put under its keys
 	garbage bool            // of a kind that the library could not have written
-	passed  map[string]bool // the texts that callers have passed
+	passed  map[string]bool // what callers have passed
+	names   map[any]bool    // the texts among that
 
 	// of the running call
 	lib      *Library
@@ -88,7 +90,7 @@ type command struct {
 func newWatch(libs []*Library) *watch {
 	w := &watch{
 		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{},
-		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{},
+		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{}, names: map[any]bool{},
 		written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{},
 	}
 	for _, l := range libs {
@@ -104,6 +106,19 @@ func (w *watch) begin() {
 	clear(w.touched)
 	clear(w.remade)
 	w.risky, w.faults, w.heaviest = w.risky[:0], nil, [2]int{}
+}
+
+// pass notes what a call passes.
+func (w *watch) pass(c *call, args []string) {
+	for _, a := range args {
+		w.passed[a] = true
+	}
+	c.each(func(f spec.Field, v value) {
+		w.passed[v.text] = true
+		if f.Kind.Sized() {
+			w.names[v.text] = true
+		}
+	})
 }
 
 func (w *watch) add(rule string, line int, format string, args ...any) {
@@ -164,8 +179,11 @@ func (w *watch) Block(i int) {
 }
 
 // Operator takes doubtful operands of the author's code.
-func (w *watch) Operator(line int, problem, text string) {
-	if w.running && !(w.foreign && strings.Contains(text, "NaN")) && w.authors(line) {
+func (w *watch) Operator(line int, problem, text string, operands ...any) {
+	if len(operands) > 0 && !slices.ContainsFunc(operands, func(o any) bool { return !w.names[o] }) {
+		return // two names that look like numbers
+	}
+	if w.running && !(problem == "mixed-comparison" && (w.garbage || w.foreign && strings.Contains(text, "NaN"))) && w.authors(line) {
 		w.add(problem, line, "%s", text)
 	}
 }

@@ -21,7 +21,7 @@ type Observer interface {
 	Loaded(library string, blocks []Block)
 	Called(library, function string, keys, args []string) (most int)
 	Block(i int)
-	Operator(line int, problem, text string)
+	Operator(line int, problem, text string, operands ...any)
 	Text(line int, text, problem, what string)
 	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
 	Replied(elements int, failure string)
@@ -107,17 +107,23 @@ func (r *rewriter) returned(s *ast.LocalAssignStmt) {
 }
 
 // doubt tells the observer of a bad operand. It is only called while a function runs.
-func (l *Library) doubt(L *lua.LState, problem, text string) {
+func (l *Library) doubt(L *lua.LState, problem, text string, operands ...any) {
 	if l.host != nil {
-		l.observer.Operator(lineOf(L), problem, text)
+		l.observer.Operator(lineOf(L), problem, text, operands...)
 	}
 }
 
 // lineOf is the line of the innermost Lua function.
 func lineOf(L *lua.LState) int {
-	where := strings.TrimPrefix(innermost(L), chunkName+":")
-	n, _ := strconv.Atoi(strings.TrimSuffix(where, ": "))
-	return n
+	for level := 0; ; level++ {
+		frame, ok := L.GetStack(level)
+		if !ok {
+			return 0
+		}
+		if _, err := L.GetInfo("l", frame, lua.LNil); err == nil && frame.CurrentLine > 0 {
+			return frame.CurrentLine
+		}
+	}
 }
 
 // openObserved makes the functions that observed code calls.
@@ -232,7 +238,7 @@ func (l *Library) ordered(L *lua.LState, holds func(a, b float64) bool) bool {
 	case isText && isText2:
 		_, n := toNumber(a)
 		if _, m := toNumber(b); n && m && len(s) != len(t) {
-			l.doubt(L, "mixed-comparison", "compares two numbers as texts, in which '10' is less than '9'")
+			l.doubt(L, "mixed-comparison", "compares two numbers as texts, in which '10' is less than '9'", string(s), string(t))
 		}
 		return holds(float64(strings.Compare(string(s), string(t))), 0)
 	case a.Type() == b.Type():
