@@ -93,7 +93,7 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree, calls int) er
 	if calls < 1 {
 		return usage.Errorf("--calls must be at least 1, got %d", calls)
 	}
-	found, unreached, made := []runFinding{}, 0, 0
+	found, unreached, made := []runFinding{}, []contract.Place{}, 0
 	for _, lib := range tree.Libraries {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree, calls int) er
 			return err
 		}
 		made += report.Calls
-		unreached += len(report.Unreached)
+		unreached = append(unreached, report.Unreached...)
 		for _, f := range report.Findings {
 			found = append(found, runFinding{diag.Diagnostic{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + " " + f.Text}, f.Paste()})
 		}
@@ -122,8 +122,17 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree, calls int) er
 		a.note("%s in %s, drawn from seed %d", count(len(found), "finding"), count(made, "call"), seed)
 		return exitcode.Findings
 	}
-	a.note("no findings in %s of %s, drawn from seed %d; %s never ran (a test with luatest.Contract lists them)",
-		count(made, "call"), count(functionsOf(tree), "function"), seed, count(unreached, "block"))
+	a.note("no findings in %s of %s, drawn from seed %d", count(made, "call"), count(functionsOf(tree), "function"), seed)
+	for i, p := range unreached {
+		if i == 10 {
+			a.note("  and %d more: --json and luatest.Contract list all", len(unreached)-i)
+			break
+		}
+		if i == 0 {
+			a.note("no call reached what begins at:")
+		}
+		a.note("  %s:%d", p.File, p.Line)
+	}
 	return nil
 }
 

@@ -58,8 +58,8 @@ func (f Finding) String() string {
 
 // A Place is a line of an author's file.
 type Place struct {
-	File string
-	Line int
+	File string `json:"file"`
+	Line int    `json:"line"`
 }
 
 // A Report is what a run has found.

@@ -1,4 +1,11 @@
-// Package contract holds what a checker of functions will be measured with: 80 functions of domains that this project does not cover, of which
-// 40 have one fault each (testdata/unseen), and ports of public scripts, which have none (testdata/ports). The checker, which is to run
-// functions and compare what they do with their headers, is not here yet.
+// Package contract calls functions as their headers allow, in sequences that it draws, on an embedded server that tells it what they do,
+// and checks that they do what the header says.
+//
+//   - library.go reads a library; call.go has a call as it travels, draw.go, obey.go and foreign.go draw calls and content
+//   - watch.go, work.go, results.go and keys.go check one call; contract.go plays sequences, growth.go makes them long
+//   - shrink.go makes the sequence of a finding short, and print.go prints it as steps of a test
+//   - strict.go checks the calls of somebody else's test
+//
+// testdata/unseen has 80 functions of domains that this project does not cover, of which 40 have one fault each: neither vet nor this
+// package was made with them in view. testdata/ports has libraries that do what public scripts do.
 package contract

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // A mutant is a file with one change.
@@ -71,7 +72,7 @@ func mutants(file, text string) (out []mutant) {
 	return out
 }
 
-// TestMutants reports how many mutants of a tree of functions running finds.
+// TestMutants reports how many mutants of a tree of functions vet and running find.
 func TestMutants(t *testing.T) {
 	root, every := os.Getenv("RLFUNC_MUTANTS"), 1
 	if root == "" {
@@ -125,8 +126,11 @@ func rulesOf(t *testing.T, files fstest.MapFS, m mutant) (rules []string) {
 	files[m.File] = &fstest.MapFile{Data: []byte(m.Text)}
 	defer func() { files[m.File] = was }()
 	tree, found := source.Load(files, "functions", source.Options{})
+	if len(found) == 0 {
+		found = vet.Check(tree)
+	}
 	if len(found) > 0 {
-		return []string{found[0].Rule}
+		return []string{"vet " + found[0].Rule}
 	}
 	for _, lib := range tree.Libraries {
 		l := Of(lib)
