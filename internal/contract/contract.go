@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 )
 
@@ -148,6 +149,9 @@ func (c *checker) explore(calls int, o Options) {
 		}
 		for _, f := range p.found {
 			f.Steps = slices.Clone(steps[:len(p.replies)])
+			if f.Rule == "unit" && !c.scales(f) {
+				continue
+			}
 			if !o.Unshrunk {
 				f = c.shrink(f)
 			}
@@ -163,6 +167,36 @@ func (c *checker) explore(calls int, o Options) {
 			c.again(steps, p.replies)
 		}
 	}
+}
+
+// scales reports whether the last call of a finding about units has it with other durations, too. Else two spans only happen to be a
+// thousand times each other.
+func (c *checker) scales(f Finding) bool {
+	steps := slices.Clone(f.Steps)
+	last := &steps[len(steps)-1]
+	last.call = last.call.clone()
+	longer := func(f spec.Field, v value) value {
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		if f.Kind != spec.KindDuration || err != nil {
+			return v
+		}
+		if n += n * 2 / 5; n > f.Max {
+			n = max(n/2, f.Min)
+		}
+		return value{text: strconv.FormatInt(n, 10)}
+	}
+	for i, p := range last.call.args {
+		if fields := cells(p); len(fields) > 0 {
+			for _, r := range last.call.values[i].rows {
+				for j := range r.cells {
+					r.cells[j] = longer(fields[j], r.cells[j])
+				}
+			}
+			continue
+		}
+		last.call.values[i] = longer(p, last.call.values[i])
+	}
+	return slices.ContainsFunc(c.play(steps).found, func(again Finding) bool { return again.Rule == f.Rule && again.Function == f.Function })
 }
 
 // keep adds a finding, unless its line says why it is none.
