@@ -6,21 +6,23 @@ local clock = {}
 
 -- The last time that was read, and its two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
 -- commands, so cached text is sent instead of numbers.
+-- rlfunc:ignore library-state the last time that was read, with its texts
 local last = {us = 0, time = {'0', '0'}}
 
 -- Spans that calls send repeatedly, as text in milliseconds, at most 256. The keys are negated: gopher-lua allocates a table up
 -- to its greatest number.
+-- rlfunc:ignore library-state a span has one text
 local spans = {texts = {}, count = 0}
 
 -- Formats a span in milliseconds, rounded up, and caches the text.
 local function keep(span_us)
   if spans.count == 256 then
-    spans.texts = {} -- rlfunc:ignore library-state a span has one text
-    spans.count = 0 -- rlfunc:ignore library-state as above
+    spans.texts = {}
+    spans.count = 0
   end
   local text = string.format('%.0f', math.ceil(span_us / 1000))
-  spans.texts[-span_us] = text -- rlfunc:ignore library-state as above
-  spans.count = spans.count + 1 -- rlfunc:ignore library-state as above
+  spans.texts[-span_us] = text
+  spans.count = spans.count + 1
   return text
 end
 
@@ -28,8 +30,8 @@ end
 function clock.now_us()
   local time = redis.call('TIME')
   local now_us = time[1] * 1000000 + time[2]
-  last.us = now_us -- rlfunc:ignore library-state the cache holds one time and its texts
-  last.time = time -- rlfunc:ignore library-state as above
+  last.us = now_us
+  last.time = time
   return now_us
 end
 
