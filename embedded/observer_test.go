@@ -34,10 +34,12 @@ func (n *notes) Block(i int) { n.add("block %d", i) }
 func (n *notes) Operator(line int, problem, text string, _ ...any) {
 	n.add("%d: %s: %s", line, problem, text)
 }
+
 func (n *notes) Text(line int, text, problem, what string) { n.add("%d: %s: %s", line, problem, what) }
-func (n *notes) Replied(elements int, failure string)      { n.add("replied %d %s", elements, failure) }
-func (n *notes) Returned(values []any)                     { n.add("returned %v", values) }
-func (n *notes) Ended(steps int)                           { n.add("ended %t", steps > 0) }
+
+func (n *notes) Replied(elements int, failure string) { n.add("replied %d %s", elements, failure) }
+func (n *notes) Returned(values []any)                { n.add("returned %v", values) }
+func (n *notes) Ended(steps int)                      { n.add("ended %t", steps > 0) }
 func (n *notes) Command(line int, args []any, keys []string, sizes []int, write, protected bool) {
 	n.add("%d: command %#v of %v %v, write %t, protected %t", line, args, keys, sizes, write, protected)
 }
