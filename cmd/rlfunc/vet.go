@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) vetCommand() *cobra.Command {
-	run, calls, explain := false, contract.DefaultCalls, ""
+	run, explain := false, ""
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
@@ -47,7 +47,7 @@ To exempt a line from a rule, add a comment with a reason to the line:
 				return a.findings(err)
 			}
 			if run {
-				return a.runFunctions(cmd.Context(), tree, calls)
+				return a.runFunctions(cmd.Context(), tree)
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"findings": diag.List{}})
@@ -58,7 +58,6 @@ To exempt a line from a rule, add a comment with a reason to the line:
 	}
 	cmd.Flags().StringVar(&explain, "explain", "", "print the page of a rule instead, by its name in findings")
 	cmd.Flags().BoolVar(&run, "run", false, "also call the functions, and check what they do")
-	cmd.Flags().IntVar(&calls, "calls", calls, "with --run, how often to call each function")
 	return cmd
 }
 
@@ -85,20 +84,17 @@ type runFinding struct {
 }
 
 // runFunctions calls the functions of each library, and prints what is wrong with them.
-func (a *app) runFunctions(ctx context.Context, tree *source.Tree, calls int) error {
+func (a *app) runFunctions(ctx context.Context, tree *source.Tree) error {
 	seed, err := contract.Seed()
 	if err != nil {
 		return err
-	}
-	if calls < 1 {
-		return usage.Errorf("--calls must be at least 1, got %d", calls)
 	}
 	found, unreached, made := []runFinding{}, []contract.Place{}, 0
 	for _, lib := range tree.Libraries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		report, err := contract.Cached(contract.Of(lib), contract.Options{Seed: seed, Calls: calls})
+		report, err := contract.Cached(contract.Of(lib), contract.Options{Seed: seed})
 		if err != nil {
 			return err
 		}
