@@ -245,9 +245,10 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 			}
 		}
 		if len(keys) > 0 {
-			for _, word := range words[2:] {
-				w.touched[[2]string{keys[0], word}] = true
+			for _, element := range elementsOf(name, words) {
+				w.touched[[2]string{keys[0], element}] = true
 			}
+
 		}
 		w.removed = w.removed || slices.Contains(removes, name)
 	}

@@ -99,3 +99,20 @@ func (w *watch) heavy() int {
 	}
 	return w.heaviest[1]
 }
+
+// elementsOf are the words of a command that may name elements of its first key.
+func elementsOf(name string, words []string) []string {
+	switch {
+	case len(words) < 3:
+		return nil
+	case name == "HSETNX", name == "HINCRBY", name == "HINCRBYFLOAT":
+		return words[2:3]
+	case name == "HSET", name == "HMSET":
+		var fields []string
+		for i := 2; i < len(words); i += 2 {
+			fields = append(fields, words[i])
+		}
+		return fields
+	}
+	return words[2:]
+}
