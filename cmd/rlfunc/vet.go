@@ -101,7 +101,7 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree) error {
 		made += report.Calls
 		unreached = append(unreached, report.Unreached...)
 		for _, f := range report.Findings {
-			found = append(found, runFinding{diag.Diagnostic{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + " " + f.Text}, f.Paste()})
+			found = append(found, runFinding{diag.Diagnostic{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + ": " + f.Text}, f.Paste()})
 		}
 	}
 	if a.json {
