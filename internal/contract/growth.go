@@ -113,11 +113,14 @@ func (c *checker) costOf(op *call, key, kind string, n int, future bool) int {
 	return c.measure(op)
 }
 
-// measure makes a call only for its cost.
+// measure makes a call only for its cost, which does not count where the author says that a key is small.
 func (c *checker) measure(op *call) int {
 	c.watch.foreign, c.watch.garbage = true, true
 	c.watch.begin()
 	c.server.do(op.words()...)
+	if c.watch.excused {
+		return 0
+	}
 	return c.watch.cost
 }
 

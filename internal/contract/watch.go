@@ -60,6 +60,7 @@ type watch struct {
 	touched  map[[2]string]bool
 	remade   map[string]bool // keys that have been removed as a whole: what is in them is the call's own
 	removed  bool            // a command has removed what it names
+	excused  bool            // the author says of a command that its key is small
 	risky    []risk
 	last     command
 	faults   []fault
@@ -101,7 +102,7 @@ func newWatch(libs []*Library) *watch {
 
 // begin forgets the call before.
 func (w *watch) begin() {
-	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed = nil, nil, 0, 0, 0, 0, 0, false
+	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed, w.excused = nil, nil, 0, 0, 0, 0, 0, false, false
 	clear(w.written)
 	clear(w.touched)
 	clear(w.remade)
@@ -234,6 +235,9 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 		for i, a := range args[1:] {
 			w.argument(line, name, i+1, a, scored)
 		}
+	}
+	if at, ok := w.lib.locate(line); ok && slices.Contains(w.lib.ignored[at], "key-loop") {
+		w.excused = true
 	}
 	w.begun = w.cost
 	w.work(name, words, sizes)
