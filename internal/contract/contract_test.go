@@ -139,6 +139,22 @@ func TestRun_aReasonSilencesOneRule(t *testing.T) {
 	}
 }
 
+func TestRun_aFloatWithoutBounds(t *testing.T) {
+	lib := one(t, `--- Returns a number.
+--- @flags  no-writes
+--- @key    kept string[kept] nothing
+--- @arg    any  float        a number
+--- @result same float        the same
+local function look(kept, any)
+  return redis.call("EXISTS", kept) == 1 and 0 or any
+end
+`)
+	r, err := Run([]*Library{lib}, Options{})
+	if err != nil || len(r.Findings) > 0 || r.Refused > 0 {
+		t.Error(r, err)
+	}
+}
+
 func TestSeed(t *testing.T) {
 	for text, want := range map[string]uint64{"": 0, "7": 7, "18446744073709551615": 1<<64 - 1} {
 		t.Setenv("RLFUNC_SEED", text)

@@ -173,8 +173,11 @@ func (d *drawer) candidate(f spec.Field, lo, hi int64) int64 {
 }
 
 func (d *drawer) float(f spec.Field) string {
-	lo, hi := float64(f.Min), float64(f.Max)
+	lo, hi := f.Span()
 	v := lo + d.Float64()*(hi-lo)
+	if math.IsInf(v, 0) { // both sides are open
+		v = (d.Float64() - 0.5) * 1e6
+	}
 	switch d.IntN(8) {
 	case 0:
 		v = lo

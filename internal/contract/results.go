@@ -162,7 +162,7 @@ func (w *watch) text(wrong func(string, ...any), f spec.Field, v any) {
 
 func (w *watch) number(wrong func(string, ...any), f spec.Field, v any) {
 	n, ok := v.(float64)
-	least, most := float64(f.Min), float64(f.Max)
+	least, most := f.Span()
 	if f.Kind == spec.KindDuration {
 		most = 1 << 53
 	}
