@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ func (w *watch) work(name string, words []string, sizes []int) {
 	}
 	switch {
 	case slices.Contains(whole, name):
-		most := 1 << 40
+		most := math.MaxInt
 		if i := slices.IndexFunc(words, func(a string) bool { return strings.EqualFold(a, "LIMIT") }); i >= 0 && i+1 < len(words) && strings.HasSuffix(name, "CARD") {
 			if n, _ := strconv.Atoi(words[i+1]); n > 0 {
 				most = n
