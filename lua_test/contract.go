@@ -27,7 +27,7 @@ const contractCalls = 1000
 // proven by anything.
 //
 // The same sequences are then played on the suite's real servers, whose replies, keys and expiries must be those of the embedded
-// engine. The clock moves there only for libraries that read it and set their expiries through lib/clock.
+// engine. The clock moves there only for libraries that read it and set their expiries through lib/clock, and never back.
 //
 // The calls are the same each time. With RLFUNC_SEED, a whole number, they are others.
 func Contract[C any](t *testing.T, su Suite[C]) {
@@ -65,6 +65,9 @@ func (su Suite[C]) compare(t *testing.T, real *Server, report *contract.Report) 
 				server.Set(t, Start)
 			}
 			for i, step := range steps {
+				if step.Advance < 0 {
+					break // what has expired is there again on the embedded engine only, which deletes it when it is used
+				}
 				want, got := s.play(t, step, moves), real.play(t, step, moves)
 				if diff := cmp.Diff(want, got, cmp.Comparer(alike)); diff != "" {
 					t.Errorf("%s answers otherwise than the embedded engine, or holds other keys (-embedded +%s), seed %d:\n%s\nafter:\n%s",
