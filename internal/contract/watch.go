@@ -252,7 +252,6 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 			for _, element := range elementsOf(name, words) {
 				w.touched[[2]string{keys[0], element}] = true
 			}
-
 		}
 		w.removed = w.removed || slices.Contains(removes, name)
 	}
