@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 )
 
 // Cached is Run of one library, which remembers in the user's cache folder that the same code was found to be without findings by the
@@ -34,28 +34,35 @@ func Cached(lib *Library, o Options) (*Report, error) {
 	return r, nil
 }
 
+// programDigest is the SHA-256 of the running program, read once; "" if it cannot be read.
+var programDigest = sync.OnceValue(func() string {
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+})
+
 // cacheFile names the file of a run, by all that it depends on; "" if there is no place for it.
 func cacheFile(lib *Library, o Options) string {
 	folder, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
+	program := programDigest()
+	if program == "" {
+		return ""
+	}
 	sum := sha256.New()
-	program, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	f, err := os.Open(program)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if _, err := io.Copy(sum, f); err != nil {
-		return ""
-	}
-	fmt.Fprintf(sum, "\n%+v\n", o)
-	for _, s := range []string{lib.Code, lib.Root} {
-		io.Copy(sum, strings.NewReader(s))
-	}
+	fmt.Fprintf(sum, "%s\n%+v\n%s%s", program, o, lib.Code, lib.Root)
 	return filepath.Join(folder, "rlfunc", "contract", hex.EncodeToString(sum.Sum(nil))+".json")
 }
