@@ -11,7 +11,9 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
 // A Library is one whose functions are called: its headers, its Lua, and the code that servers hold.
@@ -64,10 +66,10 @@ func Of(lib *source.Library) *Library {
 		l.functions = append(l.functions, f)
 	}
 	for _, file := range lib.Files {
-		l.readIgnores(file.Path, file.Text)
+		l.readIgnores(file)
 	}
 	for _, used := range lib.Libs {
-		l.readIgnores(used.File.Path, used.File.Text)
+		l.readIgnores(used.File)
 	}
 	return l
 }
@@ -97,20 +99,10 @@ func Read(lib *fcall.Library) (*Library, error) {
 	return l, nil
 }
 
-var ignoreForm = regexp.MustCompile(`^(.*?)-- *rlfunc: *ignore +(\S+) +\S`)
-
-// readIgnores notes which rules an author has silenced on which lines: a comment of its own silences the line below it.
-func (l *Library) readIgnores(file, text string) {
-	for i, line := range strings.Split(text, "\n") {
-		m := ignoreForm.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		at := place{file, i + 1}
-		if strings.TrimSpace(m[1]) == "" {
-			at.line++
-		}
-		l.ignored[at] = append(l.ignored[at], m[2])
+// readIgnores notes which rules an author has silenced on which lines.
+func (l *Library) readIgnores(src *luasrc.File) {
+	for line, rules := range vet.Ignored(src) {
+		l.ignored[place{src.Path, line}] = rules
 	}
 }
 

@@ -60,22 +60,37 @@ func (g *ignores) read(f *file, c luasrc.Comment) {
 		g.found.Add(f.src.Path, c.Line, c.Col, RuleIgnore, "give the reason why %s does not apply here, after the rule's name", rule)
 		return
 	}
-	line := c.Line
+	g.list = append(g.list, &ignore{file: f, at: position{c.Line, c.Col}, rule: rule, line: silenced(c)})
+}
+
+// silenced is the line that a comment is about: a comment of its own is about the line below it.
+func silenced(c luasrc.Comment) int {
 	if c.Own {
-		line++
+		return c.Line + 1
 	}
-	g.list = append(g.list, &ignore{file: f, at: position{c.Line, c.Col}, rule: rule, line: line})
+	return c.Line
+}
+
+// Ignored returns the rules that the comments of a file silence, by line.
+func Ignored(src *luasrc.File) map[int][]string {
+	out := map[int][]string{}
+	for _, c := range src.Comments {
+		if m := ignoreForm.FindStringSubmatch(c.Text); m != nil && strings.TrimSpace(m[2]) != "" {
+			out[silenced(c)] = append(out[silenced(c)], m[1])
+		}
+	}
+	return out
 }
 
 func (g *ignores) silences(rule string, at site) bool {
-	silenced := false
+	found := false
 	for _, i := range g.list {
 		if i.rule == rule && i.file == at.file && i.line == at.at.line {
 			i.used = true
-			silenced = true
+			found = true
 		}
 	}
-	return silenced
+	return found
 }
 
 func (g *ignores) report(found *diag.List) {
