@@ -263,3 +263,10 @@ func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enu
 	}
 	return out
 }
+
+// EnumType returns the Go type of an enum, whose owner is the function's Go name, followed by the group's in a row. The constant of a
+// value is the type's name followed by the value's.
+func EnumType(owner string, f spec.Field) string { return resultType(owner, f) }
+
+// ItemType returns the Go type of a list's item or of a map's value of a kind that has no type of its own package.
+func ItemType(f spec.Field) string { return resultType("", f) }

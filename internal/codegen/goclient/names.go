@@ -63,3 +63,6 @@ func paragraphs(doc string) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// Name returns the exported Go name of a snake_case name: SlidingLog for sliding_log.
+func Name(name string) string { return goName(name) }

@@ -124,3 +124,6 @@ func packCells(g spec.Field, rules string) string {
 	}
 	return b.String()
 }
+
+// RowType returns the Go type of a group's row, whose owner is the function's Go name.
+func RowType(owner string, g spec.Field) string { return rowName(owner, g) }
