@@ -392,16 +392,16 @@ func (s suite) refusingServer(t *testing.T) {
 			t.Run(name+"/"+reply[:8], func(t *testing.T) {
 				rdb, p := s.through(t, to)
 				c := clientOf(t, rdb, fcall.Options{Mode: fcall.ModeFunctions})
-				if _, err := hit(t, c, "k"); err != nil {
+				if _, err := hit(t, c, t.Name()); err != nil {
 					t.Fatal(err)
 				}
 				for range 50 { // opens all connections of the client
-					_, _ = hit(t, c, "k")
+					_, _ = hit(t, c, t.Name())
 				}
 				p.Refuse(reply+"\r\n", true)
 				opened := p.Opened.Load()
 				for range 20 {
-					if _, err := hit(t, c, "k"); err == nil {
+					if _, err := hit(t, c, t.Name()); err == nil {
 						t.Fatal("no error")
 					}
 				}

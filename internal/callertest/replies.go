@@ -24,10 +24,10 @@ func (s suite) errorsOfGoRedis(t *testing.T) {
 			t.Run(name+"/"+function, func(t *testing.T) {
 				admin, outcome := adminOf(t, to.Addrs[0]), [2]string{}
 				for i, c := range []*fcall.Client{theirs, ours} {
-					if err := admin.Del(t.Context(), "k").Err(); err != nil {
+					if err := admin.Del(t.Context(), t.Name()).Err(); err != nil {
 						t.Fatal(err)
 					}
-					n, err := call(t.Context(), c, function, "k")
+					n, err := call(t.Context(), c, function, t.Name())
 					outcome[i] = fmt.Sprint(n, " ", err)
 				}
 				if diff := cmp.Diff(outcome[0], outcome[1]); diff != "" {
