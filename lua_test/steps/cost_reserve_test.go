@@ -76,6 +76,25 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 	)
 }
 
+func TestReserve_aHoldMayBeLongerThanTheChargesAreKept(t *testing.T) {
+	held := func(receipt string) budget.ReserveParams {
+		p := reserve(receipt, 1, within(1000))
+		p.Hold = 100 * time.Minute
+		return p
+	}
+	var steps []costStep
+	for i, receipt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} { // a page
+		n := micros(i + 1)
+		steps = append(steps, costStep{Call: reserves(held(receipt)), Writes: true, Want: granted(1, n, 1000, window10)})
+	}
+	budgets.Run(t, append(
+		steps,
+		costStep{Name: "forgets the page", Advance: 2 * window10, Call: reserves(held("i")), Writes: true, Want: granted(1, 1, 1000, window10)},
+		costStep{Name: "and counts on", Call: reserves(held("j")), Writes: true, Want: granted(1, 2, 1000, window10)},
+		costStep{Name: "when the first hold would have ended", Advance: 80 * time.Minute, Call: reserves(held("k")), Writes: true, Want: granted(1, 1, 1000, window10)},
+	)...)
+}
+
 func TestReserve_severalBudgetsAllOrNone(t *testing.T) {
 	limits := []budget.ReserveLimits{{Budget: 100, Window: time.Minute}, {Budget: 250, Window: time.Hour}, {Budget: 90, Window: time.Second}}
 	rows := func(r ...budget.ReserveLimitsResult) []budget.ReserveLimitsResult { return r }

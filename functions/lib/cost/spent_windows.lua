@@ -234,6 +234,7 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
     return nil, field
   end
   local chosen = choose(state, limits)
+  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end

@@ -3465,7 +3465,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=247 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=248 file=functions/lib/cost/spent_windows.lua
 --- The use of each window of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -3702,6 +3702,7 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
     return nil, field
   end
   local chosen = choose(state, limits)
+  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end
