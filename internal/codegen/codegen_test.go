@@ -23,13 +23,13 @@ func tree(library string, files map[string]string) fstest.MapFS {
 func TestLoad_reportsHeadersAndCode(t *testing.T) {
 	_, found := codegen.Load(tree("x", map[string]string{
 		"f.lua": "--- Counts.\n--- @key counter string[f] the counter\n--- @arg limit number[1..] the most\n--- @result count count calls\nlocal function f(counter, limit)\n  total = 1\n  return math.random(limit)\nend\n",
-		"g.lua": "--- Counts.\n--- @key    counter string[g] the counter\n--- @result count   count     calls\nlocal function g(counter)\n  return redis.call('INCR', counter)\nend\n",
+		"g.lua": "--- Counts.\n--- @key    counter string[g] the counter\n--- @result count   count     calls\nlocal function g(counter)\n  return redis.call('INCR', counter, 1)\nend\n",
 	}), "functions", source.Options{})
 	var got []string
 	for _, d := range found {
 		got = append(got, d.File+" "+d.Rule)
 	}
-	want := []string{"functions/x/f.lua unknown-type", "functions/x/f.lua global-write", "functions/x/f.lua random", "functions/x/g.lua missing-ttl"}
+	want := []string{"functions/x/f.lua unknown-type", "functions/x/f.lua global-write", "functions/x/f.lua random", "functions/x/g.lua command-form"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("findings (-want +got):\n%s%v", d, found)
 	}
@@ -39,15 +39,15 @@ func TestLoad_reportsHeadersAndCode(t *testing.T) {
 func TestLoad_reportsTheCodeBelowAHeaderThatCanBeRead(t *testing.T) {
 	_, found := codegen.Load(tree("x", map[string]string{
 		"../lib/shared.lua": "--- Shared.\n--- @lib shared\nlocal shared = {}\nfunction shared.one()\n  return 1\nend\nreturn shared\n",
-		"f.lua":             "--- Counts.\n--- @use    shared other\n--- @key    counter string[f] the counter\n--- @result count   count     calls\nlocal function f(counter)\n  return redis.call('INCR', counter)\nend\n",
-		"g.lua":             "--- Counts.\n--- @flags  no-write\n--- @key    counter string[g] the counter\n--- @result count   count     calls\nlocal function g(counter)\n  return redis.call('INCR', counter)\nend\n",
+		"f.lua":             "--- Counts.\n--- @use    shared other\n--- @key    counter string[f] the counter\n--- @result count   count     calls\nlocal function f(counter)\n  return redis.call('INCR', counter, 1)\nend\n",
+		"g.lua":             "--- Counts.\n--- @flags  no-write\n--- @key    counter string[g] the counter\n--- @result count   count     calls\nlocal function g(counter)\n  return redis.call('INCR', counter, 1)\nend\n",
 	}), "functions", source.Options{})
 	var got []string
 	for _, d := range found {
 		got = append(got, d.File+" "+d.Rule)
 	}
 	want := []string{
-		"functions/x/f.lua use", "functions/x/f.lua use", "functions/x/f.lua missing-ttl", "functions/x/g.lua flags", "functions/x/g.lua missing-ttl",
+		"functions/x/f.lua use", "functions/x/f.lua use", "functions/x/f.lua command-form", "functions/x/g.lua flags", "functions/x/g.lua command-form",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("findings (-want +got):\n%s%v", d, found)

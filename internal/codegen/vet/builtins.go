@@ -117,6 +117,9 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 	if kinds := simple[name]; kinds != nil {
 		return gives(kinds...)
 	}
+	if strings.HasPrefix(name, "math.") && slices.ContainsFunc(args, func(v value) bool { return v.kinds == 0 }) {
+		return gives(value{})
+	}
 	switch name {
 	case "error", "assert":
 		w.raises(e, name, exprs, args)
@@ -149,7 +152,7 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		return gives(of(isFunc), arg(0), of(isNumber))
 	case "math.floor", "math.ceil":
 		w.number(at(0), arg(0), "calculate with")
-		return gives(value{kinds: isNumber, open: true, traits: arg(0).traits & (long | grows | span), unit: arg(0).unit})
+		return gives(value{kinds: isNumber, open: true, traits: arg(0).traits & (long | span), unit: arg(0).unit})
 	case "math.max", "math.min":
 		out := value{kinds: isNumber, open: true}
 		for i := range args {
@@ -214,7 +217,6 @@ func (w *pass) provide(e *ast.FuncCallExpr, name string, exprs []ast.Expr) []tup
 		w.libraryState(e, at(0), arg(0))
 		for _, o := range arg(0).objs {
 			for _, fn := range arg(1).fns {
-				w.calls(fn, nil, nil, []value{o.elem.value, o.elem.value})
 				w.pass(fn, e, nil, []value{o.elem.value, o.elem.value}, nil)
 			}
 		}
@@ -278,10 +280,8 @@ func (w *pass) tonumber(e *ast.FuncCallExpr, exprs []ast.Expr) []tuple {
 	if v.kinds == 0 {
 		return gives(v)
 	}
-	out := value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits&(grows|long) | loose, reply: v.reply}
+	out := value{kinds: isNumber, open: true, unit: v.unit, traits: v.traits&long | loose, reply: v.reply}
 	switch {
-	case v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.factsOf(w.fn).matched[w.file.pathOf(exprs[0])]:
-		w.report(e, RuleCallerNumber, "tonumber accepts 'nan', 'inf' and '0x10' of a caller: declare %s as a count, an int or a float", exprText(exprs[0]))
 	case v.only(isNumber):
 		return gives(v)
 	case v.kinds&(falsy|isOther) != 0 && v.reply != "":
@@ -362,7 +362,6 @@ func (w *pass) iterates(e *ast.FuncCallExpr) []value {
 
 func (w *pass) callback(v, arg value) {
 	for _, fn := range v.fns {
-		w.calls(fn, nil, nil, []value{arg, arg, arg})
 		w.pass(fn, fn.expr, nil, []value{arg, arg, arg}, nil)
 	}
 }

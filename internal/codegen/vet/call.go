@@ -92,7 +92,6 @@ func (w *pass) arguments(list []ast.Expr) (vals []value, rest *value) {
 // apply calls what may be several functions.
 func (w *pass) apply(callee value, at ast.Expr, exprs []ast.Expr, args []value, rest *value) (out []tuple) {
 	for _, fn := range callee.fns {
-		w.calls(fn, at, exprs, args)
 		w.pass(fn, at, exprs, args, rest)
 		for _, t := range fn.flow.returns {
 			out = append(out, *t)
@@ -121,6 +120,7 @@ func (w *pass) apply(callee value, at ast.Expr, exprs []ast.Expr, args []value, 
 
 // pass joins arguments into parameters.
 func (w *pass) pass(fn *function, at ast.Expr, exprs []ast.Expr, args []value, rest *value) {
+	w.calls(fn, at, exprs, args)
 	for i, p := range fn.params {
 		var v value
 		e := at

@@ -17,29 +17,13 @@ type command struct {
 	first, last, step int
 	countAt           int  // position of the number of keys that follow it
 	streams           bool // the first half of what follows STREAMS
-	expiry            expiry
 	reply             replyKind
 }
-
-// An expiry is the effect of a command on a key's expiry.
-type expiry byte
-
-const (
-	keepsTTL  expiry = 'k' // reads or removes
-	growsKey  expiry = 'w' // writes into a key, which may be new and then has no expiry
-	dropsTTL  expiry = 'd' // overwrites the key, without an expiry
-	setsTTL   expiry = 't'
-	dropsOnly expiry = 'p' // PERSIST
-	deletes   expiry = 'x'
-	empties   expiry = 'e' // may remove the last element, and with it the key and its expiry
-	setsFirst expiry = 'f' // sets the expiry of a key that was missing
-)
 
 type replyKind byte
 
 const (
 	repliesInt     replyKind = 'i'
-	repliesGrowing replyKind = 'n' // a number that grows with the key's content
 	repliesString  replyKind = 's'
 	repliesMaybe   replyKind = 'm' // a string, or false
 	repliesStatus  replyKind = 'o'
@@ -50,7 +34,7 @@ const (
 	repliesUnknown replyKind = '?'
 )
 
-// commandTable has a row for each command: name, r(ead) or w(rite), family, keys, expiry, reply.
+// commandTable has a row for each command: name, r(ead) or w(rite), family, keys, reply.
 // Keys: 1 | 1* all from the first | 1%2 every second | 1-2 | @1 as many as argument 1 says | S half of what follows STREAMS | - none.
 //
 //go:embed commands.txt
@@ -119,7 +103,7 @@ var commands, commandNames = func() (map[string]*command, []string) {
 	var names []string
 	for _, row := range strings.Split(strings.TrimSpace(commandTable), "\n") {
 		f := strings.Fields(row)
-		c := &command{name: f[0], write: f[1] == "w", expiry: expiry(f[4][0]), reply: replyKind(f[5][0])}
+		c := &command{name: f[0], write: f[1] == "w", reply: replyKind(f[4][0])}
 		if f[2] != "-" {
 			c.family = f[2]
 		}

@@ -59,10 +59,7 @@ func (w *pass) one(e ast.Expr) value {
 	case *ast.UnaryLenOpExpr:
 		v := w.one(e.Expr)
 		w.usable(e.Expr, v, isString|isTable, "count")
-		if slices.ContainsFunc(v.objs, func(o *object) bool { return o.holed }) {
-			w.report(e, RuleHole, "%s has holes, and the length of such a table differs between Lua and gopher-lua: count on your own, or use table.remove", exprText(e.Expr))
-		}
-		return value{kinds: isNumber, open: true, traits: v.traits & grows}
+		return of(isNumber)
 	}
 	return anything()
 }
@@ -160,7 +157,7 @@ func (w *pass) suffixed(e *ast.AttrGetExpr, v value) value {
 
 func (w *pass) table(e *ast.TableExpr) value {
 	o := w.object(e)
-	n, gap := 0, false
+	n := 0
 	for i, f := range e.Fields {
 		key, named := f.Key.(*ast.StringExpr)
 		switch {
@@ -176,8 +173,6 @@ func (w *pass) table(e *ast.TableExpr) value {
 			}
 			n++
 			v := w.one(f.Value)
-			o.holed = o.holed || gap && !v.only(isNil) // {nil, nil} is a table of that size, to be filled
-			gap = gap || v.only(isNil)
 			w.grow(&o.elem, v.without(isNil))
 			w.grow(o.fieldAt(fmt.Sprint(n)), v)
 			o.set[fmt.Sprint(n)] = true
@@ -217,6 +212,9 @@ func (w *pass) logical(e *ast.LogicalOpExpr) value {
 			lhs.kinds |= isDoubt
 		}
 		return join(rhs, lhs.without(^falsy))
+	}
+	if lhs.arg != nil && rhs.arg != nil {
+		rhs = rhs.doubted() // a rule of the header may say that one of them is given
 	}
 	return join(truthy(lhs), rhs)
 }
@@ -354,6 +352,9 @@ func (w *pass) digits(e ast.Expr, v value, by string) {
 
 func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 	a, b := w.one(e.Lhs), w.one(e.Rhs)
+	if a.kinds == 0 || b.kinds == 0 {
+		return value{}
+	}
 	w.number(e.Lhs, a, "calculate with")
 	w.number(e.Rhs, b, "calculate with")
 	for _, side := range []ast.Expr{e.Lhs, e.Rhs} { // otherwise it would have raised an error
@@ -366,10 +367,7 @@ func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 		if out.unit = a.unit; out.unit == "" {
 			out.unit = b.unit
 		}
-		out.traits = (a.traits | b.traits) & (grows | long)
-		if e.Operator == "-" {
-			out.traits &^= b.traits &^ a.traits & grows
-		}
+		out.traits = (a.traits | b.traits) & long
 		if a.traits&b.traits&long != 0 && e.Operator == "-" {
 			out.traits &^= long // a span
 		}
@@ -393,10 +391,6 @@ func (w *pass) arithmetic(e *ast.ArithmeticOpExpr) value {
 
 // number checks an operand of arithmetic, or a bound of a for.
 func (w *pass) number(e ast.Expr, v value, doing string) {
-	if v.only(isString) && v.traits&fromCaller != 0 && v.arg != nil && !w.factsOf(w.fn).matched[w.file.pathOf(e)] {
-		w.report(e, RuleCallerNumber, "%s is a text of the caller, which may be 'nan', '0x10' or no number: declare it as a count or an int", exprText(e))
-		return
-	}
 	w.usable(e, v, isPlain, doing)
 }
 
@@ -412,7 +406,8 @@ func (w *pass) usable(e ast.Expr, v value, need kinds, doing string) {
 	}
 }
 
-// lacks reports an operation on what may be nil or false.
+// lacks reports an operation on a reply or an optional argument that may be nil or false, or on what surely is. Where else a value may be
+// missing, running finds it.
 func (w *pass) lacks(e ast.Expr, v value, bad kinds, doing string) {
 	why, hint := "", "test it first"
 	switch {
@@ -421,13 +416,8 @@ func (w *pass) lacks(e ast.Expr, v value, bad kinds, doing string) {
 	case v.arg != nil && v.arg.Optional:
 		hint = "the header makes it optional, so test it first or give it a default"
 	}
-	bad &= isNil | isFalse
-	for _, p := range w.blame(e, func(v value) bool { return v.may(bad) }) {
-		if p.expr == e {
-			w.report(e, RuleMaybeNil, "cannot %s %s%s where it is %s: %s", doing, exprText(e), why, bad.describe(), hint)
-		} else {
-			w.reportAt(p.site, RuleMaybeNil, "%s may be %s, and %s cannot %s it: test it first", exprText(p.expr), bad.describe(), w.fn.name, doing)
-		}
+	if p := w.file.named(e); (why != "" || v.arg != nil || v.only(falsy)) && (p == nil || !p.param || p.owner.contract != nil) {
+		w.report(e, RuleMaybeNil, "cannot %s %s%s where it is %s: %s", doing, exprText(e), why, (bad & (isNil | isFalse)).describe(), hint)
 	}
 	w.narrow(e, func(v value) value { // one finding is enough
 		if v = v.without(falsy); v.kinds == 0 {

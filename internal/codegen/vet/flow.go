@@ -10,7 +10,6 @@ import (
 // A flow is what all rounds have found of a function.
 type flow struct {
 	returns  []*tuple
-	next     []*tuple // of this round
 	calls    []edge
 	commands map[string]bool // as an ACL names them
 	writes   map[string]site
@@ -42,32 +41,27 @@ func (t tuple) at(i int) value {
 	return of(isNil)
 }
 
-// A bond holds variables together that one call has set.
+// A bond says what one call has given several variables, by whether one of them is true.
 type bond struct {
-	vars   []*variable
-	tuples []tuple
-}
-
-// bound is a bond with the tuples that are still possible.
-type bound struct {
-	*bond
-	alive uint64
+	guard       *variable
+	vars        []*variable
+	truthy, not []value // of vars
 }
 
 // An env is what is known at one place of a function.
 type env struct {
 	vars  map[*variable]*value // never changed where they are
 	paths map[string]value     // of fields and elements, by pathOf
-	bonds map[*variable]bound
+	bonds []*bond
 	dead  bool // nothing gets here
 }
 
 func newEnv() *env {
-	return &env{vars: map[*variable]*value{}, paths: map[string]value{}, bonds: map[*variable]bound{}}
+	return &env{vars: map[*variable]*value{}, paths: map[string]value{}}
 }
 
 func (e *env) clone() *env {
-	return &env{vars: maps.Clone(e.vars), paths: maps.Clone(e.paths), bonds: maps.Clone(e.bonds), dead: e.dead}
+	return &env{vars: maps.Clone(e.vars), paths: maps.Clone(e.paths), bonds: slices.Clone(e.bonds), dead: e.dead}
 }
 
 // merge joins two branches.
@@ -78,8 +72,7 @@ func merge(a, b *env) *env {
 	if b.dead {
 		return a
 	}
-	bonds := mergeBonds(a, b)
-	defer func() { a.bonds = bonds }()
+	a.bonds = slices.DeleteFunc(a.bonds, func(x *bond) bool { return !slices.Contains(b.bonds, x) })
 	for v, val := range a.vars {
 		other, ok := b.vars[v]
 		if !ok {
@@ -102,64 +95,9 @@ func merge(a, b *env) *env {
 	return a
 }
 
-// mergeBonds keeps together what either branch has kept together. What the other one knows of the same variables is one more tuple.
-func mergeBonds(a, b *env) map[*variable]bound {
-	out := map[*variable]bound{}
-	for _, sides := range [][2]*env{{a, b}, {b, a}} {
-		for v, one := range sides[0].bonds {
-			if _, done := out[v]; done || !one.whole(sides[0]) {
-				continue
-			}
-			other, ok := sides[1].bonds[v]
-			if ok && other.bond == one.bond && other.whole(sides[1]) {
-				one.alive |= other.alive
-				out[v] = one
-				continue
-			}
-			tuples := one.left()
-			if ok && slices.Equal(other.vars, one.vars) && other.whole(sides[1]) {
-				tuples = append(tuples, other.left()...)
-			} else {
-				var t tuple
-				for _, x := range one.vars {
-					var v value
-					if known := sides[1].vars[x]; known != nil {
-						v = *known
-					}
-					t.vals = append(t.vals, v)
-				}
-				tuples = append(tuples, t)
-			}
-			if len(tuples) > 64 || slices.ContainsFunc(tuples[len(tuples)-1].vals, func(v value) bool { return v.kinds == 0 }) {
-				continue
-			}
-			joined := bound{&bond{one.vars, tuples}, 1<<len(tuples) - 1}
-			for _, x := range one.vars {
-				out[x] = joined
-			}
-		}
-	}
-	return out
-}
-
-// whole reports whether every variable of a bond still has what the bond gave it.
-func (b bound) whole(e *env) bool {
-	for _, v := range b.vars {
-		if now, ok := e.bonds[v]; !ok || now.bond != b.bond {
-			return false
-		}
-	}
-	return true
-}
-
-// left returns the tuples that are still possible.
-func (b bound) left() (out []tuple) {
-	for i, t := range b.tuples {
-		if b.alive&(1<<i) != 0 {
-			out = append(out, t)
-		}
-	}
-	return out
+// unbind forgets bonds of a variable that gets another value.
+func (e *env) unbind(v *variable) {
+	e.bonds = slices.DeleteFunc(e.bonds, func(b *bond) bool { return b.guard == v || slices.Contains(b.vars, v) })
 }
 
 // A pass walks one file in one round.
@@ -173,8 +111,7 @@ type pass struct {
 
 // A loop is one around the walk's position, in the same function.
 type loop struct {
-	breaks  *env // what is known behind it, or nil
-	endless bool // its turns depend on data
+	breaks *env // what is known behind it, or nil
 }
 
 func (w *pass) report(node any, rule, format string, args ...any) {
@@ -204,11 +141,7 @@ func (w *pass) block(stmts []ast.Stmt) {
 }
 
 func (w *pass) returns(fn *function, t tuple) {
-	list := &fn.flow.returns
-	if w.descending {
-		list = &fn.flow.next
-	}
-	for _, old := range *list {
+	for _, old := range fn.flow.returns {
 		if old.stmt == t.stmt && old.leaf == t.leaf {
 			for len(old.vals) < len(t.vals) {
 				w.changed = true
@@ -227,7 +160,7 @@ func (w *pass) returns(fn *function, t tuple) {
 		}
 	}
 	w.changed = true
-	*list = append(*list, &t)
+	fn.flow.returns = append(fn.flow.returns, &t)
 }
 
 func (w *pass) stmt(s ast.Stmt) {
@@ -252,12 +185,9 @@ func (w *pass) stmt(s ast.Stmt) {
 		w.env = other
 		w.refine(s.Condition, false)
 		w.block(s.Else)
-		w.either(then, w.env)
+		w.env = merge(then, w.env)
 	case *ast.WhileStmt:
-		w.turns(s, s.Stmts, true, func() {
-			w.condition(s.Condition)
-			w.endless(s, s.Condition, s.Stmts)
-		}, s.Condition)
+		w.turns(s, s.Stmts, func() { w.condition(s.Condition) }, s.Condition)
 	case *ast.RepeatStmt:
 		w.repeat(s)
 	case *ast.NumberForStmt:
@@ -286,8 +216,9 @@ func (w *pass) stmt(s ast.Stmt) {
 func (w *pass) set(v *variable, val value) {
 	w.named(v, &val)
 	w.grow(&v.all, val)
+	w.chooses(v, val)
 	w.env.vars[v] = &val
-	delete(w.env.bonds, v)
+	w.env.unbind(v)
 	w.forget(v)
 }
 
@@ -349,14 +280,23 @@ func doubtLater(tuples []tuple, n int) {
 	}
 }
 
-// bind keeps variables together that one call has set.
+// bind keeps together what one call has given several variables: where one of them is nil or false, the others may only be what comes with that.
 func (w *pass) bind(vars []*variable, tuples []tuple) {
-	if len(vars) < 2 || len(tuples) < 2 || len(tuples) > 64 {
-		return
-	}
-	b := bound{&bond{vars: vars, tuples: tuples}, 1<<len(tuples) - 1}
-	for _, v := range vars {
-		w.env.bonds[v] = b
+	for g, guard := range vars {
+		b := &bond{guard: guard, vars: vars, truthy: make([]value, len(vars)), not: make([]value, len(vars))}
+		for _, t := range tuples {
+			for i := range vars {
+				if k := t.at(g).kinds; k == 0 || k&^falsy != 0 {
+					b.truthy[i] = join(b.truthy[i], t.at(i))
+				}
+				if k := t.at(g).kinds; k == 0 || k&(falsy|isOther) != 0 {
+					b.not[i] = join(b.not[i], t.at(i))
+				}
+			}
+		}
+		if len(vars) > 1 && len(tuples) > 1 {
+			w.env.bonds = append(w.env.bonds, b)
+		}
 	}
 }
 
@@ -406,7 +346,6 @@ func (w *pass) put(lhs ast.Expr, val value, from ast.Expr) {
 				o.replaced = o.replaced || !w.appends(lhs)
 				w.grow(&o.elem, val.without(isNil))
 				w.grow(&o.stored, val)
-				o.holed = o.holed || val.only(isNil)
 			}
 		}
 		w.forgetField(name, plain)
@@ -464,8 +403,8 @@ func (w *pass) closure(fn *function) {
 }
 
 // turns walks a loop: each turn may begin with whatever its body assigns.
-func (w *pass) turns(s ast.Stmt, body []ast.Stmt, endless bool, head func(), cond ast.Expr) {
-	w.loops = append(w.loops, &loop{endless: endless})
+func (w *pass) turns(s ast.Stmt, body []ast.Stmt, head func(), cond ast.Expr) {
+	w.loops = append(w.loops, &loop{})
 	w.loosen(s)
 	head()
 	after := w.env.clone()
@@ -489,11 +428,10 @@ func (w *pass) turns(s ast.Stmt, body []ast.Stmt, endless bool, head func(), con
 }
 
 func (w *pass) repeat(s *ast.RepeatStmt) {
-	w.loops = append(w.loops, &loop{endless: true})
+	w.loops = append(w.loops, &loop{})
 	w.loosen(s)
 	w.block(s.Stmts)
 	w.condition(s.Condition)
-	w.endless(s, s.Condition, s.Stmts)
 	w.refine(s.Condition, true)
 	l := w.loops[len(w.loops)-1]
 	w.loops = w.loops[:len(w.loops)-1]
@@ -529,22 +467,20 @@ func (w *pass) loosen(s ast.Stmt) {
 			both := join(*val, v.later.value)
 			w.env.vars[v] = &both
 		}
-		delete(w.env.bonds, v)
+		w.env.unbind(v)
 		w.forget(v)
 	}
 }
 
 func (w *pass) numberFor(s *ast.NumberForStmt) {
 	first, last := w.one(s.Init), w.one(s.Limit)
-	step := value{}
 	if s.Step != nil {
-		step = w.one(s.Step)
+		w.one(s.Step)
 	}
 	w.number(s.Init, first, "count from")
 	w.number(s.Limit, last, "count to")
-	w.forTurns(s, last, step)
 	v := w.file.decls[s][0]
-	w.turns(s, s.Stmts, false, func() { w.set(v, of(isNumber)) }, nil)
+	w.turns(s, s.Stmts, func() { w.set(v, of(isNumber)) }, nil)
 }
 
 func (w *pass) genericFor(s *ast.GenericForStmt) {
@@ -554,7 +490,7 @@ func (w *pass) genericFor(s *ast.GenericForStmt) {
 	} else {
 		w.one(s.Exprs[0])
 	}
-	w.turns(s, s.Stmts, false, func() {
+	w.turns(s, s.Stmts, func() {
 		for i, v := range w.file.decls[s] {
 			if i < len(vals) {
 				w.set(v, vals[i])

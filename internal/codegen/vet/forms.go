@@ -162,38 +162,3 @@ func indexOfWord(args []value, from int, words ...string) int {
 	}
 	return -1
 }
-
-// excludes returns which options of a command exclude each other, which its form does not say, or "".
-func excludes(name string, args []value) string {
-	switch name {
-	case "ZADD":
-		mayHaveBoth := func(list []value, a, b string) bool {
-			return indexOfWord(list, 0, a) >= 0 && indexOfWord(list, 0, b) >= 0
-		}
-		first := 1 // index of the first score
-		for first < len(args) && isWord(args[first], "NX", "XX", "GT", "LT", "CH", "INCR") {
-			first++
-		}
-		options := args[min(first, 1):first]
-		switch {
-		case mayHaveBoth(options, "NX", "GT"), mayHaveBoth(options, "NX", "LT"):
-			return "ZADD takes NX without GT and LT"
-		case mayHaveBoth(options, "GT", "LT"), mayHaveBoth(options, "NX", "XX"):
-			return "ZADD takes one of GT and LT, and one of NX and XX"
-		}
-	case "ZRANGE", "ZRANGESTORE":
-		first := 3 // index of the first option
-		if name == "ZRANGESTORE" {
-			first = 4
-		}
-		for _, v := range args[min(first, len(args)):] {
-			if v.open && v.may(isString) {
-				return "" // it may be a word
-			}
-		}
-		if indexOfWord(args, first, "LIMIT") >= 0 && indexOfWord(args, first, "BYSCORE", "BYLEX") < 0 {
-			return name + " takes LIMIT only with BYSCORE or BYLEX"
-		}
-	}
-	return ""
-}

@@ -12,16 +12,10 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// lineLimit is the most lines of a function file, with its header.
-const lineLimit = 120
-
 // names applies the rules that need only resolved names.
 func (c *checker) names(f *file) {
 	for _, p := range f.pending {
 		c.add(site{f, p.at}, p.rule, p.format, p.args...)
-	}
-	if lines := strings.Count(strings.TrimRight(f.src.Text, "\n"), "\n") + 1; f.lib == "" && lines > lineLimit {
-		c.add(site{f, position{lineLimit + 1, 1}}, RuleFileLength, "the file has %d lines; a function file has at most %d with its header: move a part into a lib file", lines, lineLimit)
 	}
 	member := map[*ast.IdentExpr]bool{} // of which a field follows by name
 	f.walk(func(node any, fn *function) {

@@ -85,7 +85,7 @@ func (w *pass) narrow(e ast.Expr, change func(value) value) {
 			return
 		}
 		w.env.vars[v] = &now
-		w.together(v, change)
+		w.together(v, now)
 	case *ast.AttrGetExpr:
 		path := w.file.pathOf(e)
 		if path == "" {
@@ -101,52 +101,25 @@ func (w *pass) narrow(e ast.Expr, change func(value) value) {
 	}
 }
 
-// together keeps of the variables that one call has set what fits to one of them.
-func (w *pass) together(v *variable, change func(value) value) {
-	b, ok := w.env.bonds[v]
-	if !ok {
-		return
-	}
-	place := slices.Index(b.vars, v)
-	alive, sure := uint64(0), uint64(0)
-	for i, t := range b.tuples {
-		if b.alive&(1<<i) == 0 {
+// together narrows the variables that a call has set with one that is now surely true, or surely not.
+func (w *pass) together(guard *variable, now value) {
+	for _, b := range slices.Clone(w.env.bonds) {
+		if b.guard != guard || now.may(falsy) && now.kinds&^falsy != 0 {
 			continue
 		}
-		if val := t.at(place); val.kinds == 0 || change(val).kinds != 0 {
-			alive |= 1 << i
-			if val.kinds == 0 || change(val).kinds&^isDoubt != 0 {
-				sure |= 1 << i
+		vals := b.truthy
+		if now.may(falsy) {
+			vals = b.not
+		}
+		for i, v := range b.vars {
+			if val := vals[i]; v != guard && val.kinds != 0 {
+				w.named(v, &val)
+				if kept := val.kinds & w.variable(v).kinds; kept != 0 {
+					val = val.without(^kept)
+				}
+				w.env.vars[v] = &val
 			}
 		}
-	}
-	if sure != 0 {
-		alive = sure
-	}
-	if alive == 0 || alive == b.alive {
-		return
-	}
-	b.alive = alive
-	for j, other := range b.vars {
-		if now, ok := w.env.bonds[other]; !ok || now.bond != b.bond {
-			continue // it has another value by now
-		}
-		w.env.bonds[other] = b
-		if other == v {
-			continue
-		}
-		var val value
-		for i, t := range b.tuples {
-			if alive&(1<<i) != 0 {
-				val = join(val, t.at(j))
-			}
-		}
-		old := w.variable(other)
-		w.named(other, &val)
-		if kept := val.kinds & old.kinds; kept != 0 {
-			val = val.without(^kept)
-		}
-		w.env.vars[other] = &val
 	}
 }
 
@@ -195,7 +168,7 @@ func (w *pass) refine(e ast.Expr, holds bool) {
 		w.env = other
 		w.refine(e.Lhs, !holds)
 		w.refine(e.Rhs, holds)
-		w.either(first, w.env)
+		w.env = merge(first, w.env)
 	case *ast.RelationalOpExpr:
 		w.compare(e, holds)
 	}
@@ -228,33 +201,6 @@ func (w *pass) heldCondition(v *variable) bool {
 }
 
 var typeNames = map[string]kinds{"nil": isNil | isDoubt, "boolean": isBool | isDoubt, "number": isNumber, "string": isString, "table": isTable, "function": isFunc}
-
-// either joins two ways in which a condition holds, and keeps together what each of them says of its variables.
-func (w *pass) either(a, b *env) {
-	if a.dead || b.dead {
-		w.env = merge(a, b)
-		return
-	}
-	var vars []*variable
-	var one, other tuple
-	for v, x := range a.vars {
-		y, ok := b.vars[v]
-		if !ok || x == y || x.kinds == 0 || y.kinds == 0 || x.kinds == y.kinds && len(x.fns) == len(y.fns) && (x.open || y.open || slices.Equal(x.texts, y.texts)) {
-			continue
-		}
-		first, bound := a.bonds[v]
-		second, also := b.bonds[v]
-		if (bound || also) && (first.bond != second.bond || first.alive == second.alive) {
-			continue // merge keeps together what they say
-		}
-		vars = append(vars, v)
-		one.vals, other.vals = append(one.vals, *x), append(other.vals, *y)
-	}
-	w.env = merge(a, b)
-	if len(vars) <= 8 {
-		w.bind(vars, []tuple{one, other})
-	}
-}
 
 // longer notes what a comparison of a length with a number says of the first elements.
 func (w *pass) longer(e *ast.RelationalOpExpr, holds bool) {

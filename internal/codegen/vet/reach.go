@@ -14,9 +14,7 @@ import (
 
 // An edge is one call of a function.
 type edge struct {
-	site
 	to    *function
-	named bool        // by its name, and not through a table
 	needs []*variable // parameters of the caller that are true where it calls
 	args  []ast.Expr
 	off   []bool // whether each argument is surely false
@@ -24,23 +22,10 @@ type edge struct {
 
 // calls notes a call in the round that walks the function.
 func (w *pass) calls(to *function, at ast.Expr, exprs []ast.Expr, args []value) {
-	e := edge{site: site{w.file, w.file.at(at)}, to: to, args: exprs}
-	call, _ := at.(*ast.FuncCallExpr)
-	var b bound
-	if call != nil && call.Func != nil {
-		e.named = w.byName(call)
-		b = w.env.bonds[w.file.named(call.Func)]
-	}
-	for _, p := range w.fn.params {
-		needed := p.assigned == 0 && p.all.may(falsy) && !w.variable(p).may(falsy|isOther)
-		if b.bond != nil && !needed && slices.Contains(b.vars, p) { // a function that was chosen where the parameter is true
-			callee, place := w.file.named(call.Func), slices.Index(b.vars, p)
-			needed = !slices.ContainsFunc(b.left(), func(t tuple) bool {
-				return slices.Contains(t.at(slices.Index(b.vars, callee)).fns, to) && t.at(place).may(falsy)
-			})
-		}
-		if needed {
-			e.needs = append(e.needs, p)
+	e := edge{to: to, args: exprs, needs: w.sure()}
+	if call, ok := at.(*ast.FuncCallExpr); ok && call.Func != nil {
+		if v := w.file.named(call.Func); v != nil {
+			e.needs = append(e.needs, v.chosen[to]...)
 		}
 	}
 	for _, v := range args {
@@ -49,27 +34,39 @@ func (w *pass) calls(to *function, at ast.Expr, exprs []ast.Expr, args []value) 
 	w.fn.flow.calls = append(w.fn.flow.calls, e)
 }
 
-// byName reports whether a call names a function of the author, and not a field of a table that holds several.
-func (w *pass) byName(call *ast.FuncCallExpr) bool {
-	switch f := call.Func.(type) {
-	case *ast.IdentExpr:
-		return w.file.refs[f] != nil && w.file.bodies[w.file.refs[f]] != nil
-	case *ast.AttrGetExpr:
-		_, named := f.Key.(*ast.StringExpr)
-		v := w.file.named(f.Object)
-		return named && (v == nil || v.top())
+// sure returns the parameters that may be false, and are surely true here.
+func (w *pass) sure() (out []*variable) {
+	for _, p := range w.fn.params {
+		if p.assigned == 0 && p.all.may(falsy) && !w.variable(p).may(falsy|isOther) {
+			out = append(out, p)
+		}
 	}
-	return false
+	return out
+}
+
+// chooses notes which parameters are true where a local gets a function.
+func (w *pass) chooses(v *variable, val value) {
+	for _, fn := range val.fns {
+		if v.chosen == nil {
+			v.chosen = map[*function][]*variable{}
+		}
+		needs, again := v.chosen[fn]
+		v.chosen[fn] = w.sure()
+		if again {
+			v.chosen[fn] = slices.DeleteFunc(v.chosen[fn], func(p *variable) bool { return !slices.Contains(needs, p) })
+		}
+	}
 }
 
 // called adds the functions that a function may call, where some of its parameters are surely false.
-func (c *checker) called(fn *function, off map[*variable]bool, seen map[*function]map[*variable]bool) {
+func called(fn *function, off map[*variable]bool, seen map[*function]map[*variable]bool) {
 	if before, again := seen[fn]; again {
 		both := map[*variable]bool{}
 		for v := range before {
-			both[v] = off[v]
+			if off[v] {
+				both[v] = true
+			}
 		}
-		maps.DeleteFunc(both, func(_ *variable, off bool) bool { return !off })
 		if len(both) == len(before) {
 			return
 		}
@@ -89,7 +86,7 @@ func (c *checker) called(fn *function, off map[*variable]bool, seen map[*functio
 				inner[p] = true
 			}
 		}
-		c.called(e.to, inner, seen)
+		called(e.to, inner, seen)
 	}
 }
 
@@ -101,21 +98,22 @@ func (c *checker) function(lib *source.Library, i int) []string {
 		return nil
 	}
 	reached := c.reachedBy(fn, contract)
-	called := map[*function]map[*variable]bool{}
-	c.called(fn, nil, called)
-	for f := range called {
+	all := map[*function]map[*variable]bool{}
+	called(fn, nil, all)
+	for f := range all {
 		reached[f] = true
 	}
 	commands, codes := map[string]bool{}, map[string]bool{}
 	for f := range reached {
 		maps.Copy(commands, f.flow.commands)
 		maps.Copy(codes, f.flow.codes)
-		if contract.Has("no-writes") {
-			c.noWrites(fn, f, contract)
+		if f.file == fn.file && contract.Has("no-writes") {
+			for name, at := range f.flow.writes {
+				c.add(at, RuleNoWrites, "%s has the flag no-writes, and %s writes or is replicated: Redis refuses it at run time; remove the flag or the command", contract.Name, name)
+			}
 		}
 	}
 	c.codesReturned(fn, contract, codes)
-	c.clockTwice(fn)
 	return slices.Sorted(maps.Keys(commands))
 }
 
@@ -220,11 +218,11 @@ func (c *checker) reach(fn *function, seen map[*function]bool) {
 
 // load reports functions of Lua or Redis that run while Redis loads a file, because its top calls what calls them.
 func (c *checker) load(f *file) {
-	called := map[*function]map[*variable]bool{}
+	all := map[*function]map[*variable]bool{}
 	for _, e := range f.chunk.flow.calls {
-		c.called(e.to, nil, called)
+		called(e.to, nil, all)
 	}
-	for fn := range called {
+	for fn := range all {
 		if p := fn.flow.provided; p != nil {
 			rule := map[string]string{"redis.log": RuleLoadLog, "redis.call": RuleLoadCall, "redis.pcall": RuleLoadCall}[p.name]
 			if rule == "" {
@@ -233,50 +231,4 @@ func (c *checker) load(f *file) {
 			c.add(p.site, rule, "%s runs while Redis loads the library, and does not exist there: the top of %s calls %s", p.name, f.src.Path, fn.name)
 		}
 	}
-}
-
-// circles reports functions that call themselves, unless they count down.
-func (c *checker) circles() {
-	for _, f := range c.sorted {
-		for _, fn := range f.funcs {
-			if fn.countsDown() {
-				continue
-			}
-			for _, e := range fn.flow.calls {
-				if e.named && (e.to == fn || e.to.leadsTo(fn, map[*function]bool{})) {
-					c.add(e.site, RuleRecursion, "%s calls itself, perhaps without end: write a loop with a bound, and keep what is still to do in a table, or count down a parameter and compare it", fn.name)
-				}
-			}
-		}
-	}
-}
-
-// leadsTo reports whether calls by name lead to a function.
-func (fn *function) leadsTo(to *function, seen map[*function]bool) bool {
-	return slices.ContainsFunc(fn.flow.calls, func(e edge) bool {
-		if !e.named || seen[e.to] {
-			return false
-		}
-		seen[e.to] = true
-		return e.to == to || e.to.leadsTo(to, seen)
-	})
-}
-
-// countsDown reports whether a function compares a parameter, and passes itself that parameter plus or minus a number.
-func (fn *function) countsDown() bool {
-	compared, stepped := map[*variable]bool{}, map[*variable]bool{}
-	fn.walk(func(node any, _ *function) {
-		if r, ok := node.(*ast.RelationalOpExpr); ok {
-			compared[fn.file.named(r.Lhs)] = true
-		}
-	})
-	for _, e := range fn.flow.calls {
-		for i, a := range e.args {
-			if op, ok := a.(*ast.ArithmeticOpExpr); ok && e.to == fn && i < len(fn.params) && fn.file.named(op.Lhs) == fn.params[i] && (op.Operator == "+" || op.Operator == "-") {
-				_, constant := op.Rhs.(*ast.NumberExpr)
-				stepped[fn.params[i]] = constant
-			}
-		}
-	}
-	return slices.ContainsFunc(fn.params, func(p *variable) bool { return compared[p] && stepped[p] })
 }

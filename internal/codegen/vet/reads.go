@@ -8,46 +8,46 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// mostRead is the greatest number of elements that one command may read.
-const mostRead = 10_000
-
 var wholeReads = set("HGETALL HKEYS HVALS SMEMBERS SUNION SINTER SDIFF ZUNION ZINTER ZDIFF SUNIONSTORE SINTERSTORE SDIFFSTORE LCS")
 
-// reads reports work that grows with what a key holds.
-func (w *pass) reads(e *ast.FuncCallExpr, arg func(int) ast.Expr, cmd *command, args []value, rest *value) {
-	if why := w.wholeContent(arg, cmd.name, args, rest); why != "" && !w.factsOf(w.fn).sized[w.file.pathOf(arg(0))] {
-		w.report(e, RuleKeyLoop, "%s, and the server waits: bound it by a count or a range of at most 10,000, compare the key's length before, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
-	}
-	for _, l := range w.loops {
-		if l.endless {
-			w.report(e, RuleKeyLoop, "%s runs in a loop whose end depends on data, and after 5 seconds every client gets BUSY: count the turns with a for, or say what bounds it with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)
-			return
-		}
+// reads reports a command that reads as much as its key holds, unless the function asks for the key's size or trims it.
+func (w *pass) reads(e *ast.FuncCallExpr, name string, args []value, rest *value) {
+	if why := wholeContent(name, args, rest); why != "" && !w.sized(e) {
+		w.report(e, RuleKeyLoop, "%s, and the server waits: bound it by a count or a range, test the key's size, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
 	}
 }
 
-// wholeContent returns why a command reads as much as its key holds, or "".
-func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value, rest *value) string {
-	at := func(i int) value {
-		if i < len(args) {
-			return args[i]
-		}
-		return value{}
+var sizes = set("LLEN HLEN SCARD ZCARD XLEN LTRIM ZREMRANGEBYRANK XTRIM")
+
+// sized reports whether the function asks for the size of a command's key, or trims it.
+func (w *pass) sized(e *ast.FuncCallExpr) (found bool) {
+	if len(e.Args) < 2 {
+		return false
 	}
-	is := func(i int, s string) bool { l, ok := at(i).literal(); return ok && strings.EqualFold(l, s) }
+	key := w.file.pathOf(e.Args[1])
+	w.fn.walk(func(node any, _ *function) {
+		if call, ok := node.(*ast.FuncCallExpr); ok && call.Func != nil && len(call.Args) > 1 && key != "" && w.file.pathOf(call.Args[1]) == key {
+			name, _ := call.Args[0].(*ast.StringExpr)
+			found = found || name != nil && sizes[strings.ToUpper(name.Value)]
+		}
+	})
+	return found
+}
+
+// wholeContent returns why a command reads as much as its key holds, or "".
+func wholeContent(name string, args []value, rest *value) string {
+	is := func(i int, s string) bool {
+		if i >= len(args) {
+			return false
+		}
+		l, ok := args[i].literal()
+		return ok && strings.EqualFold(l, s)
+	}
 	without := func(word string, from int) string {
-		i := indexOfWord(args, from, word)
-		if i < 0 && rest != nil && mayBeWord(*rest, word) {
+		if indexOfWord(args, from, word) >= 0 || rest != nil && mayBeWord(*rest, word) {
 			return ""
 		}
-		if i < 0 {
-			return name + " without " + word + " reads as much as its key holds"
-		}
-		n := i + 1
-		if word == "LIMIT" && !strings.HasSuffix(name, "INTERCARD") {
-			n++
-		}
-		return w.counted(name, arg(n), at(n))
+		return name + " without " + word + " reads as much as its key holds"
 	}
 	switch name {
 	case "XREAD", "XREADGROUP", "XRANGE", "XREVRANGE", "GEOSEARCH", "GEOSEARCHSTORE":
@@ -58,13 +58,15 @@ func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value, r
 		return without("LIMIT", 3)
 	case "ZRANGESTORE":
 		if len(args) > 0 {
-			return w.wholeContent(func(i int) ast.Expr { return arg(i + 1) }, "ZRANGE", args[1:], rest)
+			return wholeContent("ZRANGE", args[1:], rest)
 		}
 	case "LRANGE", "ZRANGE", "ZREVRANGE":
 		if hasWord(args, "BYSCORE", "BYLEX") {
 			return without("LIMIT", 3)
 		}
-		return w.ranged(name, arg(1), arg(2), at(1), at(2))
+		if is(1, "0") && is(2, "-1") {
+			return name + " 0 -1 reads the whole content of its key"
+		}
 	case "ZREMRANGEBYRANK":
 		if is(1, "0") && is(2, "-1") {
 			return name + " 0 -1 removes the whole content of its key: use UNLINK"
@@ -78,73 +80,12 @@ func (w *pass) wholeContent(arg func(int) ast.Expr, name string, args []value, r
 			return "LREM 0 searches the whole list"
 		}
 	case "DUMP", "COPY":
-		if len(at(0).keys) > 0 && at(0).keys[0].Redis != "string" {
+		if len(args) > 0 && len(args[0].keys) > 0 && args[0].keys[0].Redis != "string" {
 			return name + " copies the whole content of its key"
-		}
-	case "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "ZPOPMIN", "ZPOPMAX":
-		if len(args) > 1 {
-			return w.counted(name, arg(1), at(1))
-		}
-	case "HSCAN", "SSCAN", "ZSCAN", "LMPOP", "ZMPOP":
-		if i := indexOfWord(args, 0, "COUNT"); i >= 0 {
-			return w.counted(name, arg(i+1), at(i+1))
 		}
 	}
 	if wholeReads[name] {
 		return name + " reads the whole content of its key"
-	}
-	return ""
-}
-
-// counted checks a number of elements: a literal, an argument with bounds, or what the function compares.
-func (w *pass) counted(name string, e ast.Expr, v value) string {
-	why := name + " reads as much as its key holds without a count of at most 10,000"
-	if text, ok := v.literal(); ok {
-		if n, _ := number(text); n > mostRead || n < -mostRead || n == 0 && strings.HasPrefix(name, "X") || n < 0 && strings.HasPrefix(name, "Z") && name != "ZRANDMEMBER" {
-			return why
-		}
-		return ""
-	}
-	if w.unbounded(e, v) {
-		return why
-	}
-	return ""
-}
-
-// unbounded reports an argument that the header lets be above 10,000, or a key's length, which nothing compares.
-func (w *pass) unbounded(e ast.Expr, v value) bool {
-	if v.traits&grows != 0 {
-		return !w.compared(e)
-	}
-	return v.arg != nil && v.arg.Kind.Integer() && v.arg.Max > mostRead && !w.testsArgument(v.arg)
-}
-
-// ranged checks a range of ranks.
-func (w *pass) ranged(name string, from, to ast.Expr, first, last value) string {
-	why := name + " reads as much as its key holds unless its ends are at most 10,000 apart, as 0 99"
-	a, okA := first.literal()
-	b, okB := last.literal()
-	x, _ := number(a)
-	y, _ := number(b)
-	switch {
-	case okA && okB:
-		if (x >= 0) != (y >= 0) && !(x < 0 && y >= 0 && y <= mostRead) || y-x >= mostRead {
-			return why
-		}
-	case okB && y < 0 && !w.compared(from) && first.arg == nil && first.traits&grows == 0 && !first.may(isString):
-		return ""
-	case okB && y < 0:
-		if first.arg != nil && first.arg.Min >= 0 {
-			return why
-		}
-	case okA:
-		if x >= 0 && w.unbounded(to, last) {
-			return why
-		}
-	default:
-		if w.unbounded(to, last) && first.arg != last.arg {
-			return why
-		}
 	}
 	return ""
 }
@@ -239,7 +180,7 @@ func ttlPlaces(name string, args []value) (out []int) {
 	return out
 }
 
-// expiry checks a time to live: whole, above 0, in the command's unit.
+// expiry checks the unit of a time to live.
 func (w *pass) expiry(e *ast.FuncCallExpr, arg func(int) ast.Expr, name string, args []value) {
 	for _, i := range ttlPlaces(name, args) {
 		if i >= len(args) {
@@ -254,115 +195,13 @@ func (w *pass) expiry(e *ast.FuncCallExpr, arg func(int) ast.Expr, name string, 
 		if strings.HasPrefix(word, "P") || strings.HasPrefix(word, "HP") {
 			unit = "ms"
 		}
-		literal, fixed := v.literal()
-		n, isNumeral := number(literal)
 		switch {
-		case fixed && (!isNumeral || n < 1 || n != float64(int64(n))):
-			w.report(arg(i), RuleBadTTL, "%s takes a whole number of at least 1, not %s", word, literal)
-		case v.may(isString) && v.arg != nil:
-			w.report(arg(i), RuleBadTTL, "%s is a text of the caller, and any but a whole number is an error: declare a duration", exprText(arg(i)))
 		case v.unit != "" && v.unit != unit:
 			w.report(arg(i), RuleBadTTL, "%s is in %s, and %s takes %s", exprText(arg(i)), unitNames[v.unit], word, unitNames[unit])
 		case strings.HasSuffix(word, "AT") && v.traits&span != 0:
 			w.report(arg(i), RuleBadTTL, "%s is a span, and %s takes a time: add the clock", exprText(arg(i)), word)
-		case v.arg != nil && v.arg.Kind.Integer() && v.arg.Min < 1 && !w.testsArgument(v.arg) && !strings.HasSuffix(word, "AT"):
-			w.report(arg(i), RuleBadTTL, "%s can be 0 by the header, which is an error or deletes the key: let it begin at 1, or test it first", exprText(arg(i)))
 		}
 	}
-}
-
-// forTurns checks how many turns a for has.
-func (w *pass) forTurns(s *ast.NumberForStmt, last, step value) {
-	if step.arg != nil && step.arg.Min <= 0 && step.arg.Max >= 0 && !w.testsArgument(step.arg) {
-		w.report(s, RuleEndlessLoop, "the step %s may be 0 by its header, and then the loop has no end: let it begin at 1", exprText(s.Step))
-	}
-	if n, ok := step.literal(); ok && s.Step != nil {
-		if n, _ := number(n); n == 0 {
-			w.report(s, RuleEndlessLoop, "a step of 0 has no end")
-		}
-	}
-	if last.arg != nil && last.arg.Kind.Integer() && last.arg.Max > 1_000_000 && s.Step == nil && !w.testsArgument(last.arg) {
-		w.report(s, RuleEndlessLoop, "%s may be more than 1,000,000 by the header's bounds, and the server waits: bound it", exprText(s.Limit))
-	}
-	if last.traits&grows != 0 && !w.compared(s.Limit) {
-		w.report(s, RuleKeyLoop, "this loops as often as %s is long, and the server waits: compare it before, or take math.min of it and a bound", last.reply)
-	}
-}
-
-// endless reports a loop whose condition nothing in it changes, without a way out.
-func (w *pass) endless(s ast.Stmt, cond ast.Expr, body []ast.Stmt) {
-	exits, changes := leaves(body), map[*variable]bool{}
-	w.file.visit(w.fn, body, func(node any, in *function) {
-		switch node := node.(type) {
-		case *ast.ReturnStmt:
-			exits = exits || in == w.fn
-		case *ast.AssignStmt:
-			for _, lhs := range node.Lhs {
-				changes[w.file.base(lhs)] = true
-			}
-		case *ast.LocalAssignStmt:
-			for _, v := range w.file.decls[node] {
-				changes[v] = true
-			}
-		case *ast.FuncCallExpr:
-			name := exprText(node.Func)
-			exits = exits || name == "error" || name == "assert"
-			for _, a := range node.Args {
-				changes[w.file.base(a)] = true
-			}
-		}
-	})
-	moves := false
-	w.file.visit(w.fn, cond, func(node any, _ *function) {
-		switch node := node.(type) {
-		case *ast.IdentExpr:
-			v := w.file.refs[node]
-			moves = moves || v != nil && (changes[v] || v.shared)
-		case *ast.FuncCallExpr:
-			moves = moves || node.Func == nil || !w.file.provided(node.Func) || strings.HasPrefix(exprText(node.Func), "redis.")
-		}
-	})
-	if !exits && !moves {
-		w.report(s, RuleEndlessLoop, "nothing in this loop changes its condition, so it has no end: after 5 seconds every client gets BUSY")
-	}
-	if n := len(w.loops); n > 0 {
-		w.loops[n-1].endless = w.loops[n-1].endless && !countsTurns(cond)
-	}
-}
-
-// leaves reports whether a break leaves the loop around statements.
-func leaves(list []ast.Stmt) bool {
-	return slices.ContainsFunc(list, func(s ast.Stmt) bool {
-		switch s := s.(type) {
-		case *ast.BreakStmt:
-			return true
-		case *ast.IfStmt:
-			return leaves(s.Then) || leaves(s.Else)
-		case *ast.DoBlockStmt:
-			return leaves(s.Stmts)
-		}
-		return false
-	})
-}
-
-// countsTurns reports whether a condition compares with a number or a length.
-func countsTurns(cond ast.Expr) bool {
-	switch c := cond.(type) {
-	case *ast.LogicalOpExpr:
-		return c.Operator == "and" && (countsTurns(c.Lhs) || countsTurns(c.Rhs))
-	case *ast.RelationalOpExpr:
-		for _, side := range []ast.Expr{c.Lhs, c.Rhs} {
-			switch x := side.(type) {
-			case *ast.NumberExpr:
-				if c.Operator != "==" && c.Operator != "~=" && x.Value != "0" {
-					return true
-				}
-			case *ast.UnaryLenOpExpr:
-				return c.Operator != "==" && c.Operator != "~="
-			}
-		}
-	}
-	return false
 }
 
 // base returns the variable that an expression begins with.

@@ -118,8 +118,7 @@ func (w *pass) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	if rest != nil && cmd.last < 0 {
 		w.key(exprs[len(exprs)-1], cmd, *rest)
 	}
-	w.touches(e, cmd, args, keys)
-	w.reads(e, arg, cmd, args, rest)
+	w.reads(e, name, args, rest)
 	w.expiry(e, arg, name, args)
 	return w.reply(e, cmd, args)
 }
@@ -211,9 +210,7 @@ func (w *pass) form(e *ast.FuncCallExpr, name string, args []value, rest *value)
 	}
 	fits := f.fits(args)
 	if rest == nil {
-		if why := excludes(name, args); fits && why != "" {
-			w.report(e, RuleCommandForm, "%s, and Redis refuses the call: choose one of them", why)
-		} else if !fits {
+		if !fits {
 			of := " in Redis 7.0"
 			if newerCommands[name] != "" {
 				of = ""
@@ -229,24 +226,10 @@ func (w *pass) form(e *ast.FuncCallExpr, name string, args []value, rest *value)
 	for range 12 {
 		longer = append(longer, *rest)
 		if f.fits(longer) {
-			if w.mayBeEmpty(e.Args[len(e.Args)-1]) {
-				w.report(e, RuleCommandForm, "the table of unpack may be empty, and %s with %s is not a form of it: test its length before", name, countOf(len(args), "argument"))
-			}
 			return
 		}
 	}
 	w.report(e, RuleCommandForm, "%s with these arguments is not a form of it: %s %s", name, name, f.text)
-}
-
-// mayBeEmpty reports whether a call of unpack may give nothing: it is a reply or a list of the caller, and nothing counts it.
-func (w *pass) mayBeEmpty(e ast.Expr) bool {
-	call, ok := e.(*ast.FuncCallExpr)
-	if !ok || call.Func == nil || exprText(call.Func) != "unpack" || len(call.Args) != 1 {
-		return false
-	}
-	list, known := w.one(call.Args[0]), w.factsOf(w.fn)
-	sure := func(o *object) bool { return o.least > 0 || o.reply == "" }
-	return len(list.objs) > 0 && !slices.ContainsFunc(list.objs, sure) && !known.looks && !known.counted[w.file.pathOf(call.Args[0])]
 }
 
 // key checks that the header declares a key, with the command's type.
@@ -271,102 +254,6 @@ func (w *pass) key(e ast.Expr, cmd *command, v value) {
 	}
 }
 
-// A keyUse is what the functions of a library do to a key.
-type keyUse struct {
-	write site // adds to it without an expiry
-	sets  bool // lets it expire
-}
-
-// touches notes what a command does to its keys.
-func (w *pass) touches(e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
-	at := site{w.file, w.file.at(e)}
-	for n, i := range keys {
-		for _, key := range args[i].keys {
-			use := w.keyUses[key]
-			if use == nil {
-				use = &keyUse{}
-				w.keyUses[key] = use
-			}
-			expires := cmd.expiry == setsTTL || len(ttlPlaces(cmd.name, args)) > 0 || hasWord(args, "KEEPTTL")
-			adds := cmd.expiry == growsKey || cmd.expiry == dropsTTL
-			if (strings.HasSuffix(cmd.name, "STORE") || cmd.name == "BITOP") && n > 0 || cmd.name == "LMOVE" && n == 0 || cmd.name == "RPOPLPUSH" && n == 0 || cmd.name == "SMOVE" && n == 0 {
-				adds = false
-			}
-			adds = adds && !hasWord(args, "XX", "NOMKSTREAM")
-			use.sets = use.sets || expires || cmd.expiry == setsFirst || cmd.name == "RENAME" || cmd.name == "RENAMENX" || cmd.name == "COPY"
-			if adds && !expires && use.write.file == nil {
-				use.write = at
-			}
-		}
-	}
-}
-
-// library checks what the functions of a library do together.
-func (c *checker) library(lib *source.Library) {
-	uses, order := map[string]*keyUse{}, []string{}
-	forever, names := map[string]bool{}, map[string]string{}
-	note := func(k *spec.Field) {
-		use := c.keyUses[k]
-		if use == nil {
-			return
-		}
-		id := k.Redis + "|" + k.Suffix + "|" + k.SuffixKind + "|" + k.SuffixOf
-		all := uses[id]
-		if all == nil {
-			all = &keyUse{}
-			uses[id], names[id] = all, k.Lua
-			order = append(order, id)
-		}
-		if all.write.file == nil {
-			all.write = use.write
-		}
-		all.sets = all.sets || use.sets
-		forever[id] = forever[id] || k.Forever
-	}
-	for i := range lib.Spec.Functions {
-		params := lib.Spec.Functions[i].Params
-		for p := range params {
-			if params[p].Kind == spec.KindKey {
-				note(&params[p])
-			}
-			for f := range params[p].Fields {
-				if params[p].Fields[f].Kind == spec.KindKey {
-					note(&params[p].Fields[f])
-				}
-			}
-		}
-	}
-	for _, id := range order {
-		use := uses[id]
-		if use.write.file != nil && !use.sets && !forever[id] {
-			c.add(use.write, RuleMissingTTL, "no function lets %s expire, which this writes: set an expiry with the write, or declare the key forever", names[id])
-		}
-	}
-}
-
-// noWrites reports a command that Redis refuses in a function with the flag no-writes.
-func (c *checker) noWrites(fn, in *function, contract *spec.Function) {
-	for name, at := range in.flow.writes {
-		if at.file != fn.file {
-			at = c.callOf(fn, in)
-		}
-		c.add(at, RuleNoWrites, "%s has the flag no-writes, and %s writes or is replicated: Redis refuses it at run time; remove the flag or the command", contract.Name, name)
-	}
-}
-
-// callOf returns where a public function's file calls what leads to a function of another file.
-func (c *checker) callOf(fn, to *function) site {
-	for _, in := range fn.file.funcs {
-		for _, e := range in.flow.calls {
-			seen := map[*function]map[*variable]bool{}
-			if c.called(e.to, nil, seen); seen[to] != nil && e.to.file != fn.file {
-				return e.site
-			}
-		}
-	}
-	return site{fn.file, fn.pos}
-}
-
 // reply returns what a command answers.
 func (w *pass) reply(e *ast.FuncCallExpr, cmd *command, args []value) value {
 	kind := cmd.reply
@@ -387,7 +274,7 @@ func (w *pass) reply(e *ast.FuncCallExpr, cmd *command, args []value) value {
 		kind = repliesMaybe
 		if len(args) > 1 {
 			v := w.answer(e, cmd, repliesArray, args)
-			if !w.factsOf(w.fn).sized[w.file.pathOf(e.Args[min(1, len(e.Args)-1)])] {
+			if !w.sized(e) {
 				v.kinds |= isFalse
 			}
 			return v
@@ -426,8 +313,6 @@ func (w *pass) answer(e *ast.FuncCallExpr, cmd *command, kind replyKind, args []
 		} else if cmd.name == "TTL" || cmd.name == "EXPIRETIME" {
 			v.unit = "s"
 		}
-	case repliesGrowing:
-		v.kinds, v.traits = isNumber, grows
 	case repliesString:
 		v.kinds, v.traits = isString, fromKey
 	case repliesNumber:

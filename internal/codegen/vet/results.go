@@ -182,7 +182,7 @@ func (w *pass) result(s *ast.ReturnStmt, t tuple) {
 	}
 	for i := range want {
 		if i < len(t.vals) {
-			w.resultValue(returnedAt(s, i), &want[i], want[i].Name, t.vals[i], 0)
+			w.resultValue(returnedAt(s, i), &want[i], t.vals[i])
 		}
 	}
 }
@@ -192,10 +192,8 @@ func returnedAt(s *ast.ReturnStmt, i int) ast.Expr {
 	return s.Exprs[min(i, len(s.Exprs)-1)]
 }
 
-func (w *pass) resultValue(e ast.Expr, f *spec.Field, name string, v value, depth int) {
-	if !v.known() {
-		return
-	}
+// resultValue compares the types of one result with the header. Running checks what is in it.
+func (w *pass) resultValue(e ast.Expr, f *spec.Field, v value) {
 	bad := v.kinds &^ (luaKinds[f.Kind] | isDoubt)
 	if v.may(luaKinds[f.Kind]) && !slices.ContainsFunc(v.objs, func(o *object) bool { return o.fields["err"] == nil || o.failed }) {
 		bad &^= isTable // the refusal of another return
@@ -203,15 +201,20 @@ func (w *pass) resultValue(e ast.Expr, f *spec.Field, name string, v value, dept
 	if f.Optional {
 		bad &^= isNil
 	}
-	if bad&isNil != 0 {
-		w.report(e, RuleResultNil, "result %s may be nil here, which ends the reply: set it on every path", name)
-		return
-	}
 	hint := ""
 	switch {
+	case !v.known():
+	case bad&isNil != 0:
+		w.report(e, RuleResultNil, "result %s may be nil here, which ends the reply: set it on every path", f.Name)
+	case bad == 0 && f.Kind == spec.KindEnum && !v.open:
+		for _, text := range v.texts {
+			if !slices.Contains(f.Values, text) {
+				w.report(e, RuleResultType, "result %s is one of %s, not '%s'%s", f.Name, strings.Join(f.Values, ", "), text, spelling.DidYouMean(text, f.Values))
+			}
+		}
+	case bad == 0 && (f.Kind == spec.KindDuration || f.Kind == spec.KindTime) && v.unit != "" && v.unit != "us":
+		w.report(e, RuleResultType, "result %s is in microseconds, and this is in %s: convert it", f.Name, unitNames[v.unit])
 	case bad == 0:
-		w.resultContent(e, f, name, v, depth)
-		return
 	case f.Kind == spec.KindBool && bad&isNumber != 0:
 		hint = ": compare it, as x == 1"
 	case luaKinds[f.Kind] == isNumber && bad == isString:
@@ -221,47 +224,8 @@ func (w *pass) resultValue(e ast.Expr, f *spec.Field, name string, v value, dept
 	case v.may(isFalse):
 		hint = ": a missing key or field is false, so test it first"
 	}
-	w.report(e, RuleResultType, "result %s is of type %s, and this may be %s%s", name, f.Kind, bad.describe(), hint)
-}
-
-func (w *pass) resultContent(e ast.Expr, f *spec.Field, name string, v value, depth int) {
-	switch f.Kind {
-	case spec.KindEnum:
-		for _, text := range v.texts {
-			if !v.open && !slices.Contains(f.Values, text) {
-				w.report(e, RuleResultType, "result %s is one of %s, not '%s'%s", name, strings.Join(f.Values, ", "), text, spelling.DidYouMean(text, f.Values))
-			}
-		}
-	case spec.KindDuration, spec.KindTime:
-		if v.unit != "" && v.unit != "us" {
-			w.report(e, RuleResultType, "result %s is in microseconds, and this is in %s: convert it", name, unitNames[v.unit])
-		}
-	case spec.KindList, spec.KindGroup, spec.KindMap:
-		if depth > 2 {
-			return
-		}
-		for _, o := range v.objs {
-			if f.Kind == spec.KindList {
-				elem := o.elem.value
-				if o.reply != "" && o.stored.kinds != 0 {
-					elem = o.stored.value // each was replaced
-				}
-				w.resultValue(e, &f.Fields[0], name+"[i]", elem.without(isNil|isDoubt), depth+1)
-				continue
-			}
-			for _, row := range o.elem.objs {
-				for i := range f.Fields {
-					field := &f.Fields[i]
-					if row.fields[field.Lua] == nil && !row.named && o.elem.only(isTable|isNil|isDoubt) {
-						if !field.Optional {
-							w.report(e, RuleResultNil, "rows of result %s have no field %s, and the reply ends there: set it in every row", name, field.Lua)
-						}
-						continue
-					}
-					w.resultValue(e, field, name+"."+field.Lua, row.field(field.Lua), depth+1)
-				}
-			}
-		}
+	if v.known() && bad&^isNil != 0 {
+		w.report(e, RuleResultType, "result %s is of type %s, and this may be %s%s", f.Name, f.Kind, bad.describe(), hint)
 	}
 }
 
@@ -410,14 +374,14 @@ func keysOf[V any](m map[string]V) iter.Seq[string] {
 	}
 }
 
-// preparing returns the functions that prepare calls.
+// preparing returns the functions that prepare calls, which runs once for many calls.
 func (c *checker) preparing() map[*function]map[*variable]bool {
 	seen := map[*function]map[*variable]bool{}
 	for _, lib := range c.tree.Libraries {
 		for i := range lib.Spec.Functions {
 			for _, p := range lib.Spec.Functions[i].Params {
 				if rows := c.libs[p.Rows]; p.Prepare && rows != nil && rows.members["prepare"] != nil {
-					c.called(rows.members["prepare"], nil, seen)
+					called(rows.members["prepare"], nil, seen)
 				}
 			}
 		}
@@ -452,25 +416,5 @@ func (w *pass) libraryState(lhs, of ast.Expr, object value) {
 			w.report(lhs, RuleLibraryState, "rows of %s are cached for every call that sends the same pack: keep what belongs to a call in another table", o.row)
 			return
 		}
-	}
-}
-
-// clockTwice reports a function that reads the clock in two statements of its body, or twice in one.
-func (c *checker) clockTwice(fn *function) {
-	n := 0
-	for _, s := range fn.expr.Stmts {
-		switch s.(type) {
-		case *ast.IfStmt, *ast.WhileStmt, *ast.RepeatStmt, *ast.NumberForStmt, *ast.GenericForStmt:
-			continue // perhaps not on the same way
-		}
-		fn.file.visit(fn, s, func(node any, in *function) {
-			call, ok := node.(*ast.FuncCallExpr)
-			if !ok || in != fn || call.Func == nil || exprText(call.Func) != clockLib+".now_us" {
-				return
-			}
-			if n++; n == 2 {
-				c.add(site{fn.file, fn.file.at(call)}, RuleClockTwice, "this call reads the clock twice, and on Redis 7.0 it has advanced: read it once and pass the time")
-			}
-		})
 	}
 }

@@ -20,11 +20,9 @@ const (
 	RuleDynamicCommand     = "dynamic-command"
 	RuleCallArgument       = "call-argument"
 	RuleNoWrites           = "no-writes"
-	RuleMissingTTL         = "missing-ttl"
 	RuleBadTTL             = "bad-ttl"
 	RuleKeyLoop            = "key-loop"
 	RuleClock              = "clock"
-	RuleClockTwice         = "clock-twice"
 	RuleLoadCall           = "load-call"
 	RuleLoadLog            = "load-log"
 	RuleLoadLibrary        = "load-library"
@@ -35,7 +33,6 @@ const (
 	RuleRandom             = "random"
 	RuleNumberText         = "number-text"
 	RuleFormatText         = "format-text"
-	RuleCallerNumber       = "caller-number"
 	RuleMaybeNil           = "maybe-nil"
 	RuleFalseReply         = "false-reply"
 	RuleTruthyNumber       = "truthy-number"
@@ -45,8 +42,6 @@ const (
 	RuleResultType         = "result-type"
 	RuleErrorCode          = "error-code"
 	RuleErrorData          = "error-data"
-	RuleEndlessLoop        = "endless-loop"
-	RuleRecursion          = "recursion"
 	RuleMixedComparison    = "mixed-comparison"
 	RuleRaisedTable        = "raised-table"
 	RuleRaisedData         = "raised-data"
@@ -54,13 +49,10 @@ const (
 	RuleMultipleAssignment = "multiple-assignment"
 	RuleGoto               = "goto"
 	RulePairs              = "pairs"
-	RuleHole               = "hole"
 	RuleUnpack             = "unpack"
 	RulePortable           = "portable"
 	RuleUnusedParameter    = "unused-parameter"
-	RuleFileLength         = "file-length"
 	RuleTooManyLocals      = "too-many-locals"
-	RuleComplexity         = "complexity"
 	RuleIgnore             = "ignore"
 )
 
@@ -79,21 +71,22 @@ var pages embed.FS
 // Rules lists every rule of this package, in the order of docs/vet.md.
 var Rules = readRules(
 	RuleUndeclaredKey, RuleKeyType, RuleUnknownCommand, RuleRefusedCommand, RuleCommandForm, RuleDynamicCommand, RuleCallArgument,
-	RuleNoWrites, RuleMissingTTL, RuleBadTTL, RuleKeyLoop, RuleClock, RuleClockTwice, RuleLoadCall, RuleLoadLog,
+	RuleNoWrites, RuleBadTTL, RuleKeyLoop, RuleClock, RuleLoadCall, RuleLoadLog,
 	RuleLoadLibrary, RuleGlobalRead, RuleGlobalWrite, RuleSandbox, RuleLibraryState, RuleRandom, RuleSetresp, RuleMultipleAssignment, RuleGoto,
-	RulePairs, RuleHole, RuleUnpack, RulePortable, RuleNumberText, RuleFormatText, RuleCallerNumber, RuleMaybeNil, RuleMixedComparison,
+	RulePairs, RuleUnpack, RulePortable, RuleNumberText, RuleFormatText, RuleMaybeNil, RuleMixedComparison,
 	RuleFalseReply, RuleTruthyNumber, RuleResultCount, RuleMissingReturn, RuleResultNil, RuleResultType, RuleErrorCode,
-	RuleErrorData, RuleRaisedTable, RuleRaisedData, RuleEndlessLoop, RuleRecursion, RuleUnusedParameter, RuleFileLength,
-	RuleTooManyLocals, RuleComplexity, RuleIgnore,
+	RuleErrorData, RuleRaisedTable, RuleRaisedData, RuleUnusedParameter,
+	RuleTooManyLocals, RuleIgnore,
 )
 
 // RunRules lists the rules that only running finds (internal/contract).
-var RunRules = readRules("result", "raised", "failed-command", "refusal-writes", "shortened-ttl", "own-state", "unstable", "number", "division-by-zero", "unit")
+var RunRules = readRules(
+	"result", "raised", "failed-command", "refusal-writes", "missing-ttl", "shortened-ttl", "own-state", "unstable", "endless-loop", "clock-twice", "hole", "number", "division-by-zero", "unit",
+)
 
 // alsoRun are the rules of vet that running has, too: it finds them where the text does not show them.
 var alsoRun = []string{
-	RuleUndeclaredKey, RuleNoWrites, RuleMissingTTL, RuleBadTTL, RuleKeyLoop, RuleClockTwice, RuleHole, RuleNumberText, RuleMixedComparison, RuleErrorCode,
-	RuleErrorData, RuleEndlessLoop,
+	RuleUndeclaredKey, RuleNoWrites, RuleBadTTL, RuleKeyLoop, RuleNumberText, RuleMixedComparison, RuleErrorCode, RuleErrorData,
 }
 
 func readRules(ids ...string) (out []Rule) {

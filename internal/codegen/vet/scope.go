@@ -21,14 +21,15 @@ type variable struct {
 	pos      position
 	owner    *function
 	param    bool
-	used     int      // reads
-	assigned int      // writes after the declaration
-	shared   bool     // another function than its own assigns it
-	init     ast.Expr // what the declaration gives it, if it is one expression for one name
-	all      cell     // what any assignment gives it
-	later    cell     // what assignments give it
-	from     []passed // of a parameter: what calls of this round pass
-	passed   []passed // and what those of the round before have passed
+	used     int                       // reads
+	assigned int                       // writes after the declaration
+	shared   bool                      // another function than its own assigns it
+	init     ast.Expr                  // what the declaration gives it, if it is one expression for one name
+	all      cell                      // what any assignment gives it
+	later    cell                      // what assignments give it
+	chosen   map[*function][]*variable // of a local that holds functions: the parameters that are true where it gets each
+	from     []passed                  // of a parameter: what calls of this round pass
+	passed   []passed                  // and what those of the round before have passed
 }
 
 // top reports whether the variable is at the top of a file, and so lives as long as the library.
@@ -50,12 +51,10 @@ type function struct {
 	vars     []*variable
 	upvalues map[upvalue]bool
 	pos      position
-	nesting  int  // open blocks at the walk's position
 	active   int  // live locals at the walk's position
 	full     bool // they are too many, and a finding says so
 	varargs  []*cell
 	contract *spec.Function // of a public function
-	facts    *facts         // nil until they are known
 	flow     flow           // what all rounds have found of it
 }
 
@@ -199,23 +198,21 @@ func (r *resolver) stmt(s ast.Stmt) {
 		r.expr(s.Expr)
 		r.pos[s] = r.at(s.Expr)
 	case *ast.DoBlockStmt:
-		r.nested(s.Stmts)
+		r.block(s.Stmts, nil)
 	case *ast.WhileStmt:
 		r.expr(s.Condition)
-		r.nested(s.Stmts)
+		r.block(s.Stmts, nil)
 	case *ast.RepeatStmt:
-		r.enter()
 		r.open() // the condition sees the block's locals
 		for _, inner := range s.Stmts {
 			r.stmt(inner)
 		}
 		r.expr(s.Condition)
 		r.close()
-		r.fn.nesting--
 	case *ast.IfStmt:
 		r.expr(s.Condition)
-		r.nested(s.Then)
-		r.elseBlock(s.Else)
+		r.block(s.Then, nil)
+		r.block(s.Else, nil)
 	case *ast.NumberForStmt:
 		v := r.declare(s.Name, false)
 		r.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
@@ -261,34 +258,6 @@ var keywords = map[reflect.Type][]string{
 	reflect.TypeFor[*ast.RepeatStmt](): {"repeat"}, reflect.TypeFor[*ast.IfStmt](): {"if", "elseif"}, reflect.TypeFor[*ast.NumberForStmt](): {"for"},
 	reflect.TypeFor[*ast.GenericForStmt](): {"for"}, reflect.TypeFor[*ast.FuncDefStmt](): {"function"}, reflect.TypeFor[*ast.ReturnStmt](): {"return"},
 	reflect.TypeFor[*ast.BreakStmt](): {"break"}, reflect.TypeFor[*ast.GotoStmt](): {"goto"}, reflect.TypeFor[*ast.LabelStmt](): {"::"},
-}
-
-// elseBlock walks an else part. An elseif is a nested if without a block of its own in the text.
-func (r *resolver) elseBlock(stmts []ast.Stmt) {
-	if len(stmts) == 1 {
-		if inner, ok := stmts[0].(*ast.IfStmt); ok && r.tokens.elseif() {
-			r.open()
-			r.stmt(inner)
-			r.close()
-			return
-		}
-	}
-	r.nested(stmts)
-}
-
-func (r *resolver) enter() {
-	r.fn.nesting++
-	if r.fn.nesting == nestingLimit+1 {
-		r.report(r.tokens.here(), RuleComplexity, "%s nests more than %d blocks: return early, or move the inside to a function of its own", r.fn.name, nestingLimit)
-	}
-}
-
-const nestingLimit = 8
-
-func (r *resolver) nested(stmts []ast.Stmt, vars ...*variable) {
-	r.enter()
-	r.block(stmts, vars)
-	r.fn.nesting--
 }
 
 func (r *resolver) local(s *ast.LocalAssignStmt) {
@@ -362,6 +331,6 @@ func (r *resolver) upvalue(fn *function, name string, v *variable) {
 // turn walks the body of a for, which has locals without a name.
 func (r *resolver) turn(stmts []ast.Stmt, vars ...*variable) {
 	r.fn.active += hiddenLocals
-	r.nested(stmts, vars...)
+	r.block(stmts, vars)
 	r.fn.active -= hiddenLocals
 }

@@ -36,7 +36,6 @@ const (
 	fromCaller traits = 1 << iota // it has bytes of a text argument
 	fromKey                       // it has bytes of a key's name or content
 	long                          // a number that may have more than 14 digits
-	grows                         // a number that grows with what a key holds
 	score                         // a number as text
 	span                          // a duration of the caller
 	loose                         // a number where there may be none: tonumber, or an element by a computed index
@@ -70,18 +69,14 @@ type object struct {
 	reply    string          // the command that it is the reply of, or a header's list
 	large    bool            // a reply that may have more than 1,000 elements
 	failed   bool            // an error, as redis.pcall returns
-	holed    bool            // an element is nil
 	named    bool            // computed names may be in it
 	replaced bool            // assignments may replace elements of the constructor
 	top      bool            // it is made while the library loads
 }
 
-// A cell is what is known across functions. Once types have stopped to grow, rounds begin it anew from what the round before has found,
-// which takes away what only the ignorance of the first rounds had put there.
+// A cell is what is known across functions.
 type cell struct {
 	value
-	next     value
-	listed   bool
 	assigned bool // of a field: a statement sets it
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
-	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/codegen/annotation"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/luasrc"
@@ -20,21 +19,18 @@ import (
 
 // A checker holds what is known of a tree.
 type checker struct {
-	tree       *source.Tree
-	libs       map[string]*file
-	files      map[*luasrc.File]*file
-	sorted     []*file // lib files before those that use them
-	objects    map[any]*object
-	written    map[string]bool // names of fields that some statement sets
-	ignore     *ignores
-	found      diag.List
-	said       map[said]bool
-	keyUses    map[*spec.Field]*keyUse
-	cells      []*cell
-	changed    bool
-	descending bool                             // rounds begin anew
-	prepared   map[*function]map[*variable]bool // what prepare calls, which runs once for many calls
-	final      bool                             // the round that reports
+	tree     *source.Tree
+	libs     map[string]*file
+	files    map[*luasrc.File]*file
+	sorted   []*file // lib files before those that use them
+	objects  map[any]*object
+	written  map[string]bool // names of fields that some statement sets
+	ignore   *ignores
+	found    diag.List
+	said     map[said]bool
+	changed  bool
+	prepared map[*function]map[*variable]bool // what prepare calls
+	final    bool                             // the round that reports
 }
 
 type site struct {
@@ -49,7 +45,7 @@ type said struct {
 }
 
 func newChecker(tree *source.Tree) *checker {
-	c := &checker{tree: tree, libs: map[string]*file{}, files: map[*luasrc.File]*file{}, objects: map[any]*object{}, written: map[string]bool{}, said: map[said]bool{}, keyUses: map[*spec.Field]*keyUse{}}
+	c := &checker{tree: tree, libs: map[string]*file{}, files: map[*luasrc.File]*file{}, objects: map[any]*object{}, written: map[string]bool{}, said: map[said]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(tree.Libs)) {
 		c.lib(name)
 	}
@@ -108,29 +104,23 @@ func Examine(tree *source.Tree) Report {
 			break
 		}
 	}
-	for range 3 {
-		c.descend()
-	}
 	c.final = true
 	c.prepared = c.preparing()
-	c.keyUses = map[*spec.Field]*keyUse{}
 	for _, f := range c.sorted {
 		for _, fn := range f.funcs {
 			fn.flow.commands, fn.flow.writes, fn.flow.codes = nil, nil, nil
 		}
 	}
-	c.descend()
+	c.round()
 	report := Report{Commands: make([][][]string, len(tree.Libraries))}
 	for l, lib := range tree.Libraries {
 		for i := range lib.Files {
 			report.Commands[l] = append(report.Commands[l], c.function(lib, i))
 		}
-		c.library(lib)
 	}
 	for _, f := range c.sorted {
 		c.load(f)
 	}
-	c.circles()
 	c.orphans()
 	c.ignore.report(&c.found)
 	c.found.Sort()
@@ -149,6 +139,9 @@ func (c *checker) round() {
 			for _, p := range fn.params {
 				p.passed, p.from = p.from, nil
 			}
+			for _, v := range fn.vars {
+				v.chosen = nil
+			}
 			fn.flow.calls = nil
 		}
 	}
@@ -163,33 +156,8 @@ func (c *checker) round() {
 	}
 }
 
-// descend walks every file, and keeps only what this round finds.
-func (c *checker) descend() {
-	c.descending = true
-	c.round()
-	for _, cell := range c.cells {
-		cell.value, cell.next = cell.next, value{}
-	}
-	for _, f := range c.sorted {
-		for _, fn := range append(f.funcs, f.chunk) {
-			fn.flow.returns, fn.flow.next = fn.flow.next, nil
-		}
-	}
-}
-
 // grow joins a value into what is known across functions.
-func (c *checker) grow(to *cell, v value) {
-	if !to.listed {
-		to.listed = true
-		c.cells = append(c.cells, to)
-	}
-	switch {
-	case c.descending:
-		grow(&to.next, v)
-	case grow(&to.value, v):
-		c.changed = true
-	}
-}
+func (c *checker) grow(to *cell, v value) { c.changed = grow(&to.value, v) || c.changed }
 
 // object returns the table that a node makes.
 func (c *checker) object(node any) *object {

@@ -62,19 +62,6 @@ func (s *scanner) follows(word string) bool {
 	return s.next < len(s.tokens) && s.tokens[s.next].Type != parse.TString && s.tokens[s.next].Str == word
 }
 
-// elseif reports whether the next block keyword is elseif: only the ends of blocks and brackets stand before it.
-func (s *scanner) elseif() bool {
-	for i := s.next; i < len(s.tokens); i++ {
-		switch s.tokens[i].Type {
-		case parse.TElseIf:
-			return true
-		case parse.TElse:
-			return false
-		}
-	}
-	return false
-}
-
 // here returns the position of the last token found.
 func (s *scanner) here() position {
 	if i := min(s.next, len(s.tokens)) - 1; i >= 0 {
