@@ -139,23 +139,12 @@ func (c *checker) explore(calls int, o Options) {
 			steps = c.sequence(n%5 >= 3 && c.calls > calls/8)
 		}
 		c.watch.fresh = false
-		p := c.play(steps)
-		c.calls += len(p.replies)
+		p := c.try(steps, o)
 		if c.watch.fresh {
 			kept = append(kept, steps)
 			if !c.watch.random {
 				c.sequences = append(c.sequences, steps[:len(p.replies)])
 			}
-		}
-		for _, f := range p.found {
-			f.Steps = slices.Clone(steps[:len(p.replies)])
-			if f.Rule == "unit" && !c.scales(f) {
-				continue
-			}
-			if !o.Unshrunk {
-				f = c.shrink(f)
-			}
-			c.keep(f)
 		}
 		if len(p.found) > 0 {
 			continue
@@ -167,34 +156,58 @@ func (c *checker) explore(calls int, o Options) {
 			c.again(steps, p.replies)
 		}
 	}
+	for round := range calls / (3 * crowded) {
+		c.try(c.crowd(round), o)
+	}
 }
 
-// scales reports whether the last call of a finding about units has it with other durations, too. Else two spans only happen to be a
-// thousand times each other.
+// try plays a sequence and keeps what it finds.
+func (c *checker) try(steps []Step, o Options) played {
+	p := c.play(steps)
+	c.calls += len(p.replies)
+	for _, f := range p.found {
+		f.Steps = slices.Clone(steps[:len(p.replies)])
+		if !c.scales(f) {
+			continue
+		}
+		if !o.Unshrunk {
+			f = c.shrink(f)
+		}
+		c.keep(f)
+	}
+	return p
+}
+
+// scales reports whether a finding about spans is there when each argument that is one is longer, by a share of its own. Else two spans only
+// happen to be equal, or a thousand times each other.
 func (c *checker) scales(f Finding) bool {
+	if f.Rule != "unit" && f.Rule != "bad-ttl" && f.Rule != "shortened-ttl" {
+		return true
+	}
 	steps := slices.Clone(f.Steps)
-	last := &steps[len(steps)-1]
-	last.call = last.call.clone()
-	longer := func(f spec.Field, v value) value {
+	longer := func(f spec.Field, v value, share int64) value {
 		n, err := strconv.ParseInt(v.text, 10, 64)
 		if f.Kind != spec.KindDuration || err != nil {
 			return v
 		}
-		if n += n * 2 / 5; n > f.Max {
+		if n += n * share / 10; n > f.Max {
 			n = max(n/2, f.Min)
 		}
 		return value{text: strconv.FormatInt(n, 10)}
 	}
-	for i, p := range last.call.args {
-		if fields := cells(p); len(fields) > 0 {
-			for _, r := range last.call.values[i].rows {
-				for j := range r.cells {
-					r.cells[j] = longer(fields[j], r.cells[j])
+	for s := range steps {
+		op := steps[s].call.clone()
+		steps[s].call = op
+		for i, p := range op.args {
+			for n, r := range op.values[i].rows {
+				for j, cell := range cells(p) {
+					r.cells[j] = longer(cell, r.cells[j], int64(4+i+j+n))
 				}
 			}
-			continue
+			if len(p.Fields) == 0 {
+				op.values[i] = longer(p, op.values[i], int64(4+i))
+			}
 		}
-		last.call.values[i] = longer(p, last.call.values[i])
 	}
 	return slices.ContainsFunc(c.play(steps).found, func(again Finding) bool { return again.Rule == f.Rule && again.Function == f.Function })
 }

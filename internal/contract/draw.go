@@ -21,9 +21,11 @@ type drawer struct {
 	used   map[spec.Kind][]string // values that calls have passed: most of what happens needs the same one twice
 	keys   []keyed
 	now    int64
-	tame   bool // no number at its greatest
-	sparse bool // optional arguments are mostly absent
-	plain  bool // foreign content is names and whole numbers
+	tame   bool        // no number at its greatest
+	sparse bool        // optional arguments are mostly absent
+	plain  bool        // foreign content is names and whole numbers
+	narrow []string    // the only texts, in sequences that are about few things
+	cast   []*function // those that the sequence calls
 }
 
 func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
@@ -42,6 +44,13 @@ func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
 func (d *drawer) start() {
 	d.used, d.keys, d.now = map[spec.Kind][]string{}, nil, Start.UnixMicro()
 	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
+	d.narrow, d.cast = nil, d.functions
+	if len(d.functions) > 1 && d.IntN(4) == 0 {
+		d.narrow, d.cast = []string{"a", "b"}, nil
+		for range 4 {
+			d.cast = append(d.cast, pick(d, d.functions))
+		}
+	}
 }
 
 func pick[T any](d *drawer, from []T) T { return from[d.IntN(len(from))] }
@@ -64,6 +73,8 @@ func (d *drawer) text(f spec.Field) string {
 	for range 10 {
 		t := "a"
 		switch n := d.IntN(100); {
+		case d.narrow != nil:
+			t = pick(d, d.narrow)
 		case n < 45:
 			t = pick(d, hostile[:4])
 		case n < 75:
@@ -279,8 +290,8 @@ var subjects = []string{"u", "v", "w"}
 
 // call draws a call of any function.
 func (d *drawer) call() *call {
-	c := &call{function: pick(d, d.functions), subject: "u"}
-	if d.IntN(4) == 0 {
+	c := &call{function: pick(d, d.cast), subject: "u"}
+	if d.IntN(4) == 0 && d.narrow == nil {
 		c.subject = pick(d, subjects)
 	}
 	d.fill(c)
@@ -354,6 +365,9 @@ func (d *drawer) sequence(foreign bool) (out []Step) {
 	if d.IntN(2) == 0 {
 		n += d.IntN(8)
 	}
+	if d.narrow != nil {
+		n = 8 + d.IntN(13)
+	}
 	for range n {
 		s := Step{}
 		if len(out) > 0 {
@@ -368,6 +382,47 @@ func (d *drawer) sequence(foreign bool) (out []Step) {
 	}
 	return out
 }
+
+// crowd draws many steps: most are one call with new names and the same numbers, which are at their greatest or their least. What a
+// bound of a hundred says is seen to hold.
+func (d *drawer) crowd(round int) (out []Step) {
+	d.start()
+	d.tame, d.narrow = true, nil
+	extreme := func(f *function, highest bool) *call {
+		c := &call{function: f, subject: "u"}
+		d.fill(c)
+		for i, p := range c.args {
+			if p.Kind != spec.KindCount || p.Max > 1000 {
+				continue
+			}
+			if n := pick(d, []int64{p.Min, p.Max, p.Max, -1}); highest {
+				c.values[i] = value{text: strconv.FormatInt(p.Max, 10)}
+			} else if n >= 0 {
+				c.values[i] = value{text: strconv.FormatInt(n, 10)}
+			}
+		}
+		d.obey(c)
+		return c
+	}
+	main := extreme(d.functions[round%len(d.functions)], round < len(d.functions))
+	pause := pick(d, []int64{0, 1, 1000, d.advance(), int64(math.Exp(d.Float64() * math.Log(40*day)))})
+	for n := range crowded {
+		s := Step{Advance: max(pause, 0), call: main.clone()}
+		if n%8 == 0 || n > crowded-40 {
+			s.call = extreme(pick(d, d.functions), false)
+		}
+		for i, p := range s.call.args {
+			if p.Kind == spec.KindText && p.Max >= 6 && !s.call.values[i].absent && d.IntN(8) > 0 {
+				s.call.values[i] = value{text: "n" + strconv.Itoa(n)}
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// crowded is how many steps a crowd has.
+const crowded = 180
 
 // mutate changes a sequence a little.
 func (d *drawer) mutate(steps []Step) []Step {

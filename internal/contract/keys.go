@@ -149,6 +149,9 @@ func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
 		for _, d := range durations {
 			most += d
 		}
+		if ch.was && ch.before.expires == ch.after.expires { // the key lives as long for somebody else
+			most = slices.Min(durations)
+		}
 		until = min(until, (now+most)/1000)
 	}
 	if p[ch.key] == nil {

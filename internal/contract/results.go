@@ -172,7 +172,7 @@ func (w *watch) number(wrong func(string, ...any), f spec.Field, v any) {
 	case w.garbage:
 	case math.IsNaN(n) || math.IsInf(n, 0):
 		wrong("is %v", n)
-	case n == 0 && math.Signbit(n):
+	case f.Kind == spec.KindFloat && n == 0 && math.Signbit(n): // as a whole number it is sent as 0
 		wrong("is -0")
 	case f.Kind != spec.KindFloat && n != math.Trunc(n):
 		wrong("is %v, not a whole number", n)

@@ -22,7 +22,7 @@ func one(t *testing.T, text string) *Library {
 		"demo/library.lua": {Data: []byte("--- Examples.\n--- @library demo 1.0.0\n")},
 		"demo/look.lua":    {Data: []byte(text)},
 	}
-	if strings.Contains(text, "@use clock") {
+	if strings.Contains(text, "@use ") {
 		files["lib/clock.lua"] = &fstest.MapFile{Data: clock}
 	}
 	tree, found := source.Load(files, "functions", source.Options{})

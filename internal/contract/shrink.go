@@ -18,9 +18,8 @@ func (c *checker) shrink(f Finding) Finding {
 			return false
 		}
 		for _, again := range c.play(steps).found {
-			if again.Rule == f.Rule && again.Function == f.Function {
+			if again.Steps = steps; again.Rule == f.Rule && again.Function == f.Function && c.scales(again) {
 				f = again
-				f.Steps = steps
 				return true
 			}
 		}
@@ -30,6 +29,11 @@ func (c *checker) shrink(f Finding) Finding {
 		steps := slices.Clone(f.Steps)
 		to(&steps[i])
 		return still(steps)
+	}
+	for size := len(f.Steps) / 2; size > 1; size /= 2 { // long sequences
+		for i := len(f.Steps) - 1 - size; i >= 0; i -= size {
+			still(slices.Delete(slices.Clone(f.Steps), i, i+size))
+		}
 	}
 	for changed := true; changed && tries <= maxTries; {
 		changed = false
