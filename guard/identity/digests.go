@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // ErrUnknown means that the digest of a value is not in the file.
@@ -28,15 +30,15 @@ var ErrNoDigests = errors.New("the file has no digests")
 // A [Reader] with Digests as Verify reloads the file within 2 s after a change. An empty file revokes all keys; one that is
 // missing or malformed revokes none. To replace the file atomically, rename another file over it. Digests is safe for concurrent use.
 type Digests struct {
-	file
+	file  *reload.Files
 	names atomic.Pointer[map[[sha256.Size]byte]string]
 }
 
 // NewDigests reads a file of digests, at most 16 MiB.
 func NewDigests(path string) (*Digests, error) {
 	d := &Digests{}
-	d.file = file{path: path, max: maxFile, apply: d.parse}
-	if err := d.load(); err != nil {
+	d.file = reload.File(path, maxFile, func(content []byte) error { return d.parse(path, content) })
+	if err := d.file.Load(); err != nil {
 		return nil, fmt.Errorf("read digests: %w", err)
 	}
 	return d, nil
@@ -61,10 +63,12 @@ func (d *Digests) claimed(value string) string {
 	return hex.EncodeToString(digest[:16])
 }
 
-func (d *Digests) parse(content []byte) error {
+func (d *Digests) files() *reload.Files { return d.file }
+
+func (d *Digests) parse(path string, content []byte) error {
 	const maxDigestName = 128
 	names := map[[sha256.Size]byte]string{}
-	err := eachLine(d.path, content, func(fields []string) error {
+	err := eachLine(path, content, func(fields []string) error {
 		digest, err := hex.DecodeString(fields[0])
 		if err != nil || len(digest) != sha256.Size {
 			return errors.New("the digest must be 64 hexadecimal digits")
@@ -79,7 +83,7 @@ func (d *Digests) parse(content []byte) error {
 		if name == "-" || name == "*-" || name == "*stdin" { // all keys that are appended so would be one client
 			const format = `%s is no name, but what a hash command prints for its input: ` +
 				`write echo "$(printf %%s "$KEY" | sha256sum | cut -d ' ' -f 1) NAME" >> %s`
-			return fmt.Errorf(format, name, d.path)
+			return fmt.Errorf(format, name, path)
 		}
 		if !printable(name) || len(name) > maxDigestName {
 			return fmt.Errorf("the name must have at most %d printable bytes", maxDigestName)
@@ -95,7 +99,7 @@ func (d *Digests) parse(content []byte) error {
 	}
 	d.names.Store(&names)
 	if len(names) == 0 {
-		return fmt.Errorf("%s: %w", d.path, ErrNoDigests)
+		return fmt.Errorf("%s: %w", path, ErrNoDigests)
 	}
 	return nil
 }

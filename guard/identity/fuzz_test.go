@@ -133,7 +133,7 @@ func FuzzFiles(f *testing.F) {
 				t.Errorf("%d keys, %v", len(keys), err)
 			}
 		}
-		_ = (&Digests{}).parse(content)
-		_ = (&HMAC{}).parse(content)
+		_ = (&Digests{}).parse("keys", content)
+		_ = (&HMAC{}).parse("keys", content)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 const (
@@ -38,7 +40,7 @@ type HMACKey struct {
 // The first key signs, and all keys verify. To rotate keys, add the new key after the old one in all processes, then move it
 // to the front. Remove the old key when its last fingerprint has expired. An HMAC is safe for concurrent use.
 type HMAC struct {
-	file // zero unless created by NewHMACFile
+	file *reload.Files // nil unless created by NewHMACFile
 	keys atomic.Pointer[[]HMACKey]
 	now  func() time.Time
 }

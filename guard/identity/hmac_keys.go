@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 const maxHMACKeys = 16
@@ -19,16 +21,18 @@ const maxHMACKeys = 16
 // A [Reader] with the HMAC as Verify reloads the file within 2 s after a change.
 func NewHMACFile(path string) (*HMAC, error) {
 	h := &HMAC{now: time.Now}
-	h.file = file{path: path, max: maxFile, apply: h.parse}
-	if err := h.load(); err != nil {
+	h.file = reload.File(path, maxFile, func(content []byte) error { return h.parse(path, content) })
+	if err := h.file.Load(); err != nil {
 		return nil, fmt.Errorf("read HMAC keys: %w", err)
 	}
 	return h, nil
 }
 
-func (h *HMAC) parse(content []byte) error {
+func (h *HMAC) files() *reload.Files { return h.file }
+
+func (h *HMAC) parse(path string, content []byte) error {
 	var keys []HMACKey
-	err := eachLine(h.path, content, func(fields []string) error {
+	err := eachLine(path, content, func(fields []string) error {
 		if len(fields) != 2 {
 			return errors.New("the line must be a key ID and a secret")
 		}
@@ -47,7 +51,7 @@ func (h *HMAC) parse(content []byte) error {
 		return err
 	}
 	if err := h.set(keys); err != nil {
-		return fmt.Errorf("%s: %w", h.path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

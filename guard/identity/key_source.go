@@ -3,6 +3,8 @@ package identity
 import (
 	"fmt"
 	"sync/atomic"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // A keySource is a file or URL of keys.
@@ -10,7 +12,7 @@ type keySource struct {
 	name    string
 	keys    atomic.Pointer[[]key] // nil before the first response of a URL; a new pointer after each change
 	refresh chan struct{}         // for a URL: a token names an unknown key
-	*file                         // nil for a URL
+	file    *reload.Files         // nil for a URL
 }
 
 func newKeySource(name string) (*keySource, error) {
@@ -19,13 +21,13 @@ func newKeySource(name string) (*keySource, error) {
 		s.refresh = make(chan struct{}, 1)
 		return s, nil
 	}
-	s.file = &file{path: name, max: maxKeySet, apply: func(content []byte) error {
+	s.file = reload.File(name, maxKeySet, func(content []byte) error {
 		if err := s.set(content, true); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		return nil
-	}}
-	return s, s.file.load()
+	})
+	return s, s.file.Load()
 }
 
 func (s *keySource) set(content []byte, secrets bool) error {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // pollInterval is the interval between checks of files.
@@ -19,7 +21,7 @@ type Reader struct {
 	tokens        *tokenCache // nil without verifications
 	now           func() time.Time
 
-	files  []reloadable
+	files  []*reload.Files
 	report func(source string, err error)
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
@@ -33,11 +35,8 @@ type source struct {
 	claim        int    // for a JWT: index in verification.claims
 }
 
-// A reloadable verifier or key source reads a file.
-type reloadable interface {
-	source() string
-	poll(now time.Time) (changed bool, err error)
-}
+// A reloadable verifier may read a file.
+type reloadable interface{ files() *reload.Files }
 
 // New returns a reader of identities, in their order. It reads key files, and starts to fetch key URLs in the background.
 // Call Close to stop background work.
@@ -61,8 +60,8 @@ func New(o Options, identities ...Config) (*Reader, error) {
 				return nil, fmt.Errorf("identity %s: JWT.Keys: %w", c.Name, err)
 			}
 		}
-		if file, ok := c.Verify.(reloadable); ok && file.source() != "" && !slices.Contains(r.files, file) {
-			r.files = append(r.files, file)
+		if v, ok := c.Verify.(reloadable); ok && v.files() != nil && !slices.Contains(r.files, v.files()) {
+			r.files = append(r.files, v.files())
 		}
 		r.sources = append(r.sources, s)
 	}
@@ -87,7 +86,7 @@ func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int
 		}
 		keys[j.Keys] = from
 		if from.file != nil {
-			r.files = append(r.files, from)
+			r.files = append(r.files, from.file)
 		}
 	}
 	if r.tokens == nil {
@@ -128,8 +127,8 @@ func (r *Reader) watch(ctx context.Context) {
 
 func (r *Reader) poll(now time.Time) {
 	for _, file := range r.files {
-		if changed, err := file.poll(now); changed || err != nil {
-			r.report(file.source(), err)
+		if changed, err := file.Poll(now); changed || err != nil {
+			r.report(file.Paths[0], err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package identity
+package reload
 
 import (
 	"errors"
@@ -24,15 +24,15 @@ func write(t testing.TB, path, content string, age time.Duration) {
 func TestFile_appliesEachContentOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	var applied []string
-	f := &file{path: path, max: 10, apply: func(content []byte) error {
+	f := File(path, 10, func(content []byte) error {
 		if strings.HasPrefix(string(content), "bad") {
 			return errors.New("bad content")
 		}
 		applied = append(applied, string(content))
 		return nil
-	}}
+	})
 	write(t, path, "one", 0)
-	if err := f.load(); err != nil {
+	if err := f.Load(); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -57,7 +57,7 @@ func TestFile_appliesEachContentOnce(t *testing.T) {
 		{"renamed over", func() { write(t, path+"2", "three", 8*time.Second); os.Rename(path+"2", path) }, true, ""},
 	} {
 		step.do()
-		changed, err := f.poll(time.Now().Add(settle)) // the folder may be new
+		changed, err := f.Poll(time.Now().Add(settle)) // the folder may be new
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -71,13 +71,13 @@ func TestFile_appliesEachContentOnce(t *testing.T) {
 	}
 }
 
-// poll skips a file that was just written, and reads a file again if its time could hide a second write.
+// Poll skips a file that was just written, and reads a file again if its time could hide a second write.
 func TestFile_doesNotMissAWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	last := ""
-	f := &file{path: path, max: 10, apply: func(content []byte) error { last = string(content); return nil }}
+	f := File(path, 10, func(content []byte) error { last = string(content); return nil })
 	write(t, path, "one", 0)
-	if err := f.load(); err != nil {
+	if err := f.Load(); err != nil {
 		t.Fatal(err)
 	}
 	at := time.Now().Add(-30 * time.Minute)
@@ -92,12 +92,12 @@ func TestFile_doesNotMissAWrite(t *testing.T) {
 		after time.Duration
 		want  string
 	}{{0, "one"}, {settle - 1, "one"}, {settle, "two"}} {
-		if _, err := f.poll(at.Add(step.after)); err != nil || last != step.want {
+		if _, err := f.Poll(at.Add(step.after)); err != nil || last != step.want {
 			t.Errorf("after %v: %q, %v", step.after, last, err)
 		}
 	}
 	set("2nd") // same size and time
-	if changed, err := f.poll(at.Add(coarse)); !changed || err != nil || last != "2nd" {
+	if changed, err := f.Poll(at.Add(coarse)); !changed || err != nil || last != "2nd" {
 		t.Errorf("got %v, %v, %q", changed, err, last)
 	}
 }
