@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -146,7 +146,7 @@ func TestDecide_quotaInThisProcess(t *testing.T) {
 func TestDecide_quotaHeadersSayWhenThePeriodEnds(t *testing.T) {
 	rdb, clock := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "day", Kind: policy.Quota, Limit: 2, Every: policy.Day}), guard.Options{}.WithLocalClock(clock))
-	limits, policies := ratelimitheader.Lists(decide(t, g, asAda))
+	limits, policies := web.RateLimit(decide(t, g, asAda))
 	if limits != `"day";r=1;t=43200` || policies != `"day";q=2;w=86400` {
 		t.Errorf("got %s and %s", limits, policies)
 	}

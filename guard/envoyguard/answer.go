@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -58,7 +58,7 @@ func answer(d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLi
 			named = true
 		}
 	}
-	if limits, policies := ratelimitheader.Lists(d); limits != "" {
+	if limits, policies := web.RateLimit(d); limits != "" {
 		addHeader(r, "ratelimit", limits)
 		addHeader(r, "ratelimit-policy", policies)
 	}
@@ -73,7 +73,7 @@ func answer(d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLi
 	}
 	setError(r, string(d.Reason))
 	if d.RetryAfter > 0 {
-		addHeader(r, "retry-after", strconv.FormatInt(ratelimitheader.Seconds(d.RetryAfter), 10))
+		addHeader(r, "retry-after", strconv.FormatInt(web.Seconds(d.RetryAfter), 10))
 	}
 	return r
 }
@@ -92,7 +92,7 @@ func fill(s *ratelimitv3.RateLimitResponse_DescriptorStatus, d *guard.Decision, 
 		}
 		of.Limits = append(of.Limits, *l)
 	}
-	if l := ratelimitheader.TightestLimit(&of); l != nil {
+	if l := web.TightestLimit(&of); l != nil {
 		s.CurrentLimit = &ratelimitv3.RateLimitResponse_RateLimit{Name: name(l), RequestsPerUnit: small(l.Limit), Unit: unit(l.Window)}
 		s.LimitRemaining = small(l.Remaining)
 		left := l.ResetAfter

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/adapter"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -29,12 +29,12 @@ type RateLimitService struct {
 	ratelimitv3.UnimplementedRateLimitServiceServer
 
 	guard *guard.Guard
-	rules *adapter.Followed[*rules]
+	rules *web.Followed[*rules]
 }
 
 // New returns a service that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*RateLimitService, error) {
-	rules, err := adapter.Follow(g, func(p *policy.Policy) (*rules, error) { return compile(p, &o) })
+	rules, err := web.Follow(g, func(p *policy.Policy) (*rules, error) { return compile(p, &o) })
 	if err != nil {
 		return nil, fmt.Errorf("new envoy rate limit service: %w", err)
 	}

@@ -7,21 +7,21 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 )
 
 // Headers is a revision of the RateLimit fields, an IETF draft: Draft11, Draft06 or NoHeaders.
-type Headers = ratelimitheader.Revision
+type Headers = web.Headers
 
 // The revisions.
 const (
 	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11. It lists each limit: ratelimit-policy: "minute";q=10;w=60 and ratelimit:
 	// "minute";r=7;t=53.
-	Draft11 = ratelimitheader.Draft11
+	Draft11 = web.Draft11
 	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: ratelimit-limit, ratelimit-remaining and ratelimit-reset of the tightest limit.
-	Draft06 = ratelimitheader.Draft06
+	Draft06 = web.Draft06
 	// NoHeaders sends no fields.
-	NoHeaders = ratelimitheader.None
+	NoHeaders = web.NoHeaders
 )
 
 // fields returns the RateLimit fields of a decision.
@@ -29,7 +29,7 @@ func (i *Interceptor) fields(d *guard.Decision) metadata.MD {
 	md := metadata.MD{}
 	switch i.options.Headers {
 	case Draft11:
-		if limits, policies := ratelimitheader.Lists(d); limits != "" {
+		if limits, policies := web.RateLimit(d); limits != "" {
 			md["ratelimit-policy"], md["ratelimit"] = []string{policies}, []string{limits}
 		}
 	case Draft06:
@@ -42,7 +42,7 @@ func (i *Interceptor) fields(d *guard.Decision) metadata.MD {
 }
 
 func setTightest(md metadata.MD, d *guard.Decision, prefix string) {
-	if limit, remaining, reset, ok := ratelimitheader.Tightest(d); ok {
+	if limit, remaining, reset, ok := web.Tightest(d); ok {
 		md[prefix+"limit"], md[prefix+"remaining"], md[prefix+"reset"] = []string{limit}, []string{remaining}, []string{reset}
 	}
 }
@@ -50,6 +50,6 @@ func setTightest(md metadata.MD, d *guard.Decision, prefix string) {
 // retryAfter adds retry-after in whole seconds, rounded up, if waiting helps.
 func retryAfter(md metadata.MD, wait time.Duration) {
 	if wait > 0 {
-		md["retry-after"] = []string{strconv.FormatInt(ratelimitheader.Seconds(wait), 10)}
+		md["retry-after"] = []string{strconv.FormatInt(web.Seconds(wait), 10)}
 	}
 }

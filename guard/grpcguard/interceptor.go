@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/adapter"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -50,7 +50,7 @@ type Options struct {
 type Interceptor struct {
 	guard   *guard.Guard
 	options Options
-	methods *adapter.Followed[*methods]
+	methods *web.Followed[*methods]
 }
 
 // New returns an interceptor that follows the guard's policy.
@@ -63,7 +63,7 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 	}
 	i := &Interceptor{guard: g, options: o}
 	var err error
-	if i.methods, err = adapter.Follow(g, i.compile); err != nil {
+	if i.methods, err = web.Follow(g, i.compile); err != nil {
 		return nil, fmt.Errorf("new grpc interceptor: %w", err)
 	}
 	return i, nil
@@ -116,7 +116,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 		return nil, nil, nil
 	}
 	asked := asRequest(ctx, method)
-	call := adapter.Call{Header: asked.Header, Operation: method, Path: method}
+	call := web.Call{Header: asked.Header, Operation: method, Path: method}
 	var measured guard.Request
 	i.measure(ctx, method, message, &measured)
 	of := func(who *identity.Found) guard.Request {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/pathnorm"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -69,7 +69,7 @@ var errLongMethod = errors.New("the method is too long to be read in all the way
 
 // endpoints returns the endpoint that a method matches, and the names of others that it matches if a proxy decodes or cleans it.
 func (m *methods) endpoints(method string) (first *policy.Endpoint, names []string, err error) {
-	if pathnorm.IsPlain(method) && !strings.Contains(method, "%") {
+	if web.IsPlain(method) && !strings.Contains(method, "%") {
 		return m.endpoint(method), nil, nil
 	}
 	escaped := "/" + strings.TrimLeft(method, "/") // grpc-go before 1.79.3 also serves pkg.Service/Method
@@ -86,7 +86,7 @@ func (m *methods) endpoints(method string) (first *policy.Endpoint, names []stri
 			names = append(names, e.Name)
 		}
 	}
-	variants, ok := pathnorm.Variants(escaped, decoded)
+	variants, ok := web.Variants(escaped, decoded)
 	if !ok {
 		return nil, nil, errLongMethod
 	}
@@ -111,7 +111,7 @@ func (m *methods) endpoint(method string) *policy.Endpoint {
 
 func (m *methods) folded(method string) string {
 	if m.fold {
-		return pathnorm.Fold(method)
+		return web.Fold(method)
 	}
 	return method
 }

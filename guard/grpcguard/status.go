@@ -13,7 +13,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/adapter"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -91,8 +91,8 @@ func failure(err error) error {
 			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
 			&errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
 	case errors.Is(err, fcall.ErrArgument):
-		part := adapter.WrongPart(err)
-		if part == adapter.Client {
+		part := web.WrongPart(err)
+		if part == web.Client {
 			return invalid(unidentified)
 		}
 		return invalid("the " + part + " of the call is out of bounds")

@@ -22,15 +22,15 @@ type Explanation struct {
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*Explanation, error) {
 	routes := m.routes.Current()
-	matched, err := routes.match(r)
-	if matched.endpoint == nil {
+	matched, err := routes.Match(r)
+	if matched.Endpoint == nil {
 		return &Explanation{}, err
 	}
-	found, err := routes.identify(r, matched)
+	found, err := routes.Identify(routes.reader, r, matched)
 	if err != nil {
 		return nil, err
 	}
-	e := &Explanation{Endpoint: matched.endpoint.Name, Others: matched.others, Found: found}
+	e := &Explanation{Endpoint: matched.Endpoint.Name, Others: matched.Others, Found: found}
 	e.Guard, err = m.guard.Explain(guard.Request{Endpoint: e.Endpoint, OtherEndpoints: e.Others, Subjects: found.Subjects, Also: found.Also})
 	return e, err
 }

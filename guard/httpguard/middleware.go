@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/adapter"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -38,7 +38,7 @@ type Options struct {
 type Middleware struct {
 	guard   *guard.Guard
 	options Options
-	routes  *adapter.Followed[*routes]
+	routes  *web.Followed[*routes]
 }
 
 // New returns a middleware that follows the guard's policy.
@@ -51,10 +51,28 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 	}
 	m := &Middleware{guard: g, options: o}
 	var err error
-	if m.routes, err = adapter.Follow(g, m.compile); err != nil {
+	if m.routes, err = web.Follow(g, m.compile); err != nil {
 		return nil, fmt.Errorf("new http middleware: %w", err)
 	}
 	return m, nil
+}
+
+// routes are those of a policy, with the readers of its identities.
+type routes struct {
+	*web.Routes
+	reader *identity.Reader
+}
+
+// Close ends the refreshes of keys. Requests in progress keep reading.
+func (r *routes) Close() error { return r.reader.Close() }
+
+func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
+	found, err := web.NewRoutes(p)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := p.Reader(m.options.Code, m.options.Identity)
+	return &routes{found, reader}, err
 }
 
 // Handler guards requests that an endpoint of the policy matches. Others pass, unless the policy has unmatched: refuse.
@@ -62,13 +80,13 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.routes.Current()
-		found, err := routes.match(r)
+		found, err := routes.Match(r)
 		switch {
 		case err != nil:
 			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The path of the request is too long.", Cause: err})
-		case found.endpoint != nil:
+		case found.Endpoint != nil:
 			m.serve(w, r, next, routes, found, guarded)
-		case routes.policy.Unmatched == policy.UnmatchedRefuse:
+		case routes.Policy.Unmatched == policy.UnmatchedRefuse:
 			m.refuse(w, r, &Problem{Status: http.StatusNotFound, Error: "not_found", Message: "The service has nothing at this path."})
 		default:
 			next.ServeHTTP(w, r)
@@ -83,29 +101,23 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.routes.Current()
-		e, ok := routes.policy.Endpoint(endpoint)
+		e, ok := routes.Policy.Endpoint(endpoint)
 		if !ok {
 			m.refuse(w, r, ProblemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
 			return
 		}
-		found := match{endpoint: e}
-		if len(routes.wildcards) > 0 {
-			if by, err := routes.match(r); err == nil && by.endpoint == e {
-				found.read = by.read
-			}
-		}
-		m.serve(w, r, next, routes, found, guarded)
+		m.serve(w, r, next, routes, routes.For(e, r), guarded)
 	}
 	return guarded
 }
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found match, again http.HandlerFunc) {
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found web.Match, again http.HandlerFunc) {
 	measured := m.measure(r)
 	if !m.options.Wait {
 		d := m.guard.Refused(r.Context(), func() guard.Request {
 			who := routes.reader.ReadAddress(r)
-			return measured.of(r, routes.policy, found, &who)
+			return measured.of(r, routes.Policy, found, &who)
 		})
 		if d != nil {
 			m.writeHeaders(w.Header(), d)
@@ -113,12 +125,12 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 			return
 		}
 	}
-	who, err := routes.identify(r, found)
+	who, err := routes.Identify(routes.reader, r, found)
 	if err != nil {
 		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: unidentified, Cause: err})
 		return
 	}
-	d, err := m.decide(r.Context(), measured.of(r, routes.policy, found, &who))
+	d, err := m.decide(r.Context(), measured.of(r, routes.Policy, found, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
@@ -181,9 +193,9 @@ func (m *Middleware) measure(r *http.Request) (c measure) {
 }
 
 // of returns the guard request of a client.
-func (c measure) of(r *http.Request, p *policy.Policy, found match, who *identity.Found) guard.Request {
-	call := adapter.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
-	req := call.Request(p, found.endpoint, found.others, who)
+func (c measure) of(r *http.Request, p *policy.Policy, found web.Match, who *identity.Found) guard.Request {
+	call := web.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
+	req := call.Request(p, found.Endpoint, found.Others, who)
 	req.Estimate, req.Weight = c.estimate, c.weight
 	return req
 }

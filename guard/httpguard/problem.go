@@ -11,8 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/adapter"
-	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 )
 
 // Problem types of draft-ietf-httpapi-ratelimit-headers-11, section 7.
@@ -61,7 +60,7 @@ func problemFor(d *guard.Decision) *Problem {
 		}
 	}
 	if p.RetryAfter > 0 {
-		p.Message += fmt.Sprintf(". Try again in %s.", inWords(ratelimitheader.Seconds(p.RetryAfter)))
+		p.Message += fmt.Sprintf(". Try again in %s.", inWords(web.Seconds(p.RetryAfter)))
 	} else {
 		p.Message += "."
 	}
@@ -91,7 +90,7 @@ func ProblemOf(err error) *Problem {
 		p.Error, p.Message = "limiter_unreadable", "The rate limiter returned unreadable data."
 	case errors.Is(err, fcall.ErrArgument):
 		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", unidentified
-		if part := adapter.WrongPart(err); part != adapter.Client {
+		if part := web.WrongPart(err); part != web.Client {
 			p.Message = "The " + part + " of the request is out of bounds."
 		}
 	}
@@ -105,7 +104,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) 
 		p = p.forbid(w.Header())
 	}
 	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(ratelimitheader.Seconds(p.RetryAfter), 10))
+		w.Header().Set("Retry-After", strconv.FormatInt(web.Seconds(p.RetryAfter), 10))
 	}
 	if m.options.Refused != nil {
 		m.options.Refused(w, r, p)
@@ -143,7 +142,7 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 		body.Type = "about:blank"
 	}
 	if p.RetryAfter > 0 {
-		s := ratelimitheader.Seconds(p.RetryAfter)
+		s := web.Seconds(p.RetryAfter)
 		body.Seconds, body.Context = &s, &waiting{s}
 	}
 	return json.Marshal(body)

@@ -1,4 +1,4 @@
-package httpguard
+package web
 
 import (
 	"net/http"
@@ -9,18 +9,18 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// identify reads the identities of a request.
-func (r *routes) identify(req *http.Request, m match) (identity.Found, error) {
+// Identify reads the identities of a request, also those that are a part of its path.
+func (r *Routes) Identify(reader *identity.Reader, req *http.Request, m Match) (identity.Found, error) {
 	if len(r.wildcards) == 0 {
-		return r.reader.Read(req, nil)
+		return reader.Read(req, nil)
 	}
 	if len(m.read) == 0 {
-		return r.reader.Read(req, req.PathValue) // of the router before the guard
+		return reader.Read(req, req.PathValue) // of the router before the guard
 	}
-	found, err := r.reader.Read(req, m.read[0].value)
+	found, err := reader.Read(req, m.read[0].value)
 	for _, as := range m.read[1:] {
 		for _, name := range r.wildcards {
-			subject := name + "=" + identity.Value(as.value(r.policy.Identities[name].Path))
+			subject := name + "=" + identity.Value(as.value(r.Policy.Identities[name].Path))
 			if subject != name+"=" && !slices.Contains(found.Subjects, subject) && !slices.Contains(found.Also, subject) {
 				found.Also = append(found.Also, subject)
 			}

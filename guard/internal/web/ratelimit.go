@@ -1,5 +1,4 @@
-// Package ratelimitheader formats RateLimit header fields, for HTTP headers and gRPC metadata.
-package ratelimitheader
+package web
 
 import (
 	"strconv"
@@ -9,14 +8,14 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A Revision is a revision of the RateLimit fields, which are an IETF draft.
-type Revision int
+// Headers is a revision of the RateLimit fields, which are an IETF draft.
+type Headers int
 
 // The revisions.
 const (
-	Draft11 Revision = iota
+	Draft11 Headers = iota
 	Draft06
-	None
+	NoHeaders
 )
 
 // visibleToClient reports whether responses list a limit. A refusal lists only limits that refuse: by the others, a client would wait for
@@ -45,10 +44,10 @@ func reset(l *guard.LimitState, age time.Duration) int64 {
 // Seconds rounds up, because a client that retries earlier would be refused again.
 func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// Lists returns RateLimit and RateLimit-Policy of Draft11, or "" if the decision has no visible limit. They are structured fields (RFC
+// RateLimit returns RateLimit and RateLimit-Policy of Draft11, or "" if the decision has no visible limit. They are structured fields (RFC
 // 9651); names need no escape in a string. A limit of kind concurrency has neither w nor t: it has no window, and its places are free when
 // other requests end.
-func Lists(d *guard.Decision) (limits, policies string) {
+func RateLimit(d *guard.Decision) (limits, policies string) {
 	var room [2][96]byte // two limits fit
 	p, r := room[0][:0], room[1][:0]
 	for i := range d.Limits {

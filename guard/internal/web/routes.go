@@ -1,4 +1,4 @@
-package httpguard
+package web
 
 import (
 	"errors"
@@ -9,26 +9,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/pathnorm"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// routes maps requests to the endpoints of one policy.
-type routes struct {
-	policy    *policy.Policy
+// Routes map requests to the endpoints of one policy. They are safe for concurrent use.
+type Routes struct {
+	Policy    *policy.Policy
 	mux       *http.ServeMux // nil if no endpoint has patterns
 	patterns  map[string]*policy.Endpoint
-	hosts     bool // some pattern has a host
-	reader    *identity.Reader
+	hosts     bool     // some pattern has a host
 	wildcards []string // identities that are a wildcard of a pattern
 }
 
-// Close ends the refreshes of keys. Requests in progress keep reading.
-func (r *routes) Close() error { return r.reader.Close() }
-
-func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
-	r := &routes{policy: p, patterns: map[string]*policy.Endpoint{}}
+// NewRoutes returns the routes of a policy's patterns for HTTP.
+func NewRoutes(p *policy.Policy) (*Routes, error) {
+	r := &Routes{Policy: p, patterns: map[string]*policy.Endpoint{}}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
@@ -53,10 +48,11 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 		}
 	}
 	slices.Sort(r.wildcards)
-	var err error
-	r.reader, err = p.Reader(m.options.Code, m.options.Identity)
-	return r, err
+	return r, nil
 }
+
+// Empty reports whether no endpoint has a pattern.
+func (r *Routes) Empty() bool { return r.mux == nil }
 
 // handle adds a pattern. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
 func handle(mux *http.ServeMux, pattern string) (err error) {
@@ -69,10 +65,10 @@ func handle(mux *http.ServeMux, pattern string) (err error) {
 	return nil
 }
 
-// A match is the endpoint of a request.
-type match struct {
-	endpoint *policy.Endpoint // nil if none matches
-	others   []string         // further endpoints that it matches if a router reads it differently
+// A Match is the endpoint of a request.
+type Match struct {
+	Endpoint *policy.Endpoint // nil if none matches
+	Others   []string         // further endpoints that it matches if a router reads it differently
 	read     []reading        // as which it matches the endpoint
 }
 
@@ -81,22 +77,32 @@ type reading struct{ pattern, path string }
 
 var errLongPath = errors.New("the path is too long to be read in all the ways in which routers may read it")
 
-// match returns what a request matches. Limits of all endpoints apply, so no spelling avoids a limit. A method is read as it is and in
+// For returns the match of a request that is for an endpoint, whatever patterns that has.
+func (r *Routes) For(e *policy.Endpoint, req *http.Request) Match {
+	if len(r.wildcards) > 0 {
+		if by, err := r.Match(req); err == nil && by.Endpoint == e {
+			return Match{Endpoint: e, read: by.read}
+		}
+	}
+	return Match{Endpoint: e}
+}
+
+// Match returns what a request matches. Limits of all endpoints apply, so no spelling avoids a limit. A method is read as it is and in
 // upper case, as Flask and PHP do.
-func (r *routes) match(req *http.Request) (m match, err error) {
+func (r *Routes) Match(req *http.Request) (m Match, err error) {
 	if r.mux == nil {
 		return m, nil
 	}
-	escaped, method, fold := req.URL.EscapedPath(), strings.ToUpper(req.Method), r.policy.Paths.Case == policy.CaseFold
-	if escaped == req.URL.Path && method == req.Method && pathnorm.IsPlain(escaped) && !fold && (!r.hosts || isPlainHost(req.Host)) {
+	escaped, method, fold := req.URL.EscapedPath(), strings.ToUpper(req.Method), r.Policy.Paths.Case == policy.CaseFold
+	if escaped == req.URL.Path && method == req.Method && IsPlain(escaped) && !fold && (!r.hosts || isPlainHost(req.Host)) {
 		_, pattern := r.mux.Handler(req)
-		m.endpoint = r.patterns[pattern]
+		m.Endpoint = r.patterns[pattern]
 		if len(r.wildcards) > 0 {
 			m.read = []reading{{pattern, escaped}}
 		}
 		return m, nil
 	}
-	variants, ok := pathnorm.Variants(escaped, req.URL.Path)
+	variants, ok := Variants(escaped, req.URL.Path)
 	if !ok {
 		return m, errLongPath
 	}
@@ -105,7 +111,7 @@ func (r *routes) match(req *http.Request) (m match, err error) {
 	for _, variant := range variants {
 		path := variant
 		if fold {
-			path = pathnorm.FoldEscaped(variant)
+			path = FoldEscaped(variant)
 		}
 		if u.Path, err = url.PathUnescape(path); err != nil {
 			continue
@@ -119,13 +125,13 @@ func (r *routes) match(req *http.Request) (m match, err error) {
 	return m, nil
 }
 
-func (m *match) add(e *policy.Endpoint, as reading) {
+func (m *Match) add(e *policy.Endpoint, as reading) {
 	switch {
 	case e == nil:
-	case m.endpoint == nil || e == m.endpoint:
-		m.endpoint, m.read = e, append(m.read, as)
-	case !slices.Contains(m.others, e.Name):
-		m.others = append(m.others, e.Name)
+	case m.Endpoint == nil || e == m.Endpoint:
+		m.Endpoint, m.read = e, append(m.read, as)
+	case !slices.Contains(m.Others, e.Name):
+		m.Others = append(m.Others, e.Name)
 	}
 }
 
@@ -162,7 +168,7 @@ func parts(pattern string) (method, host, path string) {
 func folded(pattern string, path bool) string {
 	method, host, p := parts(pattern)
 	if path {
-		p = pathnorm.FoldEscaped(p)
+		p = FoldEscaped(p)
 	}
 	return method + hostOf(host) + p
 }

@@ -1,5 +1,4 @@
-// Package pathnorm lists the forms in which routers may read a path.
-package pathnorm
+package web
 
 import (
 	"net/url"

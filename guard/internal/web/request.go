@@ -1,5 +1,6 @@
-// Package adapter builds guard requests from HTTP requests and gRPC calls.
-package adapter
+// Package web has what the middlewares for HTTP, gRPC and Envoy share: they follow the guard's policy, find the endpoints of a request in
+// all the ways in which a router may read it, and write the same fields.
+package web
 
 import (
 	"errors"

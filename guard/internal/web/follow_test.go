@@ -1,4 +1,4 @@
-package adapter_test
+package web_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/adapter"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -31,7 +31,7 @@ func TestFollowed_compilesEachPolicyOnce(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = g.Close() })
 	var compiled, open atomic.Int64
-	f, err := adapter.Follow(g, func(p *policy.Policy) (*rules, error) {
+	f, err := web.Follow(g, func(p *policy.Policy) (*rules, error) {
 		name := p.Endpoints[0].Name
 		if strings.HasPrefix(name, "bad") {
 			return nil, errors.New("no " + name)
