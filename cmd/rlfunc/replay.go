@@ -39,7 +39,8 @@ Each line counts for its address, or with --subject user for its user: the first
 Limits by other identities or by a combination are skipped; the report names them. Challenges are skipped, because a log does not show
 which request had one. Budgets are charged an endpoint's estimate. A global limit is checked only if the subject's own limits admit.
 
-Exit code 0 if the policy would have refused nothing, 2 if it would have refused a request, 1 if the log or the policy cannot be read.`,
+Exit code 0 if the policy would have refused nothing, 2 if it would have refused a request or if the log does not tell enough to know, 1 if
+the log or the policy cannot be read.`,
 		Example: `  rlfunc replay access.log --policy policy.yaml
   rlfunc replay access.log.1.gz --policy policy.yaml --html report.html
   zcat access.log.*.gz | rlfunc replay - --policy policy.yaml --endpoint chat --json
@@ -94,7 +95,7 @@ func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
 	} else {
 		err = report.WriteText(a.out)
 	}
-	if err == nil && report.Refused > 0 {
+	if err == nil && (report.Refused > 0 || !report.Complete) {
 		return exitcode.Findings
 	}
 	return err

@@ -52,6 +52,7 @@ type clients struct {
 type client struct {
 	*tracked
 	allow, deny bool // by the policy's overrides of any of its identities
+	planned     bool // it has a plan of the policy, with other limits
 }
 
 // userHeader passes the user of a line to package identity, so that subjects are the same as in requests.
@@ -111,7 +112,7 @@ func (w *clients) of(l *accesslog.Line) (client, error) {
 	if t == nil {
 		t = w.named(name, user)
 	}
-	c := client{tracked: t}
+	c := client{tracked: t, planned: w.coverage.policy.Plan(found.Subjects) != ""}
 	for _, one := range found.Subjects {
 		o := w.overrides.Of(one)
 		c.allow, c.deny = c.allow || o.Allow, c.deny || o.Deny

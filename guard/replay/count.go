@@ -51,6 +51,8 @@ func (r *reporter) add(b *batch) {
 	rep.Unmatched += t.unmatched
 	rep.Disordered += t.disordered
 	rep.Limited += t.limited
+	rep.Several += t.several
+	rep.Planned += t.planned
 	rep.Unreadable += int64(len(t.bad))
 	if room := mostBad - len(rep.Bad); room > 0 {
 		slices.SortFunc(t.bad, func(a, b accesslog.Bad) int { return cmp.Compare(a.Number, b.Number) })
@@ -178,6 +180,11 @@ func (r *reporter) notes() {
 	if short && !r.subsecond {
 		note("The log's times are whole seconds: limits with short windows see all requests of a second at once, and refuse more than they would.")
 	}
+	unknown := p.Plans != nil && p.Plans.By != r.plans.coverage.user
+	if unknown {
+		note("The log does not tell which clients have a plan: all are decided by the limits of those without one.")
+	}
+	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && rep.Several+rep.Planned+rep.Unreadable == 0
 	if rep.Disordered > 0 {
 		note("%s.", counted(rep.Disordered, "line is out of order, and decided at the time of a later one before it", "lines are out of order, and decided at the time of a later one before them"))
 	}

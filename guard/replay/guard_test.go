@@ -58,7 +58,7 @@ func guarded(t *testing.T, log string, n int) map[Reason]int64 {
 	}
 	refused := map[Reason]int64{}
 	for _, l := range block.Lines {
-		endpoint := routes.of(l.Method, l.Path)
+		endpoint := routes.of(l.Method, l.Path).endpoint
 		if endpoint < 0 {
 			continue
 		}

@@ -18,6 +18,7 @@ type batch struct {
 // blockStats counts the lines of a block.
 type blockStats struct {
 	bytes, lines, unmatched, disordered, limited int64
+	several, planned                             int64 // lines that are not decided: of several endpoints, or of a client with a plan
 	bad                                          []accesslog.Bad
 	subsecond                                    bool // a time has a fraction of a second
 }
@@ -56,16 +57,28 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 	} else {
 		p.clock, p.latest = l.Time, l.Number
 	}
-	endpoint := p.routes.of(l.Method, l.Path)
-	if endpoint < 0 {
+	found := p.routes.of(l.Method, l.Path)
+	if found.endpoint < 0 && found.err == nil {
 		stats.unmatched++
 		return
 	}
+	if found.several {
+		stats.several++
+		return
+	}
 	c, err := p.clients.of(l)
+	if found.err != nil {
+		err = found.err
+	}
 	if err != nil {
 		stats.bad = append(stats.bad, accesslog.Bad{Number: l.Number, Why: err.Error()})
 		return
 	}
+	if c.planned {
+		stats.planned++
+		return
+	}
+	endpoint := found.endpoint
 	if l.Status == statusTooMany {
 		stats.limited++
 	}

@@ -22,6 +22,8 @@ type Report struct {
 	Bad        []accesslog.Bad `json:"unreadable_lines"` // the first 10 of them
 	Unmatched  int64           `json:"unmatched"`        // lines that no endpoint of the policy matches
 	Disordered int64           `json:"out_of_order"`     // lines decided at the time of a later one before them
+	Several    int64           `json:"several"`          // lines that a router may read as several endpoints; not decided
+	Planned    int64           `json:"planned"`          // lines of clients with a plan of the policy; not decided
 	Limited    int64           `json:"status_429"`       // lines that the service itself answered with 429
 
 	First time.Time `json:"first"` // first decided line
@@ -42,7 +44,8 @@ type Report struct {
 	Buckets   []Bucket        `json:"buckets"`          // in order of time
 	Blocks    int64           `json:"blocks"`           // number of started blocks
 	BlockList []Block         `json:"block_list"`       // the first 1000 of them
-	LeftOut   []LeftOut       `json:"left_out"`         // limits that the log lacks identities for, and those of kind concurrency
+	Complete  bool            `json:"complete"`         // the log told all that guard would have known; if not, the counts and notes say why
+	LeftOut   []LeftOut       `json:"left_out"`         // limits that the log does not tell enough about
 	Notes     []string        `json:"notes"`            // what the numbers do not show
 }
 

@@ -6,45 +6,47 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// routes finds endpoints as net/http.ServeMux does, and caches them.
+// routes find endpoints as the middleware does, and cache them.
 type routes struct {
-	mux   *http.ServeMux
-	fixed int // endpoint of all lines, or -1
-	found map[routeKey]int
+	*web.Routes
+	places map[*policy.Endpoint]int // in the policy
+	fixed  int                      // endpoint of all lines, or -1
+	found  map[routeKey]routed
 }
 
 type routeKey struct{ method, path string }
+
+// routed is the endpoint of a line.
+type routed struct {
+	endpoint int   // -1 if none matches
+	several  bool  // a router may mean others, and guard holds the request to all of them
+	err      error // guard answers 400
+}
 
 // maxCached bounds the cache: a log may have many paths with IDs.
 const maxCached = 1 << 16
 
 // newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
 func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
-	r := &routes{fixed: -1, found: map[routeKey]int{}}
-	if endpoint != "" {
-		for i := range p.Endpoints {
-			if p.Endpoints[i].Name == endpoint {
-				r.fixed = i
-				return r, nil
-			}
+	r := &routes{fixed: -1, places: map[*policy.Endpoint]int{}, found: map[routeKey]routed{}}
+	for i := range p.Endpoints {
+		if r.places[&p.Endpoints[i]] = i; p.Endpoints[i].Name == endpoint {
+			r.fixed = i
+			return r, nil
 		}
+	}
+	if endpoint != "" {
 		return nil, fmt.Errorf("the policy has no endpoint %q%s", endpoint, endpointsOf(p))
 	}
-	r.mux = http.NewServeMux()
-	any := false
-	for i := range p.Endpoints {
-		for _, pattern := range p.Endpoints[i].Match {
-			if strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*") {
-				continue // a gRPC pattern
-			}
-			any = true
-			r.mux.Handle(pattern, target(i))
-		}
+	var err error
+	if r.Routes, err = web.NewRoutes(p); err != nil {
+		return nil, err
 	}
-	if !any {
+	if r.Empty() {
 		return nil, fmt.Errorf("no endpoint of the policy has a match: name the endpoint of the log%s", endpointsOf(p))
 	}
 	return r, nil
@@ -61,30 +63,26 @@ func endpointsOf(p *policy.Policy) string {
 	return " (endpoints: " + strings.Join(names, ", ") + ")"
 }
 
-// target is the handler of an endpoint's patterns. The mux never calls it.
-type target int
-
-func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
-
-// of returns the endpoint of a request, or -1.
-func (r *routes) of(method, path string) int {
+// of returns the endpoint of a request.
+func (r *routes) of(method, path string) routed {
 	if r.fixed >= 0 {
-		return r.fixed
+		return routed{endpoint: r.fixed}
 	}
 	path, _, _ = strings.Cut(path, "?")
-	if n, ok := r.found[routeKey{method, path}]; ok {
-		return n
+	if found, ok := r.found[routeKey{method, path}]; ok {
+		return found
 	}
-	n := -1
+	found := routed{endpoint: -1}
 	if u, err := url.ParseRequestURI(path); err == nil {
-		h, _ := r.mux.Handler(&http.Request{Method: method, URL: u, Host: u.Host})
-		if t, ok := h.(target); ok {
-			n = int(t)
+		m, err := r.Match(&http.Request{Method: method, URL: u, Host: u.Host})
+		if m.Endpoint != nil {
+			found.endpoint = r.places[m.Endpoint]
 		}
+		found.several, found.err = len(m.Others) > 0, err
 	}
 	if len(r.found) >= maxCached {
 		clear(r.found)
 	}
-	r.found[routeKey{strings.Clone(method), strings.Clone(path)}] = n
-	return n
+	r.found[routeKey{strings.Clone(method), strings.Clone(path)}] = found
+	return found
 }

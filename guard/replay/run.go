@@ -55,7 +55,7 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if o.Late == 0 {
 		o.Late = time.Minute
 	}
-	p, concurrent := withoutConcurrency(p)
+	p, concurrent, counting := withoutUntold(p)
 	routes, err := newRoutes(p, o.Endpoint)
 	if err != nil {
 		return nil, err
@@ -80,9 +80,10 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 		o.asked(judge.asked())
 	}
 	rep, err := r.report(clients)
-	if err == nil && len(concurrent) > 0 {
-		rep.LeftOut = append(rep.LeftOut, concurrent...)
-		rep.Notes = append(rep.Notes, concurrencyNote(concurrent))
+	if err == nil {
+		rep.leaveOut(concurrent, "of kind concurrency. A log does not say which requests ran at the same time.")
+		rep.leaveOut(counting, "which count only some responses: replay decides before the response.")
+		rep.Complete = rep.Complete && len(rep.LeftOut) == 0
 	}
 	return rep, err
 }
