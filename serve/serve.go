@@ -71,19 +71,18 @@ func Run(ctx context.Context, o Options) error {
 	if err := rejectPlaces(p); err != nil {
 		return fmt.Errorf("%s: %w", o.Policy, err)
 	}
-	metrics, err := prometheus.New()
+	pushing, err := otlp.Options(ctx, o.Logger)
 	if err != nil {
 		return err
 	}
-	defer metrics.Close(context.WithoutCancel(ctx))
-	pusher, err := otlp.Start(ctx, metrics.Collect, o.Logger)
+	metrics, err := prometheus.New(pushing...)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushFor)
 		defer cancel()
-		pusher.Close(ctx)
+		_ = metrics.Close(ctx) // which pushes for the last time
 	}()
 	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: o.Logger})
 	if err != nil {

@@ -19,19 +19,18 @@ import (
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // Metrics is a meter provider with a page for Prometheus. It is safe for concurrent use.
 type Metrics struct {
 	provider *sdk.MeterProvider
-	reader   sdk.Reader
 	registry *prometheus.Registry
 	page     http.Handler
 }
 
-// New returns Metrics with a registry of its own: the page has no metrics from other registries.
-func New() (*Metrics, error) {
+// New returns Metrics with a registry of its own: the page has no metrics from other registries. Further options are for its provider, such
+// as another reader that pushes the same metrics.
+func New(o ...sdk.Option) (*Metrics, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
@@ -39,8 +38,7 @@ func New() (*Metrics, error) {
 	}
 	return &Metrics{
 		// The policy bounds the series. The SDK's own limit of 2000 would merge the endpoints of a large policy.
-		provider: sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(0)),
-		reader:   reader,
+		provider: sdk.NewMeterProvider(append(o, sdk.WithReader(reader), sdk.WithCardinalityLimit(0))...),
 		registry: registry,
 		page:     promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	}, nil
@@ -48,11 +46,6 @@ func New() (*Metrics, error) {
 
 // MeterProvider returns the provider for telemetry.Options.
 func (m *Metrics) MeterProvider() metric.MeterProvider { return m.provider }
-
-// Collect fills in what the page shows, in the form of OpenTelemetry, for an exporter beside the page.
-func (m *Metrics) Collect(ctx context.Context, to *metricdata.ResourceMetrics) error {
-	return m.reader.Collect(ctx, to)
-}
 
 // Gatherer returns the metrics for prometheus.Gatherers, to serve them with others on one page.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
@@ -19,36 +18,25 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// A Pusher pushes all metrics at an interval, one push at a time. Sums are cumulative, so a push includes those that failed before it.
-type Pusher struct {
-	collect  func(context.Context, *metricdata.ResourceMetrics) error
-	exporter metric.Exporter
-	resource *resource.Resource
-	config   config
-	logger   *slog.Logger
-	failing  bool
-	stop     context.CancelFunc
-	done     chan struct{}
-}
-
-// Start pushes what collect returns until Close. It returns nil if the environment names no endpoint, and an error if a variable is wrong.
-// Nothing waits for the collector but Close.
-func Start(ctx context.Context, collect func(context.Context, *metricdata.ResourceMetrics) error, logger *slog.Logger) (*Pusher, error) {
+// Options return what a MeterProvider needs to push all metrics at an interval, one push at a time, and once more at its shutdown. Sums are
+// cumulative, so a push includes those that failed before it. Without an endpoint in the environment there are no options; a variable that is
+// wrong is an error. Nothing waits for the collector but the shutdown.
+func Options(ctx context.Context, logger *slog.Logger) ([]metric.Option, error) {
 	c, ok, err := configure(os.Getenv)
 	if !ok || err != nil {
 		return nil, err
 	}
-	p := &Pusher{collect: collect, config: c, logger: logger, done: make(chan struct{})}
 	// A variable of the environment has priority over the name here.
-	if p.resource, err = resource.New(ctx, resource.WithAttributes(semconv.ServiceName("rlfunc-serve")), resource.WithTelemetrySDK(), resource.WithFromEnv()); err != nil {
+	process, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("rlfunc-serve")), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
 		return nil, fmt.Errorf("resource of the metrics: %w", err)
 	}
-	if p.exporter, err = newExporter(ctx, logger); err != nil {
+	exporter, err := newExporter(ctx, logger)
+	if err != nil {
 		return nil, fmt.Errorf("exporter of the metrics: %w", err)
 	}
-	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go p.run(ctx)
-	return p, nil
+	reader := metric.NewPeriodicReader(&recorder{Exporter: exporter, logger: logger}, metric.WithInterval(c.interval), metric.WithTimeout(c.timeout))
+	return []metric.Option{metric.WithResource(process), metric.WithReader(reader)}, nil
 }
 
 // newExporter returns an exporter. OpenTelemetry logs a variable that is wrong, and goes on without it; here that is an error. Later records
@@ -69,48 +57,23 @@ func newExporter(ctx context.Context, logger *slog.Logger) (metric.Exporter, err
 	return e, err
 }
 
-func (p *Pusher) run(ctx context.Context) {
-	defer close(p.done)
-	tick := time.NewTicker(p.config.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			p.push(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
+// A recorder logs the first of several pushes that fail, and the next that does not.
+type recorder struct {
+	metric.Exporter
+	logger  *slog.Logger
+	failing bool
 }
 
-// push logs the first of several failures, and the next success.
-func (p *Pusher) push(ctx context.Context) {
-	within, cancel := context.WithTimeout(ctx, p.config.timeout)
-	defer cancel()
-	var all metricdata.ResourceMetrics
-	err := p.collect(within, &all)
-	if err == nil {
-		all.Resource = p.resource
-		err = p.exporter.Export(within, &all)
-	}
+func (r *recorder) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	err := r.Exporter.Export(ctx, all)
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled): // Close pushes again
-	case err != nil && !p.failing:
-		p.logger.Warn("metrics not pushed; the next push has them", "error", err)
-		p.failing = true
-	case err == nil && p.failing:
-		p.logger.Info("metrics pushed again")
-		p.failing = false
+	case errors.Is(ctx.Err(), context.Canceled): // the shutdown pushes again
+	case err != nil && !r.failing:
+		r.logger.Warn("metrics not pushed; the next push has them", "error", err)
+		r.failing = true
+	case err == nil && r.failing:
+		r.logger.Info("metrics pushed again")
+		r.failing = false
 	}
-}
-
-// Close pushes once more and ends the Pusher, at the latest when ctx ends. A nil Pusher does nothing.
-func (p *Pusher) Close(ctx context.Context) {
-	if p == nil {
-		return
-	}
-	p.stop()
-	<-p.done // a push ends when its context does
-	p.push(ctx)
-	_ = p.exporter.Shutdown(ctx) // returns the error of ctx
+	return nil
 }

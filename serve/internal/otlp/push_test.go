@@ -62,29 +62,31 @@ func TestConfigure_readsTheEnvironment(t *testing.T) {
 	}
 }
 
-// collect returns one counter.
-func collect(_ context.Context, to *metricdata.ResourceMetrics) error {
-	to.ScopeMetrics = []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{{
-		Name: "requests", Data: metricdata.Sum[int64]{
-			Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{{Value: 7}},
-		},
-	}}}}
-	return nil
-}
-
-func start(t *testing.T, logs io.Writer, variables ...string) *Pusher {
+// start returns a provider that pushes one counter.
+func start(t *testing.T, logs io.Writer, variables ...string) *metric.MeterProvider {
 	t.Helper()
 	for i := 0; i < len(variables); i += 2 {
 		t.Setenv(variables[i], variables[i+1])
 	}
-	p, err := Start(t.Context(), collect, slog.New(slog.NewTextHandler(logs, nil)))
-	if err != nil || p == nil {
-		t.Fatal(p, err)
+	options, err := Options(t.Context(), slog.New(slog.NewTextHandler(logs, nil)))
+	if err != nil || len(options) == 0 {
+		t.Fatal(options, err)
 	}
+	return provide(t, options...)
+}
+
+func provide(t *testing.T, options ...metric.Option) *metric.MeterProvider {
+	t.Helper()
+	p := metric.NewMeterProvider(options...)
+	counter, err := p.Meter("test").Int64Counter("requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter.Add(t.Context(), 7)
 	return p
 }
 
-func TestStart_rejectsWhatOpenTelemetryWouldIgnore(t *testing.T) {
+func TestOptions_rejectsWhatOpenTelemetryWouldIgnore(t *testing.T) {
 	noCertificate := filepath.Join(t.TempDir(), "ca.pem")
 	for variable, c := range map[string]struct{ value, want string }{
 		"CERTIFICATE":     {noCertificate, "no such file"},
@@ -94,7 +96,7 @@ func TestStart_rejectsWhatOpenTelemetryWouldIgnore(t *testing.T) {
 		t.Run(variable, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 			t.Setenv("OTEL_EXPORTER_OTLP_"+variable, c.value)
-			_, err := Start(t.Context(), collect, slog.New(slog.DiscardHandler))
+			_, err := Options(t.Context(), slog.New(slog.DiscardHandler))
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -102,7 +104,7 @@ func TestStart_rejectsWhatOpenTelemetryWouldIgnore(t *testing.T) {
 	}
 }
 
-func TestPusher_sendsWhatTheSpecificationSays(t *testing.T) {
+func TestOptions_sendsWhatTheSpecificationSays(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	var sent collectorv1.ExportMetricsServiceRequest
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -116,7 +118,7 @@ func TestPusher_sendsWhatTheSpecificationSays(t *testing.T) {
 	defer collector.Close()
 	p := start(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL+"/base", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret%201",
 		"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", "OTEL_METRIC_EXPORT_INTERVAL", "3600000", "OTEL_RESOURCE_ATTRIBUTES", "service.name=edge")
-	p.Close(t.Context())
+	_ = p.Shutdown(t.Context())
 	r := <-requests
 	if r.Method != http.MethodPost || r.URL.Path != "/base/v1/metrics" || r.Header.Get("X-Key") != "secret 1" || r.Header.Get("Content-Type") != "application/x-protobuf" {
 		t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
@@ -147,21 +149,25 @@ func (s *silent) Export(ctx context.Context, _ *metricdata.ResourceMetrics) erro
 
 func (s *silent) Shutdown(context.Context) error { return nil }
 
+func (s *silent) Temporality(kind metric.InstrumentKind) metricdata.Temporality {
+	return metric.DefaultTemporalitySelector(kind)
+}
+
+func (s *silent) Aggregation(kind metric.InstrumentKind) metric.Aggregation {
+	return metric.DefaultAggregationSelector(kind)
+}
+
 // A collector that does not answer gets one push at a time, and holds Close no longer than its context.
-func TestPusher_silentCollector(t *testing.T) {
+func TestOptions_silentCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
 		s := new(silent)
-		p := &Pusher{
-			collect: collect, exporter: s, config: config{time.Second, 3500 * time.Millisecond}, logger: slog.New(slog.DiscardHandler),
-			stop: stop, done: make(chan struct{}),
-		}
-		go p.run(ctx)
+		reader := metric.NewPeriodicReader(&recorder{Exporter: s, logger: slog.New(slog.DiscardHandler)}, metric.WithInterval(time.Second), metric.WithTimeout(3500*time.Millisecond))
+		p := provide(t, metric.WithReader(reader))
 		time.Sleep(time.Minute) // virtual
 		start := time.Now()
 		last, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		p.Close(last)
+		_ = p.Shutdown(last)
 		if took := time.Since(start); took != 2*time.Second || s.most != 1 || s.pushes < 15 {
 			t.Errorf("closed after %v; %d pushes, %d at once", took, s.pushes, s.most)
 		}
@@ -169,7 +175,7 @@ func TestPusher_silentCollector(t *testing.T) {
 }
 
 // The exporter of Start returns when the context of a push ends, too.
-func TestPusher_silentServer(t *testing.T) {
+func TestOptions_silentServer(t *testing.T) {
 	release := make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer collector.Close()
@@ -177,14 +183,14 @@ func TestPusher_silentServer(t *testing.T) {
 	p := start(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "OTEL_METRIC_EXPORT_INTERVAL", "3600000")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	p.Close(ctx)
+	_ = p.Shutdown(ctx)
 	if ctx.Err() == nil {
 		t.Error("the push ended without an answer")
 	}
 }
 
 // A collector that refuses, or is not there, is recorded once, and once when it is back.
-func TestPusher_refusingAndMissingCollector(t *testing.T) {
+func TestOptions_refusingAndMissingCollector(t *testing.T) {
 	var refuses atomic.Bool
 	var seen atomic.Int64
 	refuses.Store(true)
@@ -208,14 +214,14 @@ func TestPusher_refusingAndMissingCollector(t *testing.T) {
 	after(5)
 	refuses.Store(false)
 	after(seen.Load() + 3)
-	p.Close(t.Context())
+	_ = p.Shutdown(t.Context())
 	if got := logs.String(); strings.Count(got, "metrics not pushed") != 1 || strings.Count(got, "pushed again") != 1 || !strings.Contains(got, "403") {
 		t.Errorf("records:\n%s", got)
 	}
 
 	logs.Reset()
 	p = start(t, &logs, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+engines.FreeAddr(t), "OTEL_METRIC_EXPORT_INTERVAL", "3600000")
-	p.Close(t.Context())
+	_ = p.Shutdown(t.Context())
 	if !strings.Contains(logs.String(), "connection refused") {
 		t.Errorf("records:\n%s", logs.String())
 	}
