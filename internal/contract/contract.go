@@ -156,7 +156,7 @@ func (c *checker) explore(calls int, o Options) {
 			c.again(steps, p.replies)
 		}
 	}
-	for round := range calls / (3 * crowded) {
+	for round := range calls / (5 * crowded) {
 		c.try(c.crowd(round), o)
 	}
 }
