@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/serve"
 )
 
@@ -81,5 +82,25 @@ func TestRun_rejectsAWrongEndpointOfMetrics(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// rlfunc top sees what serve decides.
+func TestRun_reports(t *testing.T) {
+	rdb := embedded.New(embedded.Options{}).Client()
+	p := start(t, rdb, serve.Options{})
+	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
+	for range 3 {
+		if _, err := p.ask(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.stop()
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
+	all, err := report.Read(t.Context(), rdb, "guard")
+	if total := report.Merge(all); err != nil || total.Requests != 3 || total.Merged != 1 {
+		t.Errorf("%+v, %v", total, err)
 	}
 }

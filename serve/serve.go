@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 	"github.com/rlfunc/rlfunc/serve/internal/otlp"
@@ -88,7 +89,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.Guard.Hooks = append(o.Guard.Hooks, exported.Hooks())
+	reporter, err := report.New(o.Redis, report.Options{Namespace: p.Namespace, OnError: seldom(o.Logger)})
+	if err != nil {
+		return err
+	}
+	defer reporter.Close()
+	o.Guard.Hooks = append(o.Guard.Hooks, exported.Hooks(), reporter.Hooks())
 	g, err := guard.New(o.Redis, p, o.Guard)
 	if err != nil {
 		return err
@@ -127,6 +133,17 @@ func Run(ctx context.Context, o Options) error {
 	}
 	end()
 	return errors.Join(err, s.shutdown(o.Drain))
+}
+
+// seldom logs a report that was not written, at most once a minute.
+func seldom(logger *slog.Logger) func(error) {
+	var last time.Time
+	return func(err error) {
+		if now := time.Now(); now.Sub(last) >= time.Minute {
+			logger.Warn("rlfunc top misses this process", "error", err)
+			last = now
+		}
+	}
 }
 
 func fill(o *Options) {

@@ -133,7 +133,7 @@ var AutoLoadingByKey = Rule{Commands: []string{"exec", "multi", "type"}}
 var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards", "cluster|slots", "command", "readonly"}}
 
 // Reporting lets a guarded service write the reports that `rlfunc top` reads, whose keys have the namespace of its libraries.
-var Reporting = Rule{Commands: []string{"pexpire", "set", "zadd", "zremrangebyscore"}}
+var Reporting = Rule{Commands: []string{"pexpire", "set", "zadd", "zcount", "zremrangebyscore"}}
 
 // Announcing lets a service tell the server that it uses a library (loader.Announce), so that a retire waits for it.
 var Announcing = Rule{
