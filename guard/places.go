@@ -22,10 +22,6 @@ type heldPlaces struct {
 	lose     func()        // closes lost
 }
 
-// HasPlaces reports whether the request has places of a limit of kind concurrency. The caller must call Release when the request ends, and
-// Keep if it may last longer than the lease.
-func (d *Decision) HasPlaces() bool { return d.places != nil }
-
 // Keep renews the leases on the request's places in the background until Release. Without it they end by themselves. It returns a
 // channel that is closed if some are lost: then other requests may have them. Causes are that Redis did not answer for as long as a
 // lease, that it lost the keys, or that an operator reset the limit. The channel is nil if the request has no places.
@@ -40,7 +36,7 @@ func (d *Decision) Keep() (lost <-chan struct{}) {
 	return h.lost
 }
 
-// Release releases the request's places in the background; Guard.Close waits for it. It does nothing without places, after another
+// Release releases the request's places before its end, in the background; Guard.Close waits for it. It does nothing without places, after another
 // Release, or after DetachPlaces.
 func (d *Decision) Release() {
 	if h := d.places; h != nil && !h.detached.Load() {

@@ -42,10 +42,10 @@ func TestDecide_placesAreHeldUntilRelease(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		g := newGuard(t, rdb, chat(streams(2), policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 100, Window: time.Hour}), guard.Options{})
 		first, second, third := decide(t, g, ada), decide(t, g, ada), decide(t, g, ada)
-		if !first.Allowed || !second.Allowed || !first.HasPlaces() || !second.HasPlaces() {
+		if !first.Allowed || !second.Allowed || !first.Holds() || !second.Holds() {
 			t.Fatalf("two of two: %+v and %+v", first, second)
 		}
-		if third.Allowed || third.HasPlaces() || third.Reason != guard.ReasonLimit || !third.AwaitsPlace() || third.RetryAfter != time.Second {
+		if third.Allowed || third.Holds() || third.Reason != guard.ReasonLimit || !third.AwaitsPlace() || third.RetryAfter != time.Second {
 			t.Errorf("a third: %+v", third)
 		}
 		wait := third.Limits[0].RetryAfter
@@ -112,7 +112,7 @@ func TestDecide_refusalByAnotherLimitTakesNoPlace(t *testing.T) {
 		g := newGuard(t, rdb, chat(limits...), guard.Options{CacheSize: -1})
 		first := decide(t, g, ada)
 		for range 10 {
-			if d := decide(t, g, ada); d.Allowed || d.Reason != guard.ReasonGlobal || d.AwaitsPlace() || d.HasPlaces() {
+			if d := decide(t, g, ada); d.Allowed || d.Reason != guard.ReasonGlobal || d.AwaitsPlace() || d.Holds() {
 				t.Fatalf("above the global limit: %+v", d)
 			}
 			guard.WaitBackground(g) // on several servers a call had a place until it was refunded
@@ -128,7 +128,7 @@ func TestDecide_repeatHasNoPlace(t *testing.T) {
 	click := ada
 	click.Receipt = "click"
 	first, repeat := decide(t, g, click), decide(t, g, click)
-	if !repeat.Allowed || !repeat.Duplicate || repeat.HasPlaces() {
+	if !repeat.Allowed || !repeat.Duplicate || repeat.Holds() {
 		t.Errorf("a repeat: %+v", repeat)
 	}
 	repeat.Release()
@@ -147,7 +147,7 @@ func TestDecide_shadowPlacesNeverRefuse(t *testing.T) {
 	l.Shadow = true
 	g := newGuard(t, rdb, chat(l, policy.Limit{Name: "minute", Limit: 100, Window: time.Minute}), guard.Options{})
 	first, second := decide(t, g, ada), decide(t, g, ada)
-	if !second.Allowed || second.HasPlaces() || second.Limits[0].Allowed || !first.HasPlaces() {
+	if !second.Allowed || second.Holds() || second.Limits[0].Allowed || !first.Holds() {
 		t.Errorf("with a shadow limit of one: %+v and %+v", first, second)
 	}
 	first.Release()
@@ -294,7 +294,7 @@ func TestDecide_placesWithoutRedis(t *testing.T) {
 		g := alone(t, chat(l), 1<<20)
 		for range 3 {
 			d, err := g.Decide(t.Context(), ada)
-			if (err == nil) != allowed || err == nil && (!d.Allowed || d.HasPlaces()) {
+			if (err == nil) != allowed || err == nil && (!d.Allowed || d.Holds()) {
 				t.Errorf("%s: %+v, %v", mode, d, err)
 			}
 		}
@@ -356,7 +356,7 @@ func TestKeep_outage(t *testing.T) {
 			lost := d.Keep()
 			network.down.Store(true)
 			for range 10 {
-				if d := decide(t, g, ada); !d.Allowed || d.HasPlaces() {
+				if d := decide(t, g, ada); !d.Allowed || d.Holds() {
 					t.Fatalf("without Redis: %+v", d)
 				}
 			}

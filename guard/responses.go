@@ -19,9 +19,6 @@ type pendingResponse struct {
 	next    *pendingResponse // charges of this process's local engine
 }
 
-// Counting reports whether a limit waits for the response.
-func (d *Decision) Counting() bool { return d.pendingResponse != nil }
-
 // Count keeps the request's charges, whatever its response is.
 func (d *Decision) Count() {
 	for c := d.pendingResponse; c != nil; c = c.next {
@@ -31,12 +28,11 @@ func (d *Decision) Count() {
 
 // Skip refunds the charges of limits that count only some responses. It does so in the background; Guard.Close waits for it.
 func (d *Decision) Skip(ctx context.Context) {
-	d.Respond(ctx, func(*policy.Responses) bool { return false })
+	d.respond(ctx, func(*policy.Responses) bool { return false })
 }
 
-// Respond refunds the charges of limits that do not count the response. counts reports whether a limit counts it. Respond works in the
-// background; Guard.Close waits for it. It does nothing after Count, Skip or another Respond. The middleware calls it.
-func (d *Decision) Respond(ctx context.Context, counts func(*policy.Responses) bool) {
+// respond refunds the charges of limits that do not count the response. It does nothing after Count, Skip or another respond.
+func (d *Decision) respond(ctx context.Context, counts func(*policy.Responses) bool) {
 	for c := d.pendingResponse; c != nil; c = c.next {
 		c.respond(ctx, counts)
 	}

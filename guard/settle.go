@@ -104,8 +104,8 @@ func (g *Guard) Cancel(ctx context.Context, subject, reservation string) (Settle
 	return s, err
 }
 
-// Detach returns the name of the reservation, for a later [Guard.Settle] by name. After it, Finish, Settle and Cancel of this decision do
-// nothing.
+// Detach returns the name of the reservation, for a later [Guard.Settle] by name. After it, End, Settle and Cancel of this decision leave
+// it as it is.
 func (d *Decision) Detach() string {
 	if d.charge == nil {
 		return ""
@@ -114,10 +114,8 @@ func (d *Decision) Detach() string {
 	return d.charge.reservation
 }
 
-// Finish ends a reservation that was not settled, cancelled or detached. It refunds an abandoned request: nothing of a response was sent,
-// and the handler panicked or the client disconnected. It settles any other request as estimated. It retries a settlement that failed, even
-// for an abandoned request.
-func (d *Decision) Finish(ctx context.Context, gone bool) error {
+// finish ends a reservation that was not settled, cancelled or detached. It retries a settlement that failed, even for an abandoned request.
+func (d *Decision) finish(ctx context.Context, gone bool) error {
 	if d.charge == nil {
 		return nil
 	}
@@ -136,14 +134,14 @@ func (d *Decision) Finish(ctx context.Context, gone bool) error {
 // finishWithin limits background work after a request.
 const finishWithin = 5 * time.Second
 
-// FinishSoon runs Finish in the background, even if ctx has ended. Hooks.Settled reports the result, and Guard.Close waits for it.
-func (d *Decision) FinishSoon(ctx context.Context, gone bool) {
+// finishSoon runs finish in the background, even if ctx has ended.
+func (d *Decision) finishSoon(ctx context.Context, gone bool) {
 	c := d.charge
 	if c == nil || c.settled.Load() {
 		return
 	}
 	c.guard.finish(ctx, func(ctx context.Context) {
-		if err := d.Finish(ctx, gone); err != nil {
+		if err := d.finish(ctx, gone); err != nil {
 			c.guard.warn(noticeSettled, "reservation not settled", "endpoint", d.Endpoint, "error", err)
 		}
 	})

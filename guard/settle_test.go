@@ -44,15 +44,20 @@ func TestDecision_reservationEndsOnce(t *testing.T) {
 	}{
 		"settled":        {func(t *testing.T, d *guard.Decision) error { return d.Settle(t.Context(), 250_000) }, 250_000},
 		"cancelled":      {func(t *testing.T, d *guard.Decision) error { return d.Cancel(t.Context()) }, 0},
-		"finished":       {func(t *testing.T, d *guard.Decision) error { return d.Finish(t.Context(), false) }, 100_000},
-		"finished, gone": {func(t *testing.T, d *guard.Decision) error { return d.Finish(t.Context(), true) }, 0},
+		"finished":       {func(t *testing.T, d *guard.Decision) error { d.End(t.Context(), guard.End{}); return nil }, 100_000},
+		"finished, gone": {func(t *testing.T, d *guard.Decision) error { d.End(t.Context(), guard.End{Gone: true}); return nil }, 0},
 		"settled and finished": {func(t *testing.T, d *guard.Decision) error {
-			return errors.Join(d.Settle(t.Context(), 5), d.Finish(t.Context(), true))
+			defer d.End(t.Context(), guard.End{Gone: true})
+			return d.Settle(t.Context(), 5)
 		}, 5},
 		"settled twice": {func(t *testing.T, d *guard.Decision) error {
 			return errors.Join(d.Settle(t.Context(), 5), d.Settle(t.Context(), 6))
 		}, 5},
-		"detached": {func(t *testing.T, d *guard.Decision) error { d.Detach(); return d.Finish(t.Context(), true) }, 100_000},
+		"detached": {func(t *testing.T, d *guard.Decision) error {
+			d.Detach()
+			d.End(t.Context(), guard.End{Gone: true})
+			return nil
+		}, 100_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
@@ -64,6 +69,7 @@ func TestDecision_reservationEndsOnce(t *testing.T) {
 			if err := c.end(t, d); err != nil {
 				t.Fatal(err)
 			}
+			guard.WaitBackground(g)
 			if got := spent(t, g, "ip=ada"); got != c.want {
 				t.Errorf("%v is spent, want %v", got, c.want)
 			}
@@ -81,7 +87,7 @@ func TestDecision_finishRetriesAFailedSettlement(t *testing.T) {
 	if err := d.Settle(gone, 250_000); !errors.Is(err, context.Canceled) {
 		t.Fatalf("settled with a context that has ended: %v", err)
 	}
-	d.FinishSoon(gone, true)
+	d.End(gone, guard.End{Gone: true})
 	if err := g.Close(); err != nil { // waits for it
 		t.Fatal(err)
 	}
@@ -111,9 +117,8 @@ func TestDecision_duplicateNeverCancelsTheReservation(t *testing.T) {
 	if !second.Duplicate || second.Reservation() != first.Reservation() {
 		t.Fatalf("the second: %+v, reservation %q, want %q", second, second.Reservation(), first.Reservation())
 	}
-	if err := second.Finish(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	second.End(t.Context(), guard.End{Gone: true})
+	guard.WaitBackground(g)
 	if got := spent(t, g, "ip=ada"); got != 100_000 {
 		t.Errorf("after Cancel of the duplicate %v is spent", got)
 	}

@@ -56,8 +56,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 	d, err := s.guard.Decide(ctx, request)
 	switch {
 	case err == nil:
-		d.Count() // the response is not known here
-		d.FinishSoon(ctx, false)
+		d.End(ctx, guard.End{}) // the response is not known here
 		return answer(d, matched), nil
 	case errors.Is(err, guard.ErrEndpoint) && rules != s.rules.Current():
 		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile

@@ -82,9 +82,7 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	ctx = context.WithValue(ctx, contextKey{}, d)
 	d.Keep()
 	defer func() { // also if the handler panics
-		d.Release()
-		d.FinishSoon(ctx, nothing)
-		respond(ctx, d, got)
+		end(ctx, d, nothing, got)
 	}()
 	reply, err := handler(ctx, req)
 	nothing, got = err != nil && ctx.Err() != nil, []codes.Code{status.Code(err)}
@@ -94,11 +92,11 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 // recovered are the codes that an outer interceptor may make of a panic.
 var recovered = []codes.Code{codes.Unknown, codes.Internal}
 
-// respond reports the status code of a call, or those that the client may have got.
-func respond(ctx context.Context, d *guard.Decision, got []codes.Code) {
-	d.Respond(ctx, func(r *policy.Responses) bool {
+// end ends a call with its status code, or those that the client may have got.
+func end(ctx context.Context, d *guard.Decision, gone bool, got []codes.Code) {
+	d.End(ctx, guard.End{Gone: gone, Counts: func(r *policy.Responses) bool {
 		return slices.ContainsFunc(got, func(code codes.Code) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
-	})
+	}})
 }
 
 // admit returns the decision that allows a call and its identities, or the error to answer with. The decision is nil if no endpoint

@@ -37,9 +37,7 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
 	d.Keep()       // for the life of the stream
 	defer func() { // also if the handler panics
-		d.Release()
-		d.FinishSoon(s.ctx, !s.began.Load() && (!returned || s.ctx.Err() != nil))
-		respond(s.ctx, d, got)
+		end(s.ctx, d, !s.began.Load() && (!returned || s.ctx.Err() != nil), got)
 	}()
 	err = s.end(handler(srv, s))
 	returned, got = true, []codes.Code{status.Code(err)}
@@ -111,8 +109,7 @@ func (g *guarded) admit(endpoint string, message any) error {
 		g.refused.CompareAndSwap(nil, &err)
 		return *g.refused.Load()
 	}
-	d.FinishSoon(g.ctx, false) // counts as estimated
-	d.Release()
+	d.End(g.ctx, guard.End{}) // counts as estimated
 	return nil
 }
 

@@ -150,7 +150,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
-	if d.Reservation() == "" && !d.Counting() && !d.HasPlaces() {
+	if !d.Holds() {
 		next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
@@ -158,12 +158,10 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	returned := false
 	d.Keep()
 	defer func() { // also if the handler panics
-		d.Release()
-		d.FinishSoon(ctx, !answer.began() && (!returned || ctx.Err() != nil))
-		got := answer.received(ctx, w, returned)
-		d.Respond(ctx, func(r *policy.Responses) bool {
+		gone, got := !answer.began() && (!returned || ctx.Err() != nil), answer.received(ctx, w, returned)
+		d.End(ctx, guard.End{Gone: gone, Counts: func(r *policy.Responses) bool {
 			return slices.ContainsFunc(r.Status, func(status int) bool { return slices.Contains(got, status) })
-		})
+		}})
 	}()
 	next.ServeHTTP(observed, r.WithContext(ctx))
 	returned = true
