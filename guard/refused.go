@@ -34,7 +34,7 @@ func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
 		if d.Allowed {
 			return nil
 		}
-	} else if overrides.Lifts() || ps.HasTiers() || pl.Dedup > 0 || !g.refusedAlone(d, pl, &resolved, &r, start) {
+	} else if overrides.Lifts() || ps.HasTariffs() || pl.Dedup > 0 || !g.refusedAlone(d, pl, &resolved, &r, start) {
 		return nil
 	}
 	if len(g.hooks) > 0 || g.shadow != nil {

@@ -21,20 +21,20 @@ import (
 // Plans is a compiled policy.
 type Plans struct {
 	Policy       *policy.Policy
-	SettleLimits []cost.SettleLimits // for a settlement by name: the largest budgets of any tier
+	SettleLimits []cost.SettleLimits // for a settlement by name: the largest budgets of any tariff
 
 	client     grouping
 	clock      func() time.Time
 	byName     map[string]*Plan
 	unions     sync.Map // plans of several endpoints, by a union
 	unionCount atomic.Int64
-	overrides  *atomic.Pointer[Overrides] // shared with the tiers
-	batches    *Batches                   // shared with the tiers
-	tiers      map[string]func() *Plans   // by the name of the policy's plan; compiled by their first request
+	overrides  *atomic.Pointer[Overrides] // shared with the tariffs
+	batches    *Batches                   // shared with the tariffs
+	tariffs    map[string]func() *Plans   // of clients with a plan of the policy, by its name; compiled by their first request
 }
 
-// HasTiers reports whether some clients have other limits.
-func (ps *Plans) HasTiers() bool { return len(ps.tiers) > 0 }
+// HasTariffs reports whether some clients have other limits.
+func (ps *Plans) HasTariffs() bool { return len(ps.tariffs) > 0 }
 
 // A Plan is what an endpoint's requests are checked against. A call evaluates the rows whose identities the request has.
 type Plan struct {
@@ -92,38 +92,38 @@ type Budget struct {
 // Compile compiles a policy that was checked and completed. It starts the batches of its limits. clock finds the periods of quotas.
 func Compile(p *policy.Policy, clock func() time.Time, start StartBatches) *Plans {
 	batches := &Batches{start: start, byName: map[string]*prefetch.Limiter{}}
-	ps := compileTier(p, clock, batches)
+	ps := compileTariff(p, clock, batches)
 	ps.overrides = new(atomic.Pointer[Overrides])
 	ps.Override(p.Overrides)
 	if p.Plans == nil {
 		return ps
 	}
-	ps.tiers = make(map[string]func() *Plans, len(p.Plans.Named))
+	ps.tariffs = make(map[string]func() *Plans, len(p.Plans.Named))
 	for name, differs := range p.Plans.Named {
 		if p.Cost != nil {
 			for i, b := range p.Cost.Budgets {
 				ps.SettleLimits[i].Budget = max(ps.SettleLimits[i].Budget, fcall.Micros(differs.Budgets[b.Name]))
 			}
 		}
-		ps.tiers[name] = sync.OnceValue(func() *Plans {
-			tier := compileTier(p.ForPlan(name), clock, batches)
-			tier.overrides = ps.overrides
-			return tier
+		ps.tariffs[name] = sync.OnceValue(func() *Plans {
+			tariff := compileTariff(p.ForPlan(name), clock, batches)
+			tariff.overrides = ps.overrides
+			return tariff
 		})
 	}
 	return ps
 }
 
-// ForSubjects returns the tier that one of the subjects has, or the policy's own limits.
+// ForSubjects returns the tariff that one of the subjects has, or the policy's own limits.
 func (ps *Plans) ForSubjects(subjects []string) *Plans {
 	if name := ps.Policy.Plan(subjects); name != "" {
-		return ps.tiers[name]()
+		return ps.tariffs[name]()
 	}
 	return ps
 }
 
-// compileTier compiles one set of limits.
-func compileTier(p *policy.Policy, clock func() time.Time, batches *Batches) *Plans {
+// compileTariff compiles one set of limits.
+func compileTariff(p *policy.Policy, clock func() time.Time, batches *Batches) *Plans {
 	ps := &Plans{
 		Policy: p, clock: clock, batches: batches,
 		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints)),
