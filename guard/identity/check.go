@@ -120,7 +120,7 @@ func (c *Config) completeNames() error {
 	if err := completeHeader(&c.Fingerprint, "Fingerprint"); err != nil {
 		return err
 	}
-	if c.Verify == nil && (c.Header == "Authorization" || c.Header == "Proxy-Authorization") {
+	if c.Verify == nil && IsCredentials(c.Header) {
 		return fmt.Errorf("header %s holds a secret: use JWT, or set Verify", c.Header)
 	}
 	if err := checkCookie(c.Cookie, "Cookie"); err != nil {
@@ -142,11 +142,20 @@ func completeHeader(name *string, field string) error {
 	if len(*name) > maxSourceName || !isToken(*name) {
 		return fmt.Errorf("%s must be a header name, got %.40q", field, *name)
 	}
-	switch *name = http.CanonicalHeaderKey(*name); *name {
+	*name = http.CanonicalHeaderKey(*name)
+	if err := CheckHeader(*name); err != nil {
+		return fmt.Errorf("%s %w", field, err)
+	}
+	return nil
+}
+
+// CheckHeader returns why a header is no source of identities.
+func CheckHeader(name string) error {
+	switch http.CanonicalHeaderKey(name) {
 	case "Host":
-		return fmt.Errorf("%s must not be Host: match the host in an endpoint's pattern", field)
+		return errors.New("must not be Host: match the host in an endpoint's pattern")
 	case "Cookie":
-		return fmt.Errorf("%s must not be Cookie: set Cookie to a cookie's name", field)
+		return errors.New("must not be Cookie: name the cookie as a source of its own")
 	}
 	return nil
 }

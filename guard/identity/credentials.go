@@ -1,10 +1,12 @@
 package identity
 
+import "strings"
+
 const maxScheme = 64 // bytes of an authentication scheme
 
-// isCredentials reports whether a header has credentials behind a scheme (RFC 9110, 11.4).
-func isCredentials(header string) bool {
-	return header == "Authorization" || header == "Proxy-Authorization"
+// IsCredentials reports whether a header, in any case, has credentials behind a scheme (RFC 9110, 11.4): a secret.
+func IsCredentials(header string) bool {
+	return strings.EqualFold(header, "Authorization") || strings.EqualFold(header, "Proxy-Authorization")
 }
 
 // cutScheme returns the scheme and what follows it. The scheme is "" without one. White space is what any service takes for it: DRF and

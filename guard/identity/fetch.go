@@ -19,6 +19,15 @@ const (
 	firstRetry   = time.Second      // after a failed fetch; doubles up to minPause
 )
 
+// CheckKeys returns why keys is no file, and no URL whose response nobody can forge on the way: https, or http on loopback.
+func CheckKeys(keys string) error {
+	if !isURL(keys) {
+		return nil
+	}
+	_, err := parseKeyURL(keys)
+	return err
+}
+
 func isURL(keys string) bool { return strings.Contains(keys, "://") }
 
 func parseKeyURL(text string) (*url.URL, error) {

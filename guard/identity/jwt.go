@@ -72,10 +72,8 @@ func (j *JWT) complete() error {
 	if j.Keys == "" {
 		return errors.New("JWT.Keys must be a file or an https URL")
 	}
-	if isURL(j.Keys) {
-		if _, err := parseKeyURL(j.Keys); err != nil {
-			return fmt.Errorf("JWT.Keys %w", err)
-		}
+	if err := CheckKeys(j.Keys); err != nil {
+		return fmt.Errorf("JWT.Keys %w", err)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (v *values) add(value string) {
 // header adds the lines of a header, whose name must be canonical.
 func (v *values) header(r *http.Request, name string) {
 	for _, line := range r.Header[name] {
-		if isCredentials(name) {
+		if IsCredentials(name) {
 			eachCredentials(line, v.add)
 		} else {
 			v.add(textproto.TrimString(line))
@@ -84,7 +84,7 @@ func (s *source) forms(value string) (f values) {
 		if value[0] == '"' && len(value) > 1 {
 			f.add(unescaped(value[1 : len(value)-1])) // npm's cookie
 		}
-	case isCredentials(s.Header):
+	case IsCredentials(s.Header):
 		_, credentials := cutScheme(value)
 		f.add(credentials)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -80,12 +81,9 @@ func (id *Identity) checkHeader(at string, found *problems) {
 		headers["jwt.header"] = id.JWT.Header
 	}
 	for _, key := range slices.Sorted(maps.Keys(headers)) {
-		switch name := strings.ToLower(headers[key]); {
-		case name == "host":
-			found.add(at+"."+key, "must not be Host: match the host in an endpoint's pattern")
-		case name == "cookie":
-			found.add(at+"."+key, "must not be Cookie: use the key cookie with a cookie's name")
-		case (name == "authorization" || name == "proxy-authorization") && key == "header" && id.Verify == nil:
+		if err := identity.CheckHeader(headers[key]); err != nil {
+			found.add(at+"."+key, "%s", err)
+		} else if identity.IsCredentials(headers[key]) && key == "header" && id.Verify == nil {
 			found.add(at+"."+key, "holds a secret: use jwt, or add verify")
 		}
 	}

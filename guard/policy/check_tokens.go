@@ -2,10 +2,9 @@ package policy
 
 import (
 	"maps"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strings"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 // checkTokens finds tokens without keys that the policy's other tokens could not complete.
@@ -26,8 +25,8 @@ func (p *Policy) checkTokens(found *problems) {
 		at := identityPath(name) + ".jwt"
 		switch {
 		case id.JWT.Keys != "":
-			if !isKeys(id.JWT.Keys) {
-				found.add(at+".keys", "must be a file or an https URL without a password")
+			if err := identity.CheckKeys(id.JWT.Keys); err != nil {
+				found.add(at+".keys", "%s", err)
 			}
 		case len(keyed) == 0:
 			found.add(at+".keys", "is required in one jwt of the policy")
@@ -38,18 +37,4 @@ func (p *Policy) checkTokens(found *problems) {
 			found.add(at+".cookie", "cannot be combined with header: a token has one source")
 		}
 	}
-}
-
-// isKeys reports whether text is a file, or a URL whose response cannot be forged on the way: https, or http on loopback.
-func isKeys(text string) bool {
-	if !strings.Contains(text, "://") {
-		return true
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil {
-		return false
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	loopback := u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
-	return u.Scheme == "https" || u.Scheme == "http" && loopback
 }
