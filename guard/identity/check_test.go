@@ -30,7 +30,7 @@ func TestNew_rejectsIdentities(t *testing.T) {
 		`Header must be a header name, got "X Key"`:                                                      named(Config{Header: "X Key"}),
 		`Header must be a header name, got "X-Kéy"`:                                                      named(Config{Header: "X-Kéy"}),
 		"Header must not be Host: match the host in an endpoint's pattern":                               named(Config{Header: "host"}),
-		"Header must not be Cookie: name the cookie as a source of its own":                                       named(Config{Header: "cookie"}),
+		"Header must not be Cookie: name the cookie as a source of its own":                              named(Config{Header: "cookie"}),
 		"header Authorization holds a secret: use JWT, or set Verify":                                    named(Config{Header: "authorization"}),
 		`Fingerprint must be a header name, got "a\nb"`:                                                  named(Config{Fingerprint: "a\nb"}),
 		`Cookie must be a cookie name, got "a=b"`:                                                        named(Config{Cookie: "a=b"}),
