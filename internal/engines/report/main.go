@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 )
 
@@ -103,6 +104,9 @@ func (r *run) endTest(action string, t test) {
 	switch action {
 	case "pass":
 		r.passed++
+		if slices.ContainsFunc(r.output[t], func(line string) bool { return strings.Contains(line, "WARNING: DATA RACE") }) {
+			r.print(t) // of a goroutine of a test that has ended: only the process fails
+		}
 	case "fail":
 		r.failed++
 		r.failedIn[t.pkg] = true

@@ -42,6 +42,7 @@ func TestReport_printsFailuresAndSaysWhatDidNotRun(t *testing.T) {
 		out("b", "", `engines-report: {"engine":"embedded","version":"Redis 8.0.0","how":"in the process","tests":4}`+"\n"),
 		out("b", "", "PASS\n"), out("b", "", "ok  \tb\t(cached)\n"), event{"pass", "b", "", ""},
 		out("c", "TestEnds", "panic: at once\n"), out("c", "", "FAIL\tc\t0.01s\n"), event{"fail", "c", "", ""},
+		out("r", "TestGood", "WARNING: DATA RACE\n"), out("r", "TestGood", "  r.go:1\n"), event{"pass", "r", "TestGood", ""}, out("r", "", "FAIL\tr\t0.01s\n"), event{"fail", "r", "", ""},
 		event{"build-output", "", "", "d.go:1: undefined: x\n"}, out("d", "", "FAIL\td [build failed]\n"), event{"fail", "d", "", ""},
 	)
 	if ok {
@@ -54,6 +55,9 @@ FAIL	a	0.10s
 ok  	b	(cached)
 panic: at once
 FAIL	c	0.01s
+WARNING: DATA RACE
+  r.go:1
+FAIL	r	0.01s
 d.go:1: undefined: x
 FAIL	d [build failed]
 
@@ -65,7 +69,7 @@ Tests that were skipped:
      1  node is not on PATH
 To run more of them on Debian or Ubuntu: sudo apt-get install nodejs
 Packages that have not changed, with the results of an earlier run (cached): 1
-1 passed, 3 failed, 1 skipped
+2 passed, 4 failed, 1 skipped
 `
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
