@@ -125,6 +125,8 @@ func TestScale_hundredDistantPrimaries(t *testing.T) {
 	r, err := target.Apply(context.Background(), p, as("anna"))
 	took := time.Since(began)
 	equal(t, "error and loads", []any{nil, 5 * nodes}, []any{err, r.Changed()})
+	mu.Lock()
+	defer mu.Unlock()
 	t.Logf("%d primaries at %s: plan %.1f s, plan and deploy %.1f s; the lock that came closest to its end had %.1f of %s left", nodes, trip, planned.Seconds(), took.Seconds(), least.Seconds(), 2*half)
 	if least < half || lives < nodes {
 		t.Errorf("a lock had %s left; %d uses of locks seen", least, lives)
