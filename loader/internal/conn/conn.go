@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,7 +18,13 @@ import (
 type Conn struct {
 	Caller fcall.Caller
 	Client *redis.Client // nil unless Caller is a client of one server
-	pinned *redis.Conn   // the connection in use between Pin and Unpin, or nil
+	pinned *pinned       // the connection in use between Pin and Unpin, or nil
+}
+
+// A pinned connection has commands that may have been abandoned: it must not be closed under them.
+type pinned struct {
+	*redis.Conn
+	busy sync.WaitGroup
 }
 
 // Of returns the connection of a client.
@@ -35,7 +42,7 @@ func (c *Conn) Pinned() bool { return c.pinned != nil }
 // Pin sends all commands over one connection until it breaks: WATCH and WAIT are about their own connection.
 func (c *Conn) Pin() {
 	if c.Client != nil {
-		c.pinned = c.Client.Conn()
+		c.pinned = &pinned{Conn: c.Client.Conn()}
 	}
 }
 
@@ -45,7 +52,8 @@ func (c *Conn) Unpin() {
 	if c.pinned == nil {
 		return
 	}
-	go func(one *redis.Conn) { // which waits for a command that was abandoned
+	go func(one *pinned) {
+		one.busy.Wait()
 		ctx := context.Background()
 		_ = one.Process(ctx, redis.NewCmd(ctx, "DISCARD"))
 		_ = one.Process(ctx, redis.NewCmd(ctx, "UNWATCH"))
@@ -56,12 +64,13 @@ func (c *Conn) Unpin() {
 
 // Do runs one command until ctx ends. A command that writes is sent at most once; go-redis would repeat it after a lost reply.
 func (c *Conn) Do(ctx context.Context, writes bool, args ...any) (any, error) {
-	caller := c.Caller
-	if c.pinned != nil {
-		caller = c.pinned
-	}
 	cmd := &command{Cmd: redis.NewCmd(ctx, args...), once: writes}
-	err := Within(ctx, func() error { return caller.Process(ctx, cmd) })
+	var err error
+	if one := c.pinned; one != nil {
+		err = within(ctx, &one.busy, func() error { return one.Process(ctx, cmd) })
+	} else {
+		err = Within(ctx, func() error { return c.Caller.Process(ctx, cmd) })
+	}
 	var reply redis.Error
 	if err != nil && !errors.As(err, &reply) {
 		c.Unpin() // the next command may succeed over a new connection
@@ -74,12 +83,16 @@ func (c *Conn) Do(ctx context.Context, writes bool, args ...any) (any, error) {
 
 // Wait waits until that many replicas have confirmed what the pinned connection wrote, and returns how many have.
 func (c *Conn) Wait(ctx context.Context, replicas int, timeout time.Duration) (confirmed int64, err error) {
-	pinned := c.pinned
-	err = Within(ctx, func() (err error) {
-		confirmed, err = pinned.Wait(ctx, replicas, timeout).Result()
+	one, reply := c.pinned, make(chan int64, 1)
+	err = within(ctx, &one.busy, func() error {
+		n, err := one.Wait(ctx, replicas, timeout).Result()
+		reply <- n
 		return err
 	})
-	return confirmed, err
+	if err != nil {
+		return 0, err
+	}
+	return <-reply, nil
 }
 
 type command struct {
@@ -96,12 +109,15 @@ type unsentError struct{ error }
 func (e unsentError) Unwrap() error { return e.error }
 
 // Within runs f until ctx ends. go-redis itself stops waiting for a reply at a deadline, but not when a context is cancelled.
-func Within(ctx context.Context, f func() error) error {
+func Within(ctx context.Context, f func() error) error { return within(ctx, new(sync.WaitGroup), f) }
+
+// within counts f as busy until it has ended.
+func within(ctx context.Context, busy *sync.WaitGroup, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return unsentError{err}
 	}
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	busy.Go(func() { done <- f() })
 	select {
 	case err := <-done:
 		return err
