@@ -108,20 +108,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 		}
 	}
 	if len(r.files) > 0 {
-		r.ended.Go(func() { r.watch(ctx) })
-	}
-}
-
-func (r *Reader) watch(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			r.poll(now)
-		}
+		r.ended.Go(func() { reload.Every(ctx, pollInterval, r.poll) })
 	}
 }
 

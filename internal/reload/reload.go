@@ -57,8 +57,17 @@ func (f *Files) Poll(now time.Time) (changed bool, err error) {
 	return changed || err == nil && last != nil, err
 }
 
-// Follow polls until the context ends, and calls f after each change and with each error.
+// Follow polls until the context ends, and calls report after each change and with each error.
 func (f *Files) Follow(ctx context.Context, interval time.Duration, report func(error)) {
+	Every(ctx, interval, func(now time.Time) {
+		if changed, err := f.Poll(now); changed || err != nil {
+			report(err)
+		}
+	})
+}
+
+// Every calls poll at an interval until the context ends.
+func Every(ctx context.Context, interval time.Duration, poll func(now time.Time)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -66,9 +75,7 @@ func (f *Files) Follow(ctx context.Context, interval time.Duration, report func(
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			if changed, err := f.Poll(now); changed || err != nil {
-				report(err)
-			}
+			poll(now)
 		}
 	}
 }
