@@ -31,6 +31,8 @@ type reporter struct {
 	reasons   map[Reason]int64
 	buckets   buckets
 	subsecond bool
+
+	concurrent, counting []LeftOut // limits that a log does not tell enough about
 }
 
 func newReporter(ps *plans, format string) *reporter {
@@ -184,8 +186,10 @@ func (r *reporter) notes() {
 	if unknown {
 		note("The log does not tell which clients have a plan: all are decided by the limits of those without one.")
 	}
-	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && rep.Several+rep.Planned+rep.Unreadable == 0
 	if rep.Disordered > 0 {
 		note("%s.", counted(rep.Disordered, "line is out of order, and decided at the time of a later one before it", "lines are out of order, and decided at the time of a later one before them"))
 	}
+	rep.leaveOut(r.concurrent, "of kind concurrency. A log does not say which requests ran at the same time.")
+	rep.leaveOut(r.counting, "which count only some responses: replay decides before the response.")
+	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && rep.Several+rep.Planned+rep.Unreadable == 0
 }

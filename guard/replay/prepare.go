@@ -66,9 +66,9 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		stats.several++
 		return
 	}
-	c, err := p.clients.of(l)
-	if found.err != nil {
-		err = found.err
+	c, err := client{}, found.err
+	if err == nil {
+		c, err = p.clients.of(l)
 	}
 	if err != nil {
 		stats.bad = append(stats.bad, accesslog.Bad{Number: l.Number, Why: err.Error()})

@@ -73,19 +73,14 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	defer judge.close()
 	prep := &preparer{plans: ps, routes: routes, clients: clients, late: o.Late}
 	r := newReporter(ps, string(log.Format()))
+	r.concurrent, r.counting = concurrent, counting
 	if err := pump(ctx, log, prep, judge, r, o.Progress); err != nil {
 		return nil, err
 	}
 	if o.asked != nil {
 		o.asked(judge.asked())
 	}
-	rep, err := r.report(clients)
-	if err == nil {
-		rep.leaveOut(concurrent, "of kind concurrency. A log does not say which requests ran at the same time.")
-		rep.leaveOut(counting, "which count only some responses: replay decides before the response.")
-		rep.Complete = rep.Complete && len(rep.LeftOut) == 0
-	}
-	return rep, err
+	return r.report(clients)
 }
 
 // pump reads and prepares lines in one goroutine, and decides them in this one and those of the judge.
