@@ -282,6 +282,9 @@ func doubtLater(tuples []tuple, n int) {
 
 // bind keeps together what one call has given several variables: where one of them is nil or false, the others may only be what comes with that.
 func (w *pass) bind(vars []*variable, tuples []tuple) {
+	if len(vars) < 2 || len(tuples) < 2 {
+		return
+	}
 	for g, guard := range vars {
 		b := &bond{guard: guard, vars: vars, truthy: make([]value, len(vars)), not: make([]value, len(vars))}
 		for _, t := range tuples {
@@ -294,9 +297,7 @@ func (w *pass) bind(vars []*variable, tuples []tuple) {
 				}
 			}
 		}
-		if len(vars) > 1 && len(tuples) > 1 {
-			w.env.bonds = append(w.env.bonds, b)
-		}
+		w.env.bonds = append(w.env.bonds, b)
 	}
 }
 
