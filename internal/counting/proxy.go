@@ -109,11 +109,18 @@ func (p *Proxy) serve(client net.Conn, number int32) {
 		}
 		words := bytes.ToLower(buf[:n])
 		calls := bytes.Count(words, []byte("fcall\r\n")) + bytes.Count(words, []byte("evalsha\r\n"))
-		if r := p.refusal.Load(); r != nil && number <= r.first && calls > 0 {
-			if _, err := io.WriteString(client, strings.Repeat(r.reply, calls)); err != nil {
+		if r := p.refusal.Load(); r != nil && number <= r.first {
+			quits := bytes.Contains(words, []byte("quit\r\n")) // answered here, so that its reply keeps its place
+			replies := strings.Repeat(r.reply, calls)
+			if quits {
+				replies += "+OK\r\n"
+			}
+			if _, err := io.WriteString(client, replies); err != nil || quits {
 				return
 			}
-			continue
+			if calls > 0 {
+				continue
+			}
 		}
 		if bytes.Contains(words, []byte("fcalltest_v1_")) {
 			p.Seen.Add(1)
