@@ -112,7 +112,7 @@ func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
 	ask(guard.Request{Endpoint: "chat", Receipt: "b"})
 	ask(guard.Request{Endpoint: "chat", Receipt: "c"}) // cached refusal
 	if d := ask(guard.Request{Endpoint: "pay"}); d != nil {
-		_ = d.Settle(ctx, 50_000)
+		_ = d.Charge.Settle(ctx, 50_000)
 	}
 	ask(guard.Request{Endpoint: "sum"})
 	changed := livePolicy("guard")

@@ -129,6 +129,9 @@ func (s *Server) UsedMemory() int64 {
 	return s.state.UsedMemory()
 }
 
+// Now returns the time of the server's clock.
+func (s *Server) Now() time.Time { return s.clock.Now() }
+
 // Close stops listening and ends all connections. Process then returns redis.ErrClosed.
 func (s *Server) Close() error {
 	s.life.Lock()

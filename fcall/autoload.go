@@ -64,7 +64,7 @@ func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flig
 	h.notLoaded.Add(1)
 	to, late := within(ctx, func() route { return routeOf(ctx, h.caller, cmd) })
 	if late {
-		return nil, detachErr(ctx)
+		return nil, ctx.Err()
 	}
 	h.mu.Lock()
 	f, started := h.nodes[to.addr], false
@@ -87,12 +87,9 @@ func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flig
 		// Other calls wait for the load, so it does not end with this call's context.
 		go h.run(context.WithoutCancel(ctx), f, to)
 	}
-	one, other := doneChannels(ctx)
 	select {
-	case <-one:
-		return nil, detachErr(ctx)
-	case <-other:
-		return nil, detachErr(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	case <-f.done:
 	}
 	if h.hook != nil {

@@ -145,7 +145,7 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuff
 	var form form
 	demoted := c.transport.demoted.Load()
 	for attempt := 1; ; attempt++ {
-		if err := detachErr(ctx); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
 		c.setVerb(ctx, fn, args, &form)
@@ -165,12 +165,12 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuff
 			demoted = true
 			c.transport.demoted.Store(true)
 		}
-		if !got.late || !leftEarly(ctx, got.err) {
+		if !got.late || !errors.Is(got.err, context.Canceled) { // a caller that leaves says nothing about the server
 			c.noteFailure(ctx, err)
 		}
 		if got.late {
 			if lost, ok := err.(*OutcomeError); ok {
-				lost.late = &Pending{fn: fn, cmd: cmd, buffers: r, client: c, form: form, mark: mark, ctx: ctx}
+				lost.left = cmd
 			}
 			return nil, err
 		}
@@ -223,11 +223,8 @@ func pause(ctx context.Context, attempt int) bool {
 	most := 10 * time.Millisecond << min(attempt-1, 4)
 	t := time.NewTimer(most/2 + rand.N(most/2))
 	defer t.Stop()
-	one, other := doneChannels(ctx)
 	select {
-	case <-one:
-		return false
-	case <-other:
+	case <-ctx.Done():
 		return false
 	case <-t.C:
 		return true

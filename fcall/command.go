@@ -2,7 +2,9 @@ package fcall
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -75,9 +77,6 @@ func (c *command) Args() []any {
 
 var nothing = []any{"PING"}
 
-// replaced reports whether the reply is that of the PING. No function replies with text.
-func (c *command) replaced() bool { return c.abandoned.Load() && c.Val() == any("PONG") }
-
 // abandon prevents a command that was not written yet from being written, and reports whether it certainly was not.
 func (c *command) abandon() (unwritten bool) {
 	c.abandoned.Store(true)
@@ -144,3 +143,25 @@ func (t *writeSignal) observe(wrote bool) {
 		t.state.CompareAndSwap(signalUnknown, signalSeen)
 	}
 }
+
+// A keyCount is the third word of a call, its number of keys. go-redis asks for its bytes when it writes the call to a
+// connection; nothing else reveals a write, because hooks and a cluster's router read Args too.
+type keyCount struct{ cmd *command }
+
+// String returns the number, for hooks that log commands, and for the router.
+func (k keyCount) String() string { return strconv.Itoa(k.cmd.keys) }
+
+// MarshalBinary returns the number. For a call that was abandoned before it was written it returns one that makes the server
+// run nothing.
+func (k keyCount) MarshalBinary() ([]byte, error) {
+	c := k.cmd
+	c.writes.Add(1)
+	if c.abandoned.Load() {
+		return []byte("-1"), nil
+	}
+	return strconv.AppendInt(c.space[:0], int64(c.keys), 10), nil
+}
+
+// NewToken returns an unguessable, unique token: 26 characters of base 32, with at least 128 bits from the system's random
+// source. It is safe for concurrent use.
+func NewToken() string { return rand.Text() }

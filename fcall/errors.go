@@ -202,7 +202,7 @@ type OutcomeError struct {
 	Code     string // first word of the server's reply, or ""
 	Server   string // the server's whole reply, or ""
 	Cause    error
-	late     *Pending // the call, if its caller stopped waiting
+	left     *command // a call whose context ended first
 }
 
 // Error says why the outcome is unknown.
@@ -212,6 +212,16 @@ func (e *OutcomeError) Error() string {
 
 // Is reports whether target is ErrOutcomeUnknown.
 func (e *OutcomeError) Is(target error) bool { return target == ErrOutcomeUnknown }
+
+// Left reports whether the call's context ended before its reply came, so that the call may still be under way.
+func (e *OutcomeError) Left() bool { return e.left != nil }
+
+// Wait waits until a call that was left is no longer under way, at most for the client's own timeouts, and returns how it failed. It may be
+// called once.
+func (e *OutcomeError) Wait() error {
+	<-e.left.done
+	return e.left.Err()
+}
 
 // Unwrap returns the cause.
 func (e *OutcomeError) Unwrap() error { return e.Cause }

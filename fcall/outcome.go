@@ -50,9 +50,9 @@ func (c *command) result(err error) result {
 // late returns the result of a command whose context ended before its reply came.
 func (c *command) late(ctx context.Context) result {
 	if c.abandon() {
-		return result{delivery: notSent, err: detachErr(ctx), late: true}
+		return result{delivery: notSent, err: ctx.Err(), late: true}
 	}
-	return result{delivery: mayHaveRun, err: detachErr(ctx), late: true}
+	return result{delivery: mayHaveRun, err: ctx.Err(), late: true}
 }
 
 // neverSent reports whether an error occurred before the command reached a connection.

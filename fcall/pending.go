@@ -10,9 +10,6 @@ import (
 // errNotExecuted is the cause if a pipeline's Exec was not called, or was called without this command.
 var errNotExecuted = errors.New("the pipeline was not executed")
 
-// errLeft is the cause if a late call was not written yet when its caller left.
-var errLeft = errors.New("the caller stopped waiting before the call was sent")
-
 // A Pending is a queued call. Its reply is there after the pipeline's Exec, even if Exec failed: Exec returns the error of the
 // first failed command, which may be another one.
 type Pending struct {
@@ -62,9 +59,6 @@ func (p *Pending) Reply() (*Reply, error) {
 	}
 	if p.cmd.Val() == nil {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
-	}
-	if p.cmd.replaced() {
-		return nil, &UnavailableError{Function: p.fn.String(), Cause: errLeft}
 	}
 	p.client.recordSuccess(p.fn, &p.form)
 	return p.buffers.reply.decode(p.fn, p.cmd.result(nil).reply)

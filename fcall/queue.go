@@ -41,13 +41,11 @@ func (q *nodeQueue) send(ctx context.Context, cmd *command) (late bool) {
 		q.rouse()
 	}
 	q.mu.Unlock()
-	one, other := doneChannels(ctx)
 	select {
 	case <-cmd.done:
 		dones.Put(cmd.done)
 		return false
-	case <-one:
-	case <-other:
+	case <-ctx.Done():
 	}
 	select {
 	case <-cmd.done: // prefer the answer to the end of the context

@@ -165,3 +165,23 @@ func firstKey(args []any) (string, bool) {
 	key, ok := args[cmdHead].(string)
 	return key, ok
 }
+
+// within runs f and waits for it until the context ends. f continues then.
+func within[T any](ctx context.Context, f func() T) (result T, late bool) {
+	if ctx.Done() == nil {
+		return f(), false
+	}
+	done := make(chan T, 1)
+	go func() { done <- f() }()
+	select {
+	case result := <-done:
+		return result, false
+	case <-ctx.Done():
+	}
+	select {
+	case result := <-done: // prefer the result to the end of the context
+		return result, false
+	default:
+		return result, true
+	}
+}

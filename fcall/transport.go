@@ -119,9 +119,6 @@ const cancelDelay = 100 * time.Millisecond
 
 // endsInTime reports whether a call that its caller sends ends with its context, or within cancelDelay after it.
 func (t *transport) endsInTime(ctx context.Context) bool {
-	if _, leaves := ctx.(Detachable); leaves {
-		return false
-	}
 	if ctx.Done() == nil {
 		return true
 	}

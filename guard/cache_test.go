@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -83,15 +82,11 @@ func wantUnspoilt(t *testing.T, g *guard.Guard, endpoint string, edit func(*guar
 
 func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, g *guard.Guard, d *guard.Decision) error{
-		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 1) },
-		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Cancel(t.Context()) },
-		"settled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			_, err := g.Settle(t.Context(), "ip=ada", d.Detach(), 1)
-			return err
-		},
-		"cancelled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			_, err := g.Cancel(t.Context(), "ip=ada", d.Detach())
-			return err
+		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 1) },
+		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 0) },
+		"settled by text": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			c, err := g.Charge(d.Charge.Detach().Text())
+			return errors.Join(err, c.Settle(t.Context(), 1))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,38 +105,6 @@ func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
 				t.Errorf("refused after a refund: %+v", d)
 			}
 		})
-	}
-}
-
-// A cancelled request is refunded, which invalidates the refusals cached meanwhile.
-func TestDecide_lateRefundInvalidatesCachedRefusal(t *testing.T) {
-	rdb, _ := inProcess(t)
-	rdb.AddHook(atTheEnd{})
-	back, gate := make(chan struct{}), make(chan struct{})
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: []guard.Hooks{{
-		Refunded: func(context.Context, string, error) { close(back) },
-	}}})
-	open := sync.OnceFunc(func() { close(gate) })
-	defer open()
-	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}) // loads the library
-	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
-	ctx, cancel := context.WithCancel(t.Context())
-	late := func() {
-		cancel()
-		<-gate
-	}
-	if _, err := g.Decide(context.WithValue(ctx, endKey{}, late), r); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if d := decide(t, g, r); d.Allowed {
-			t.Fatalf("the second of one: %+v", d)
-		}
-	}
-	open()
-	<-back
-	if d := decide(t, g, r); !d.Allowed {
-		t.Errorf("refused after the refund of the first: %+v", d)
 	}
 }
 

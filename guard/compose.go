@@ -1,41 +1,33 @@
 package guard
 
 import (
+	"time"
+
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/admit"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// compose builds the decision from the answers. It skips answers with an error.
-func (g *Guard) compose(d *Decision, q *plan.Query, answers []admit.Answer) {
+// compose builds the decision from the results. It skips calls without one.
+func (g *Guard) compose(d *Decision, q *decide.Query) {
 	d.Allowed = true
-	for i := range answers {
-		if answers[i].Err == nil {
-			d.addCall(q, &q.Calls[i], &answers[i].Result)
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.Err == nil {
+			d.addCall(q, c)
 		}
 	}
-	d.addLimits(q, answers)
-	if d.Allowed && (q.Plan.Counting || q.Request.Refundable) {
-		d.pendingResponse = &pendingResponse{guard: g, backend: &g.sender.Backend, query: q, answers: answers}
-	}
-	for i := range answers {
-		c, a := &q.Calls[i], &answers[i]
-		if c.Account == nil || a.Err != nil {
-			continue
-		}
-		d.addBudgets(c.Account, &a.Result)
-		if d.Allowed {
-			d.charge = &charge{
-				guard: g, subject: q.Account, reservation: a.Result.Reservation, estimate: c.Params.Estimate, budgets: c.Account.SettleLimits, duplicate: a.Result.Duplicate,
-			}
+	d.addLimits(q)
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.Account != nil && c.Err == nil {
+			d.addBudgets(c)
 		}
 	}
 	d.adjustPlaceWait()
 }
 
 // addCall adds one call's outcome. If the subject's own limit and a global limit both refuse, the reason is the subject's limit.
-func (d *Decision) addCall(q *plan.Query, c *plan.Call, a *genguard.AdmitResult) {
+func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
+	a := &c.Result
 	d.Duplicate = d.Duplicate || a.Duplicate
 	if c.Params.Tiers.Len() > 0 {
 		d.Strikes, d.Tier = int(a.Strikes), int(a.Tier)
@@ -47,7 +39,7 @@ func (d *Decision) addCall(q *plan.Query, c *plan.Call, a *genguard.AdmitResult)
 		return
 	}
 	if d.Allowed {
-		own := refusingOwnRow(q.Plan, c, a)
+		own := refusingOwnRow(q.Endpoint, c)
 		d.Reason = reasonOf(a.Reason, own >= 0)
 		switch {
 		case a.Reason == genguard.AdmitReasonBlocked && a.Blocked > 0:
@@ -75,18 +67,18 @@ func (d *Decision) addCall(q *plan.Query, c *plan.Call, a *genguard.AdmitResult)
 }
 
 // addLimits adds the limits in the order of the policy.
-func (d *Decision) addLimits(q *plan.Query, answers []admit.Answer) {
+func (d *Decision) addLimits(q *decide.Query) {
 	if d.Limits == nil {
-		d.Limits = make([]LimitState, 0, len(q.Plan.Rows))
+		d.Limits = make([]LimitState, 0, len(q.Endpoint.Rows))
 	}
 	for i := range q.Rows.All() {
 		for n := range q.Calls {
-			c, a := &q.Calls[n], &answers[n]
+			c := &q.Calls[n]
 			rank := c.Limits.Rows.Rank(i)
-			if !c.Limits.Rows.Has(i) || a.Err != nil || rank >= len(a.Result.Limits) {
+			if !c.Limits.Rows.Has(i) || c.Err != nil || rank >= len(c.Result.Limits) {
 				continue
 			}
-			state, got := limitState(&q.Plan.Rows[i], &c.Limits.Each[rank], q.RowSubjects[i]), &a.Result.Limits[rank]
+			state, got := limitState(&q.Endpoint.Rows[i], &c.Limits.Each[rank], q.RowSubjects[i]), &c.Result.Limits[rank]
 			state.Allowed, state.Remaining = got.Allowed, got.Remaining
 			state.RetryAfter = got.RetryAfter
 			if state.Kind != policy.Concurrency {
@@ -98,7 +90,7 @@ func (d *Decision) addLimits(q *plan.Query, answers []admit.Answer) {
 }
 
 // limitState returns a limit as the policy defines it.
-func limitState(r *plan.Row, l *genguard.Limit, subject string) LimitState {
+func limitState(r *decide.Row, l *genguard.Limit, subject string) LimitState {
 	s := LimitState{
 		Name: r.Name, Endpoint: r.Endpoint, Subject: subject, Kind: r.Kind,
 		Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: l.Global, Shadow: l.Shadow,
@@ -109,23 +101,23 @@ func limitState(r *plan.Row, l *genguard.Limit, subject string) LimitState {
 	return s
 }
 
-func (d *Decision) addBudgets(account *plan.Account, a *genguard.AdmitResult) {
-	for i := range a.Budgets {
-		state, got := budgetState(account.Each[i]), &a.Budgets[i]
+func (d *Decision) addBudgets(c *decide.Call) {
+	for i := range c.Result.Budgets {
+		state, got := budgetState(c.Account.Each[i]), &c.Result.Budgets[i]
 		state.Allowed, state.Spent, state.Remaining, state.RetryAfter = got.Allowed, got.Spent, got.Remaining, got.RetryAfter
 		d.Budgets = append(d.Budgets, state)
 	}
 }
 
-func budgetState(b plan.Budget) BudgetState {
+func budgetState(b decide.Budget) BudgetState {
 	return BudgetState{Name: b.Name, Budget: b.Budget, Window: b.Window}
 }
 
 // refusingOwnRow returns the first row that refuses and is not global, or -1.
-func refusingOwnRow(pl *plan.Plan, c *plan.Call, a *genguard.AdmitResult) int {
+func refusingOwnRow(ep *decide.Endpoint, c *decide.Call) int {
 	n := 0
 	for i := range c.Limits.Rows.All() {
-		if l := &pl.Rows[i].Limit; n < len(a.Limits) && !a.Limits[n].Allowed && !l.Shadow && !l.Global {
+		if l := &ep.Rows[i].Limit; n < len(c.Result.Limits) && !c.Result.Limits[n].Allowed && !l.Shadow && !l.Global {
 			return i
 		}
 		n++
@@ -159,4 +151,41 @@ func reasonOf(r genguard.AdmitReason, own bool) Reason {
 		return ReasonChallenge
 	}
 	return ReasonLimit
+}
+
+// placeRetry is the longest RetryAfter of a request that awaits a place.
+const placeRetry = time.Second
+
+// adjustPlaceWait replaces the wait for a place, which is when leases end if no request ends or renews.
+func (d *Decision) adjustPlaceWait() {
+	if d.Allowed || d.Reason != ReasonLimit && d.Reason != ReasonGlobal {
+		return
+	}
+	var places, others time.Duration
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		switch {
+		case !refuses(l):
+		case l.Kind == policy.Concurrency:
+			places = max(places, l.RetryAfter)
+		default:
+			others = max(others, l.RetryAfter)
+		}
+	}
+	for i := range d.Budgets {
+		others = max(others, d.Budgets[i].RetryAfter)
+	}
+	if places > 0 && d.RetryAfter <= max(places, others) {
+		d.RetryAfter, d.AwaitsPlace = max(others, min(places, placeRetry)), others == 0
+	}
+}
+
+// needsPlace reports whether a limit of kind concurrency refuses. Such a refusal is not cached.
+func (d *Decision) needsPlace() bool {
+	for i := range d.Limits {
+		if l := &d.Limits[i]; l.Kind == policy.Concurrency && refuses(l) {
+			return true
+		}
+	}
+	return false
 }

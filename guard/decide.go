@@ -1,20 +1,19 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/admit"
-	"github.com/rlfunc/rlfunc/guard/internal/fallback"
+	genguard "github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
-// Decide decides whether a request may pass. It returns within the policy's timeout, or the request's; see the package documentation for its errors. If an
-// allowed request reserved a budget, the caller settles or cancels the decision.
+// Decide decides whether a request may pass. It returns within the policy's timeout, or the request's; see the package documentation for its errors. The
+// caller ends what an allowed request holds, see [Decision.Charge].
 func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
 	// Decide is inlined, so that the decision can stay on the caller's stack.
 	return g.decideInto(ctx, new(Decision), r)
@@ -73,16 +72,16 @@ type redisCall struct {
 // decide fills in an empty decision. It keeps neither d nor r.
 func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monotime.Time) (redisCall, error) {
 	g.overrides.Start()
-	ps := g.plans.Load().ForSubjects(r.Subjects)
-	request := (*plan.Request)(r)
-	pl, err := ps.PlanFor(request)
+	rules := g.rules.Load().ForSubjects(r.Subjects)
+	request := (*decide.Request)(r)
+	ep, err := rules.EndpointFor(request)
 	if err != nil {
 		return redisCall{}, err
 	}
 	if err := request.Check(); err != nil {
 		return redisCall{}, err
 	}
-	if name := ps.Policy.Undefined(r.Subjects); name != "" {
+	if name := rules.Policy.Undefined(r.Subjects); name != "" {
 		if g.options.RejectUndefined {
 			return redisCall{}, request.Undefined(name)
 		}
@@ -92,39 +91,39 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
-	var resolved plan.Resolved
-	overrides := ps.Overrides()
-	ps.Resolve(&resolved, pl, request, overrides)
+	var resolved decide.Resolved
+	overrides := rules.Overrides()
+	rules.Resolve(&resolved, ep, request, overrides)
 	d.Endpoint, d.Subject = r.Endpoint, resolved.Client
 	if overridden(overrides, d, request) {
 		return redisCall{}, nil
 	}
-	if !resolved.Counted(pl) && !pl.Unbounded {
+	if !resolved.Counted(ep) && !ep.Unbounded {
 		err := request.Uncounted()
 		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", err)
 		return redisCall{}, err
 	}
-	if g.cachedRefusal(d, pl, &resolved, r, start) {
+	if g.cachedRefusal(d, ep, &resolved, r, start) {
 		return redisCall{}, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return redisCall{}, err
 	}
-	wait := admit.WaitOf(ps.Policy.Timeout, r.Timeout)
-	if pl.Prefetched != 0 && r.Weight == 1 && !pl.Attempts && !r.Refundable {
-		return g.decidePrefetched(ctx, d, pl, &resolved, r, wait, start)
+	wait := decide.WaitOf(ctx, rules.Policy.Timeout, r.Timeout)
+	if ep.Prefetched != 0 && r.Weight == 1 && !ep.Attempts && !r.Refundable {
+		return g.decidePrefetched(ctx, d, ep, &resolved, r, wait, start)
 	}
-	trip := new(admit.RoundTrip)
-	trip.Query.Build(pl, request, &resolved, g.split.Load())
-	call, err := g.callRedis(ctx, d, trip, nil, wait)
+	q := new(decide.Query)
+	q.Build(ep, request, &resolved, g.split.Load())
+	call, err := g.ask(ctx, d, q, wait)
 	if err == nil {
-		g.cacheOutcome(pl, &resolved, r, d, start)
+		g.cacheOutcome(ep, &resolved, r, d, start)
 	}
 	return call, err
 }
 
 // overridden reports whether an override decides the request, and fills in the decision.
-func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
+func overridden(o *decide.Overrides, d *Decision, r *decide.Request) bool {
 	refused, decided := o.Decide(r)
 	if refused != "" {
 		d.Reason, d.Refused = ReasonDenied, refused
@@ -134,102 +133,33 @@ func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
 	return decided
 }
 
-// callRedis sends the query to Redis. Failure modes decide what Redis leaves undecided, and limits whose batches failed.
-func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTrip, t *tokens, wait admit.Wait) (redisCall, error) {
-	q := &trip.Query
-	var room [1]fallback.Permit
-	permits, skipped := g.permits(ctx, room[:0], q)
-	if t != nil && t.failed != 0 {
-		skipped = append(skipped, make([]error, len(q.Calls)-len(skipped))...)
-		skipped = append(skipped, t.cause)
-		q.AddUndecided(t.failed)
+// ask asks Redis. Failure modes decide what Redis leaves undecided.
+func (g *Guard) ask(ctx context.Context, d *Decision, q *decide.Query, wait decide.Wait) (call redisCall, err error) {
+	if g.asker.Ask(ctx, q, wait) {
+		call = redisCall{function: g.function, took: monotime.Now().Since(q.Sent)}
 	}
-	if permits == nil {
-		cause := g.sender.Explain(ErrBreaker)
-		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), cause), cause)
-	}
-	answers, err := g.sender.Send(ctx, trip, skipped, wait)
-	if errors.Is(err, ErrBusy) {
-		abandon(permits)
-		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), err), err)
-	}
-	call := redisCall{function: g.function, took: monotime.Now().Since(q.Sent)}
-	if err != nil {
-		return call, g.decideLate(ctx, d, trip, permits, err)
-	}
-	for i := range permits {
-		permits[i].Done(answers[i].Err)
-	}
-	if q.OneServer && answers[0].Err != nil && isCrossSlot(answers[0].Err) {
+	undecided, failed := q.Errors()
+	switch {
+	case undecided != nil && q.OneServer && isCrossSlot(undecided):
 		g.split.Store(true)
-		again := new(admit.RoundTrip)
-		again.Query.Build(q.Plan, &q.Request, &q.Resolved, true)
-		return g.callRedis(ctx, d, again, t, wait)
-	}
-	switch undecided, failed := firstErrors(answers); {
-	case undecided != nil:
-		err = g.applyFailureMode(ctx, d, q, answers, undecided)
+		return g.ask(ctx, d, q.Split(), wait)
+	case undecided != nil && (ctx.Err() != nil || errors.Is(undecided, decide.ErrCallersDeadline)):
+		err = cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	case failed != nil:
 		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", failed)
 		err = failed
+	case undecided != nil:
+		err = g.applyFailureModes(ctx, d, q, undecided)
 	default:
-		g.compose(d, q, answers)
-		if d.Allowed {
-			g.hold(d, &g.places, q, answers, g.sender.Share)
-		}
-		return call, nil
+		g.compose(d, q)
 	}
+	g.dropStrays(q)
 	if err != nil || !d.Allowed {
-		trip.Finish(admit.RefusedOutcome(q))
+		g.takeBack(ctx, q)
 	} else {
-		g.hold(d, &g.places, q, answers, g.sender.Share)
+		g.hold(d, q, &g.places)
 	}
 	return call, err
-}
-
-// decideLate decides a request whose answers missed the deadline.
-func (g *Guard) decideLate(ctx context.Context, d *Decision, trip *admit.RoundTrip, permits []fallback.Permit, cause error) error {
-	q := &trip.Query
-	if ctx.Err() == nil && errors.Is(cause, ErrTimeout) {
-		for i := range permits {
-			permits[i].Done(cause)
-		}
-	} else {
-		g.judgeLate(trip, permits)
-	}
-	if callerErr := ctx.Err(); callerErr != nil {
-		trip.Finish(admit.RefusedOutcome(q))
-		return callerErr
-	}
-	err := g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), cause), cause)
-	if err == nil && d.Allowed {
-		trip.Finish(admit.Passed)
-	} else {
-		trip.Finish(admit.RefusedOutcome(q))
-	}
-	return err
-}
-
-// judgeLate reports the result of calls whose request stopped waiting before the policy's timeout. That alone says nothing about Redis, so
-// the answer that comes later decides: a client that disconnects, or that has a shorter deadline, must not open the breaker for others.
-func (g *Guard) judgeLate(trip *admit.RoundTrip, permits []fallback.Permit) {
-	kept, timeout := slices.Clone(permits), g.Policy().Timeout
-	late := trip.OnLate(func(answers []admit.Answer) {
-		overdue := monotime.Now().Since(trip.Sent) > timeout
-		for i := range kept {
-			switch {
-			case overdue:
-				kept[i].Done(ErrTimeout)
-			case answers[i].Err != nil:
-				kept[i].Abandon() // it may be that of a call that was taken back before it was sent
-			default:
-				kept[i].Done(nil)
-			}
-		}
-	})
-	if !late {
-		abandon(permits)
-	}
 }
 
 // isCrossSlot reports whether a server rejected keys of several hash slots, because it turns out to be part of a cluster. The call ran
@@ -237,4 +167,43 @@ func (g *Guard) judgeLate(trip *admit.RoundTrip, permits []fallback.Permit) {
 func isCrossSlot(err error) bool {
 	var refused *fcall.UnavailableError
 	return errors.As(err, &refused) && refused.Code == "CROSSSLOT"
+}
+
+// dropStrays releases the places of calls whose outcome is unknown.
+func (g *Guard) dropStrays(q *decide.Query) {
+	for i := range q.Calls {
+		if c := &q.Calls[i]; decide.MayHaveRun(c.Err) {
+			if p, ok := q.Places(c); ok {
+				g.places.Drop(g.located(p), q.Sent)
+			}
+		}
+	}
+}
+
+// takeBack refunds, in the background, what Redis charged for a request that does not pass. What a call of unknown outcome counted stays,
+// but its reservation ends: also that of a call that is still to come. With a receipt it stays as well, because a repeat may pass by it.
+func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
+	refunds := q.RefundAll()
+	if len(refunds) > 0 {
+		g.finish(ctx, func(ctx context.Context) { _ = g.refund(ctx, g.asker.Client, refunds) }) // Hooks.Refunded reports the error
+	}
+	if c := q.Reserving(); c != nil && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
+		s := Settlement{Subject: q.Account, Reservation: c.Params.Reservation, Estimate: c.Params.Estimate}
+		g.finish(ctx, func(ctx context.Context) { _ = g.settle(ctx, s, c.Account.SettleLimits) }) // Hooks.Settled reports the error
+	}
+}
+
+// refund makes refunds.
+func (g *Guard) refund(ctx context.Context, client *genguard.Client, refunds []decide.Refund) error {
+	var errs []error
+	for i := range refunds {
+		r := &refunds[i]
+		err := r.Make(ctx, client)
+		for _, s := range r.Subjects() {
+			g.refusals.Invalidate(s)
+		}
+		g.hooks.refunded(ctx, r.Subjects()[0], err)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }

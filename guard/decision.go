@@ -2,11 +2,9 @@ package guard
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -75,14 +73,16 @@ type Decision struct {
 	// Age is how long ago Limits and Budgets were read; 0 unless Cached.
 	Age time.Duration
 
-	charge          *charge
-	pendingResponse *pendingResponse
-	places          *heldPlaces
-	awaitsPlace     bool
-	block           time.Duration // the part of RetryAfter that the block causes
+	// AwaitsPlace reports whether only limits of kind concurrency refuse the request. A place may be released at any time, so RetryAfter is
+	// at most 1 s then: when to try again, not when the request passes.
+	AwaitsPlace bool
+	// Charge is what the request holds until it ends; nil if it holds nothing.
+	Charge *Charge
+
+	block time.Duration // the part of RetryAfter that the block causes
 }
 
-// Clone returns a copy whose Limits and Budgets the caller may edit. Both copies share one reservation and the places.
+// Clone returns a copy whose Limits and Budgets the caller may edit. Both copies share one Charge.
 func (d *Decision) Clone() *Decision {
 	c := *d
 	c.Limits, c.Budgets = slices.Clone(d.Limits), slices.Clone(d.Budgets)
@@ -122,17 +122,4 @@ type BudgetState struct {
 	Remaining fcall.Micros
 	// RetryAfter is how long until the estimate fits; 0 if it does or never will.
 	RetryAfter time.Duration
-}
-
-// A charge is an admitted request's reservation in the budgets of its subject.
-type charge struct {
-	guard       *Guard
-	subject     string
-	reservation string
-	estimate    fcall.Micros
-	budgets     []cost.SettleLimits // the budgets that a settlement applies to
-	duplicate   bool
-	notInRedis  bool // a fallback allowed the request, so Redis has no reservation
-	settled     atomic.Bool
-	unrecorded  atomic.Pointer[fcall.Micros] // a cost that Settle could not record
 }

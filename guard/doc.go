@@ -2,7 +2,7 @@
 //
 // A [policy.Policy] names a service's endpoints and what applies to each: limits of a subject, global limits, cost budgets, blocks
 // after too many attempts, one-time challenges. [Guard.Decide] evaluates all of them in one round trip to Redis. On one server
-// that is one atomic call: it charges all limits or none. On a cluster it is one call for each subject, in one pipeline; if one
+// that is one atomic call: it charges all limits or none. On a cluster it is one call for each subject, at the same time; if one
 // refuses, guard refunds what the others charged.
 //
 //	limits, err := policy.Load("limits.yaml")
@@ -21,7 +21,7 @@
 //
 // A subject is an identity and its value, such as "user=42". A limit counts one subject, a combination of subjects, or all
 // requests (a global limit). A shadow limit counts but never refuses. A receipt is an idempotency key: a known receipt is not
-// charged again. A request to an endpoint with budgets reserves its estimated cost; [Decision.Settle] replaces the estimate by
+// charged again. A request to an endpoint with budgets reserves its estimated cost; [Charge.Settle] replaces the estimate by
 // the actual cost.
 //
 // # Failure modes
@@ -33,7 +33,8 @@
 // periodically. Errors of a server that still answers, such as OOM, open no breaker.
 //
 // Whatever goes wrong between guard and Redis gets the failure mode: a lost connection, an unreadable answer, an error that the client
-// library makes before it sends anything.
+// library makes before it sends anything. An answer that comes too late is not waited for: what limits counted stays, but reservations and
+// places of a request that does not have them end.
 //
 // # Cached refusals
 //
@@ -46,8 +47,8 @@
 //
 // # Requests at the same time
 //
-// A request to an endpoint with a limit of kind concurrency has places until [Decision.Release], or until its lease ends. The caller
-// releases them when the request ends; [Decision.Keep] renews the leases until then. The middleware does both.
+// A request to an endpoint with a limit of kind concurrency has places until [Charge.End], or until its lease ends. The caller
+// calls it when the request ends; [Charge.Keep] renews the leases until then. The middleware does both.
 //
 // # Errors
 //

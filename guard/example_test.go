@@ -66,7 +66,7 @@ endpoints:
 `
 
 // A request reserves its estimate. Settle replaces it by the actual cost.
-func ExampleDecision_Settle() {
+func ExampleCharge_Settle() {
 	g, err := guard.New(exampleRedis(), examplePolicy(exampleBudget), guard.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -77,8 +77,8 @@ func ExampleDecision_Settle() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("reserved", d.Reserved())
-	if err := d.Settle(ctx, 150_000); err != nil {
+	fmt.Println("reserved", d.Charge.Reserved())
+	if err := d.Charge.Settle(ctx, 150_000); err != nil {
 		log.Fatal(err)
 	}
 	d, err = g.Decide(ctx, r)
@@ -92,7 +92,7 @@ func ExampleDecision_Settle() {
 }
 
 // A job keeps its place while it runs, however long that is, and stops if the place is lost.
-func ExampleDecision_Keep() {
+func ExampleCharge_Keep() {
 	limits := examplePolicy(`
 version: 1
 timeout: 10s
@@ -115,8 +115,8 @@ endpoints:
 			fmt.Println("refused; try again in", d.RetryAfter)
 			return
 		}
-		lost := d.Keep()
-		defer d.Release()
+		lost := d.Charge.Keep()
+		defer d.Charge.End(context.Background(), guard.End{})
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go func() {

@@ -2,11 +2,13 @@ package guard
 
 import (
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 )
 
 // An Explanation describes how guard would decide a request.
 type Explanation struct {
+	// Request is what guard is asked. Its Endpoint is "" if no endpoint of the policy matches what a middleware was asked; then the rest is empty.
+	Request Request
 	// Subject is the request's client by the policy.
 	Subject string
 	// Denied and Allowed are the subjects that overrides deny or allow; "" for none. Such a request is not charged.
@@ -34,21 +36,22 @@ type Explanation struct {
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
-	all, request := g.plans.Load(), (*plan.Request)(&r)
-	ps := all.ForSubjects(r.Subjects)
-	pl, err := ps.PlanFor(request)
+	all, request := g.rules.Load(), (*decide.Request)(&r)
+	rules := all.ForSubjects(r.Subjects)
+	ep, err := rules.EndpointFor(request)
 	if err != nil {
 		return nil, err
 	}
 	if err := request.Check(); err != nil {
 		return nil, err
 	}
-	var resolved plan.Resolved
-	overrides := ps.Overrides()
-	ps.Resolve(&resolved, pl, request, overrides)
+	var resolved decide.Resolved
+	overrides := rules.Overrides()
+	rules.Resolve(&resolved, ep, request, overrides)
 	e := &Explanation{
+		Request: r,
 		Subject: resolved.Client, Account: resolved.Account, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
-		ChallengeRequired: pl.Params.ChallengeRequired, Counted: resolved.Counted(pl),
+		ChallengeRequired: ep.Params.ChallengeRequired, Counted: resolved.Counted(ep),
 		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
 	}
 	var d Decision
@@ -58,17 +61,17 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 			e.Allowed = resolved.Client
 		}
 	}
-	for i := range pl.Rows {
-		row := &pl.Rows[i]
+	for i := range ep.Rows {
+		row := &ep.Rows[i]
 		if !resolved.Rows.Has(i) {
 			e.Missing = append(e.Missing, row.Name)
 			continue
 		}
-		e.Limits = append(e.Limits, limitState(row, &pl.Limits(&resolved, 1<<i, plan.Share{}).Each[0], resolved.RowSubjects[i]))
+		e.Limits = append(e.Limits, limitState(row, &ep.Limits(&resolved, 1<<i, decide.Share{}).Each[0], resolved.RowSubjects[i]))
 	}
 	if resolved.Account != "" {
-		e.Estimate = pl.Estimate
-		for _, b := range pl.Account(&resolved, plan.Share{}).Each {
+		e.Estimate = ep.Estimate
+		for _, b := range ep.Account(&resolved, decide.Share{}).Each {
 			e.Budgets = append(e.Budgets, budgetState(b))
 		}
 	}

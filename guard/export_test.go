@@ -4,25 +4,25 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // Refuse caches refusals of subjects.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
-	ps := g.plans.Load()
-	pl, err := ps.PlanFor(&plan.Request{Endpoint: endpoint})
+	rules := g.rules.Load()
+	ep, err := rules.EndpointFor(&decide.Request{Endpoint: endpoint})
 	if err != nil {
 		panic(err)
 	}
 	for _, s := range subjects {
-		var w plan.Resolved
-		ps.Resolve(&w, pl, &plan.Request{Subjects: []string{s}}, nil)
+		var w decide.Resolved
+		rules.Resolve(&w, ep, &decide.Request{Subjects: []string{s}}, nil)
 		d := &Decision{Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter}
 		for i := range w.Rows.All() {
-			d.Limits = append(d.Limits, limitState(&pl.Rows[i], &pl.Rows[i].Limit, s))
+			d.Limits = append(d.Limits, limitState(&ep.Rows[i], &ep.Rows[i].Limit, s))
 		}
-		g.cacheOutcome(pl, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, monotime.Now())
+		g.cacheOutcome(ep, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, monotime.Now())
 	}
 }
 

@@ -221,33 +221,6 @@ func load(t *testing.T, rdb redis.UniversalClient) {
 	decide(t, newGuard(t, rdb, budgeted(), guard.Options{}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=first"}})
 }
 
-func TestDecide_lateAnswerOfARefusedRequestIsRefunded(t *testing.T) {
-	t.Parallel()
-	for contract, remaining := range map[string]int64{"closed": 9, "open": 8} {
-		rdb, _ := inProcess(t)
-		load(t, rdb)
-		late := slow{make(chan struct{})}
-		rdb.AddHook(late)
-		p := chat(contracts()[contract])
-		p.Timeout = 2 * time.Second // the call must reach Redis within it, also on a busy machine
-		g := newGuard(t, rdb, p, guard.Options{})
-		_, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-		if closed := errors.Is(err, guard.ErrUnavailable); closed != (contract == "closed") {
-			t.Fatalf("%s: %v", contract, err)
-		}
-		close(late.gate)
-		if err := g.Close(); err != nil { // waits for what is on its way
-			t.Fatal(err)
-		}
-		p = chat(contracts()[contract])
-		p.Timeout = 10 * time.Second
-		again := newGuard(t, rdb, p, guard.Options{})
-		if d := decide(t, again, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Limits[0].Remaining != remaining {
-			t.Errorf("%s: after a late answer and one request %d are left of 10, want %d", contract, d.Limits[0].Remaining, remaining)
-		}
-	}
-}
-
 func TestDecide_unreadableStateIsAnError(t *testing.T) {
 	rdb, _ := inProcess(t)
 	if err := rdb.RPush(t.Context(), "guard:{ip=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {

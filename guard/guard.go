@@ -17,11 +17,8 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/admit"
-	"github.com/rlfunc/rlfunc/guard/internal/fallback"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/override"
-	"github.com/rlfunc/rlfunc/guard/internal/places"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/internal/refusals"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -39,8 +36,8 @@ type Options struct {
 	BreakAfter int
 	// BreakFor is how long a circuit breaker stays open before a trial call. Defaults to 1 s.
 	BreakFor time.Duration
-	// MaxInFlight is the most requests whose calls to Redis are unanswered, including requests that timed out. Failure modes decide any
-	// further request at once. Defaults to 4096.
+	// MaxInFlight is the most requests with a call to Redis that is under way, including requests that no longer wait for it. Failure modes
+	// decide any further request at once. Defaults to 4096.
 	MaxInFlight int
 	// MaxWaiting is the most requests that block in Guard.Wait at once. Wait returns the refusal of any further request. One subject gets
 	// a place only while it has fewer than are free: at most half of them. Defaults to 1024.
@@ -72,29 +69,23 @@ type Options struct {
 	overridesOf string // namespace of the overrides; "" for the policy's namespace
 }
 
-// Redis is a client of Redis: a *redis.Client, *redis.ClusterClient or *redis.Ring, or an adapter of fcall/adapter.
-type Redis interface {
-	fcall.Caller
-	Pipeline() redis.Pipeliner
-}
-
 // A Guard decides whether requests may pass. It is safe for concurrent use.
 type Guard struct {
-	rdb         Redis
+	rdb         fcall.Caller
 	options     Options
-	plans       atomic.Pointer[plan.Plans]
-	sender      admit.Sender
+	rules       atomic.Pointer[decide.Rules]
+	asker       decide.Asker
 	function    string                          // server-side name of the function that decides
 	split       atomic.Bool                     // keys may be on several servers, so each subject needs its own call
 	local       atomic.Pointer[genguard.Client] // nil until a policy needs it
-	localPlaces places.Keeper                   // in the local engine
+	localPlaces decide.Keeper                   // in the local engine
 	costs       *cost.Client
 	refusals    *refusals.Cache[*Decision]
-	breakers    fallback.Breakers
 	waiting     waiters
-	places      places.Keeper // in Redis
+	places      decide.Keeper // in Redis
 	overrides   override.Watch
 	hooks       hooks
+	clock       func() time.Time // finds the periods of quotas
 	log         logger
 	shadow      *shadowRunner
 	work        sync.WaitGroup // background work that Close waits for
@@ -104,12 +95,18 @@ type Guard struct {
 }
 
 // New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
-func New(rdb Redis, p *policy.Policy, o Options) (*Guard, error) {
+//
+// rdb is a *redis.Client, *redis.ClusterClient or *redis.Ring, or an adapter of fcall/adapter. With an *embedded.Server, all work is done before a
+// method returns, and periods of quotas follow the server's clock.
+func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 	if rdb == nil || p == nil {
 		return nil, errors.New("new guard: client and policy must not be nil")
 	}
 	o = o.complete()
-	g := &Guard{rdb: rdb, options: o, hooks: o.Hooks}
+	g := &Guard{rdb: rdb, options: o, hooks: o.Hooks, clock: time.Now}
+	if o.localClock != nil {
+		g.clock = o.localClock.Now
+	}
 	complete, err := p.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
@@ -128,12 +125,14 @@ func New(rdb Redis, p *policy.Policy, o Options) (*Guard, error) {
 			return nil, fmt.Errorf("new guard: %w", err)
 		}
 	}
-	g.sender.Backend = admit.Backend{Client: client, Pipeline: rdb.Pipeline}
-	g.sender.MaxInFlight, g.sender.Events = int64(o.MaxInFlight), g.events()
+	g.asker.Client, g.asker.MaxInFlight, g.asker.Background = client, int64(o.MaxInFlight), g.background
+	if server, ok := rdb.(*embedded.Server); ok {
+		g.asker.Inline, g.clock = true, server.Now
+	}
 	g.startPlaces()
 	g.function = client.Fcall().Library().ServerName + "_admit"
 	g.split.Store(splits(rdb))
-	g.breakers.MinLost, g.breakers.OpenFor, g.breakers.OnChange = o.BreakAfter, o.BreakFor, g.breakerChanged
+	g.asker.Breakers = decide.Breakers{MinLost: o.BreakAfter, OpenFor: o.BreakFor, OnChange: g.breakerChanged}
 	if o.CacheSize > 0 {
 		g.refusals = refusals.New[*Decision](o.CacheSize, o.CacheTTL)
 	}
@@ -149,9 +148,9 @@ func New(rdb Redis, p *policy.Policy, o Options) (*Guard, error) {
 }
 
 // splits reports whether keys may be on several servers.
-func splits(rdb Redis) bool {
+func splits(rdb fcall.Caller) bool {
 	switch c := rdb.(type) {
-	case *redis.Client:
+	case *redis.Client, *embedded.Server:
 		return false
 	case interface{ Clustered() bool }: // an adapter
 		return c.Clustered()
@@ -178,29 +177,13 @@ func setDefault[T comparable](value *T, fallback T) {
 	}
 }
 
-func (g *Guard) events() admit.Events {
-	return admit.Events{
-		Background: g.background,
-		Refunded: func(ctx context.Context, subject string, subjects []string, err error) {
-			for _, s := range subjects {
-				g.refusals.Invalidate(s)
-			}
-			g.hooks.refunded(ctx, subject, err)
-		},
-		Release: func(q *plan.Query, c *plan.Call) { g.releasePlaces(&g.places, q, c, g.sender.Share) },
-		Cancel: func(ctx context.Context, subject, reservation string) {
-			_, _ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports the error
-		},
-	}
-}
-
 func (g *Guard) breakerChanged(node string, open bool) {
 	g.hooks.breaker(node, open)
 	g.warn(noticeBreaker, "circuit breaker changed", "node", node, "open", open)
 }
 
 // Policy returns the current policy with its defaults filled in.
-func (g *Guard) Policy() *policy.Policy { return g.plans.Load().Policy }
+func (g *Guard) Policy() *policy.Policy { return g.rules.Load().Policy }
 
 // SetPolicy replaces the policy from the next request on. If p is not valid, it returns an error and keeps the old policy. The namespace
 // cannot change, because all counts would be lost.
@@ -248,20 +231,16 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 
 // install activates a complete policy. It starts the local engine for the first policy that needs one.
 func (g *Guard) install(p *policy.Policy) error {
-	clock := time.Now
-	if g.options.localClock != nil {
-		clock = g.options.localClock.Now
-	}
-	ps := plan.Compile(p, clock, g.startBatches(p.Timeout))
-	if ps.NeedsLocal() && g.local.Load() == nil {
-		local, err := fallback.NewLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
+	rules := decide.Compile(p, g.clock, g.startBatches(p.Timeout))
+	if rules.NeedsLocal() && g.local.Load() == nil {
+		local, err := decide.NewLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
 		if err != nil {
 			return err
 		}
 		g.local.Store(local)
 	}
-	old := g.plans.Load()
-	g.overrides.Install(ps, func() { g.plans.Store(ps) })
+	old := g.rules.Load()
+	g.overrides.Install(rules, func() { g.rules.Store(rules) })
 	if old != nil {
 		g.background(old.CloseBatches)
 	}
@@ -299,7 +278,7 @@ func (g *Guard) Close() error {
 		g.shadow.close()
 	}
 	g.overrides.Close()
-	g.plans.Load().CloseBatches()
+	g.rules.Load().CloseBatches()
 	g.places.Close()
 	g.localPlaces.Close()
 	g.work.Wait()

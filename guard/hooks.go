@@ -20,9 +20,9 @@ type Hooks struct {
 	Refunded func(ctx context.Context, subject string, err error)
 	// Prefetched runs after a call for tokens of a prefetched limit, or a refund of some, with what it adds to Prefetches.
 	Prefetched func(added Prefetch)
-	// Settled runs after a reservation was settled or cancelled.
+	// Settled runs after a reservation was settled.
 	Settled func(ctx context.Context, s Settlement, err error)
-	// Leased runs after RenewLease or ReleaseLease. If err is not nil, the call may have run.
+	// Leased runs after Charge.Renew or Charge.Release. If err is not nil, the call may have run.
 	Leased func(ctx context.Context, outcome LeaseOutcome, err error)
 	// Shadowed runs after the shadow policy decided a request. live is the decision of the live policy.
 	Shadowed func(ctx context.Context, live, shadow Event)

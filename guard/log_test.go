@@ -151,7 +151,7 @@ func TestGuard_logsNoWholeSubject(t *testing.T) {
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.77"}})
 	rdb.AddHook(broken{})
-	d.End(t.Context(), guard.End{})
+	d.Charge.End(t.Context(), guard.End{})
 	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.77"}})
 	guard.WaitBackground(g)
 	if l.count("reservation not settled") != 1 || l.count("failure mode applied") != 1 || l.count("203.0.113") != 0 {

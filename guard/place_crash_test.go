@@ -62,7 +62,7 @@ func TestKeep_killedProcess(t *testing.T) {
 				before := time.Now()
 				d := decide(t, g, ada)
 				if d.Allowed {
-					d.Release()
+					d.Charge.End(t.Context(), guard.End{})
 					return
 				}
 				if wait := d.Limits[0].RetryAfter; wait <= 0 || wait > crashLease {
@@ -92,7 +92,7 @@ func TestKeep_process(t *testing.T) {
 	if !d.Allowed {
 		t.Fatalf("%+v", d)
 	}
-	lost := d.Keep()
+	lost := d.Charge.Keep()
 	select {
 	case <-lost:
 		t.Fatal("lost")

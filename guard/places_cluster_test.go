@@ -37,7 +37,7 @@ func TestDecide_placesOnACluster(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					held = append(held, d)
-					lost = append(lost, d.Keep())
+					lost = append(lost, d.Charge.Keep())
 				}
 			})
 		}
@@ -52,7 +52,7 @@ func TestDecide_placesOnACluster(t *testing.T) {
 			if !d.Allowed {
 				t.Fatalf("round %d: %d places are free, and a request is refused: %+v", round, 3-i, d)
 			}
-			held, lost = append(held, d), append(lost, d.Keep())
+			held, lost = append(held, d), append(lost, d.Charge.Keep())
 		}
 		guard.WakePlaces(g, 11*time.Second) // renews on each server
 		if d := decide(t, g, request(200)); d.Allowed || d.Reason != guard.ReasonGlobal {
@@ -66,15 +66,18 @@ func TestDecide_placesOnACluster(t *testing.T) {
 			default:
 			}
 			if i == 0 {
-				d.Release()
+				d.Charge.End(t.Context(), guard.End{})
 				continue
 			}
 			// Another process has the others.
-			lease, _ := d.Lease()
-			if left, err := other.RenewLease(t.Context(), lease); err != nil || left == 0 {
+			c, err := other.Charge(d.Charge.Detach().Text())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left, err := c.Renew(t.Context()); err != nil || left == 0 {
 				t.Errorf("round %d: renewed for %v: %v", round, left, err)
 			}
-			if released, err := other.ReleaseLease(t.Context(), lease); err != nil || !released {
+			if released, err := c.Release(t.Context()); err != nil || !released {
 				t.Errorf("round %d: released %v: %v", round, released, err)
 			}
 		}
@@ -84,8 +87,8 @@ func TestDecide_placesOnACluster(t *testing.T) {
 			if !a.Allowed || !b.Allowed {
 				t.Errorf("round %d: client %d has not two places: %+v %+v", round, i, a, b)
 			}
-			a.Release()
-			b.Release()
+			a.Charge.End(t.Context(), guard.End{})
+			b.Charge.End(t.Context(), guard.End{})
 			guard.WaitBackground(g)
 		}
 	}

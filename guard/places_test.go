@@ -30,7 +30,7 @@ func free(t *testing.T, g *guard.Guard) int64 {
 	t.Helper()
 	guard.WaitBackground(g)
 	d := decide(t, g, ada)
-	d.Release()
+	d.Charge.End(context.Background(), guard.End{})
 	guard.WaitBackground(g)
 	if !d.Allowed {
 		return 0
@@ -42,10 +42,10 @@ func TestDecide_placesAreHeldUntilRelease(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		g := newGuard(t, rdb, chat(streams(2), policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 100, Window: time.Hour}), guard.Options{})
 		first, second, third := decide(t, g, ada), decide(t, g, ada), decide(t, g, ada)
-		if !first.Allowed || !second.Allowed || !first.Holds() || !second.Holds() {
+		if !first.Allowed || !second.Allowed || first.Charge == nil || second.Charge == nil {
 			t.Fatalf("two of two: %+v and %+v", first, second)
 		}
-		if third.Allowed || third.Holds() || third.Reason != guard.ReasonLimit || !third.AwaitsPlace() || third.RetryAfter != time.Second {
+		if third.Allowed || third.Charge != nil || third.Reason != guard.ReasonLimit || !third.AwaitsPlace || third.RetryAfter != time.Second {
 			t.Errorf("a third: %+v", third)
 		}
 		wait := third.Limits[0].RetryAfter
@@ -59,8 +59,8 @@ func TestDecide_placesAreHeldUntilRelease(t *testing.T) {
 		if left := third.Limits[1].Remaining; left != 98 {
 			t.Errorf("the other limit has %d left of 100 after two", left)
 		}
-		first.Release()
-		first.Release()
+		first.Charge.End(context.Background(), guard.End{})
+		first.Charge.End(context.Background(), guard.End{})
 		guard.WaitBackground(g)
 		if again := decide(t, g, ada); !again.Allowed { // not cached
 			t.Errorf("after a release: %+v", again)
@@ -97,7 +97,7 @@ func TestDecide_placesOfFiftyAtOnce(t *testing.T) {
 		}
 		close(all)
 		for d := range all {
-			d.Release()
+			d.Charge.End(context.Background(), guard.End{})
 		}
 		if n := free(t, g); n != 5 {
 			t.Errorf("%d of 5 places are free in the end", n)
@@ -112,12 +112,12 @@ func TestDecide_refusalByAnotherLimitTakesNoPlace(t *testing.T) {
 		g := newGuard(t, rdb, chat(limits...), guard.Options{CacheSize: -1})
 		first := decide(t, g, ada)
 		for range 10 {
-			if d := decide(t, g, ada); d.Allowed || d.Reason != guard.ReasonGlobal || d.AwaitsPlace() || d.Holds() {
+			if d := decide(t, g, ada); d.Allowed || d.Reason != guard.ReasonGlobal || d.AwaitsPlace || d.Charge != nil {
 				t.Fatalf("above the global limit: %+v", d)
 			}
 			guard.WaitBackground(g) // on several servers a call had a place until it was refunded
 		}
-		first.Release()
+		first.Charge.End(context.Background(), guard.End{})
 	})
 }
 
@@ -128,14 +128,14 @@ func TestDecide_repeatHasNoPlace(t *testing.T) {
 	click := ada
 	click.Receipt = "click"
 	first, repeat := decide(t, g, click), decide(t, g, click)
-	if !repeat.Allowed || !repeat.Duplicate || repeat.Holds() {
+	if !repeat.Allowed || !repeat.Duplicate || repeat.Charge != nil {
 		t.Errorf("a repeat: %+v", repeat)
 	}
-	repeat.Release()
+	repeat.Charge.End(context.Background(), guard.End{})
 	if n := free(t, g); n != 0 {
 		t.Errorf("%d places are free while the first request runs", n)
 	}
-	first.Release()
+	first.Charge.End(context.Background(), guard.End{})
 	if n := free(t, g); n != 1 {
 		t.Errorf("%d places are free after it", n)
 	}
@@ -147,10 +147,10 @@ func TestDecide_shadowPlacesNeverRefuse(t *testing.T) {
 	l.Shadow = true
 	g := newGuard(t, rdb, chat(l, policy.Limit{Name: "minute", Limit: 100, Window: time.Minute}), guard.Options{})
 	first, second := decide(t, g, ada), decide(t, g, ada)
-	if !second.Allowed || second.Holds() || second.Limits[0].Allowed || !first.Holds() {
+	if !second.Allowed || second.Charge != nil || second.Limits[0].Allowed || first.Charge == nil {
 		t.Errorf("with a shadow limit of one: %+v and %+v", first, second)
 	}
-	first.Release()
+	first.Charge.End(context.Background(), guard.End{})
 	guard.WaitBackground(g)
 	if third := decide(t, g, ada); !third.Limits[0].Allowed {
 		t.Errorf("after a release: %+v", third)
@@ -178,7 +178,7 @@ func TestKeep_renewsUntilRelease(t *testing.T) {
 	rdb, clock := inProcess(t)
 	g := newGuard(t, rdb, chat(streams(2)), guard.Options{})
 	kept, forgotten := decide(t, g, ada), decide(t, g, ada)
-	lost := kept.Keep()
+	lost := kept.Charge.Keep()
 	pass(g, clock, 30*time.Second)
 	if n := free(t, g); n != 1 {
 		t.Errorf("%d places are free after a lease, want that of the request that is not kept", n)
@@ -193,8 +193,8 @@ func TestKeep_renewsUntilRelease(t *testing.T) {
 	if isClosed(lost) {
 		t.Error("a kept place is lost")
 	}
-	kept.Release()
-	forgotten.Release()
+	kept.Charge.End(context.Background(), guard.End{})
+	forgotten.Charge.End(context.Background(), guard.End{})
 	if n := free(t, g); n != 3 {
 		t.Errorf("%d of 3 places are free in the end", n)
 	}
@@ -205,7 +205,7 @@ func TestKeep_reportsALostPlace(t *testing.T) {
 	rdb, clock := inProcess(t)
 	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
 	d := decide(t, g, ada)
-	lost := d.Keep()
+	lost := d.Charge.Keep()
 	pass(g, clock, time.Minute)
 	if isClosed(lost) {
 		t.Error("lost before the reset")
@@ -216,27 +216,27 @@ func TestKeep_reportsALostPlace(t *testing.T) {
 		t.Error("not reported a third of the lease after the reset")
 	}
 	other := decide(t, g, ada)
-	d.Release()
+	d.Charge.End(context.Background(), guard.End{})
 	if n := free(t, g); n != 0 {
 		t.Error("the release freed another request's place")
 	}
-	other.Release()
+	other.Charge.End(context.Background(), guard.End{})
 }
 
-func TestDetachPlaces_outlastsRelease(t *testing.T) {
+func TestDetach_outlastsTheRequest(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
 	d := decide(t, g, ada)
-	release := d.DetachPlaces()
-	d.Release()
+	detached := d.Charge.Detach()
+	d.Charge.End(t.Context(), guard.End{})
 	if n := free(t, g); n != 0 {
-		t.Error("Release released detached places")
+		t.Error("the end of the request released detached places")
 	}
-	release()
+	detached.End(t.Context(), guard.End{})
 	if n := free(t, g); n != 1 {
-		t.Error("the returned function did not release")
+		t.Error("the end of the detached charge did not release them")
 	}
-	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}).Release()
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}).Charge.End(context.Background(), guard.End{})
 }
 
 func TestWait_getsAPlaceAfterItsRelease(t *testing.T) {
@@ -264,11 +264,11 @@ func TestWait_getsAPlaceAfterItsRelease(t *testing.T) {
 			t.Errorf("after a release: %+v, %v", d, err)
 			return
 		}
-		d.Release()
+		d.Charge.End(context.Background(), guard.End{})
 	})
 	<-refused
 	<-refused // it polls
-	first.Release()
+	first.Charge.End(context.Background(), guard.End{})
 	wg.Wait()
 }
 
@@ -278,12 +278,15 @@ func TestDecide_placesWithoutRedis(t *testing.T) {
 	l.Share = 0.25
 	g := alone(t, chat(l), 1<<20)
 	first, second, third := decide(t, g, ada), decide(t, g, ada), decide(t, g, ada)
-	if !first.Allowed || !second.Allowed || third.Allowed || first.Fallback != guard.FallbackLocal || !third.AwaitsPlace() {
+	if !first.Allowed || !second.Allowed || third.Allowed || first.Fallback != guard.FallbackLocal || !third.AwaitsPlace {
 		t.Errorf("of a share of two: %+v, %+v and %+v", first, second, third)
 	}
-	first.Keep()
-	first.Release()
-	second.Release()
+	first.Charge.Keep()
+	if left, err := first.Charge.Renew(t.Context()); left <= 0 || err != nil {
+		t.Errorf("a place in this process is kept for %v, %v", left, err)
+	}
+	first.Charge.End(context.Background(), guard.End{})
+	second.Charge.End(context.Background(), guard.End{})
 	guard.WaitBackground(g)
 	if d := decide(t, g, ada); !d.Allowed || d.Limits[0].Remaining != 1 {
 		t.Errorf("after the releases: %+v", d)
@@ -294,7 +297,7 @@ func TestDecide_placesWithoutRedis(t *testing.T) {
 		g := alone(t, chat(l), 1<<20)
 		for range 3 {
 			d, err := g.Decide(t.Context(), ada)
-			if (err == nil) != allowed || err == nil && (!d.Allowed || d.Holds()) {
+			if (err == nil) != allowed || err == nil && (!d.Allowed || d.Charge != nil) {
 				t.Errorf("%s: %+v, %v", mode, d, err)
 			}
 		}
@@ -331,7 +334,7 @@ func (f *flakyRedis) process(cmds []redis.Cmder, next func() error) (err error) 
 	if held := f.held.Load(); held != nil && hasCall(cmds...) {
 		<-*held
 	}
-	if f.down.Load() || f.losing.Load() {
+	if f.down.Load() || f.losing.Load() && hasCall(cmds...) {
 		err = errNetwork
 		for _, cmd := range cmds {
 			cmd.SetErr(err)
@@ -353,10 +356,10 @@ func TestKeep_outage(t *testing.T) {
 			p.Endpoints[0].Limits[0].OnFailure = policy.Open
 			g := newGuard(t, rdb, p, guard.Options{BreakFor: time.Nanosecond})
 			d := decide(t, g, ada)
-			lost := d.Keep()
+			lost := d.Charge.Keep()
 			network.down.Store(true)
 			for range 10 {
-				if d := decide(t, g, ada); !d.Allowed || d.Holds() {
+				if d := decide(t, g, ada); !d.Allowed || d.Charge != nil {
 					t.Fatalf("without Redis: %+v", d)
 				}
 			}
@@ -373,7 +376,7 @@ func TestKeep_outage(t *testing.T) {
 			if n := free(t, g); n != want {
 				t.Errorf("%d of 2 places are free after the outage, want %d", n, want)
 			}
-			d.Release()
+			d.Charge.End(context.Background(), guard.End{})
 			if n := free(t, g); n != 2 {
 				t.Errorf("%d of 2 places are free in the end", n)
 			}
@@ -396,7 +399,7 @@ func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
 					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, 2*time.Second // the call is sent within it
 					g := newGuard(t, rdb, p, guard.Options{})
 					patient := newGuard(t, rdb, chat(streams(1)), guard.Options{})
-					decide(t, patient, ada).Release() // loads the library
+					decide(t, patient, ada).Charge.End(context.Background(), guard.End{}) // loads the library
 					guard.WaitBackground(patient)
 					held := make(chan struct{})
 					if late {
@@ -418,7 +421,7 @@ func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
 						t.Errorf("%d places are free, want 1", n)
 					}
 					if err == nil {
-						d.Release()
+						d.Charge.End(context.Background(), guard.End{})
 					}
 				})
 			}

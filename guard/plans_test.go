@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -69,12 +70,20 @@ func TestPlan_settlesByItsBudgets(t *testing.T) {
 		settle  func(t *testing.T, g *guard.Guard, d *guard.Decision) error
 		allowed bool
 	}{
-		{"tier=pro", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 20_000_000) }, true},
-		{"tier=huge", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 20_000_000) }, false},
-		{"tier=pro", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			_, err := g.Settle(t.Context(), d.Account(), d.Reservation(), 20_000_000)
-			return err
+		{"tier=pro", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error {
+			return d.Charge.Settle(t.Context(), 20_000_000)
 		}, true},
+		{"tier=huge", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error {
+			return d.Charge.Settle(t.Context(), 20_000_000)
+		}, false},
+		{"tier=pro", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			c, err := g.Charge(d.Charge.Text())
+			return errors.Join(err, c.Settle(t.Context(), 20_000_000))
+		}, true},
+		{"tier=huge", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			c, err := g.Charge(d.Charge.Text())
+			return errors.Join(err, c.Settle(t.Context(), 20_000_000))
+		}, false},
 	} {
 		rdb, _ := inProcess(t)
 		g := newGuard(t, rdb, tiered(), guard.Options{})

@@ -9,9 +9,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/admit"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/prefetch"
 )
@@ -26,20 +25,20 @@ type Prefetch struct {
 // Prefetches returns the prefetched limits, sorted by name. The counts begin with the policy.
 func (g *Guard) Prefetches() []Prefetch {
 	var all []Prefetch
-	g.plans.Load().Batches(func(name string, l *prefetch.Limiter) { all = append(all, Prefetch{name, l.Stats()}) })
+	g.rules.Load().Batches(func(name string, l *prefetch.Limiter) { all = append(all, Prefetch{name, l.Stats()}) })
 	slices.SortFunc(all, func(a, b Prefetch) int { return cmp.Compare(a.Limit, b.Limit) })
 	return all
 }
 
 // startBatches returns what starts a limit's batches. Their calls have the deadline of a decision, and circuit breakers.
-func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
+func (g *Guard) startBatches(timeout time.Duration) decide.StartBatches {
 	return func(subject fcall.Subject, limit func() genguard.Limit, p *policy.Prefetch) *prefetch.Limiter {
 		around := func(ctx context.Context, call func(context.Context) error) error {
 			node := ""
 			if g.split.Load() {
-				node = g.sender.Client.Fcall().Node(ctx, subject)
+				node = g.asker.Client.Fcall().Node(ctx, subject)
 			}
-			permit, ok := g.breakers.Allow(node)
+			permit, ok := g.asker.Breakers.Allow(node)
 			if !ok {
 				return ErrBreaker
 			}
@@ -54,7 +53,7 @@ func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
 		}
 		name := limit().Name
 		observe := func(added prefetch.Stats) { g.hooks.prefetched(Prefetch{name, added}) }
-		tokens, err := prefetch.Guarded(g.sender.Client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around, Observe: observe})
+		tokens, err := prefetch.Guarded(g.asker.Client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around, Observe: observe})
 		if err != nil {
 			panic(err) // the policy was checked
 		}
@@ -64,8 +63,8 @@ func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
 
 // tokens are what a request took of the batches of its limits.
 type tokens struct {
-	decided plan.RowSet
-	failed  plan.RowSet
+	decided decide.RowSet
+	failed  decide.RowSet
 	cause   error // why rows failed
 	rows    [maxPrefetched]int
 	each    [maxPrefetched]prefetch.Decision // of rows
@@ -78,54 +77,57 @@ const maxPrefetched = 4
 // decidePrefetched decides a request with limits that are prefetched. It takes their tokens first, and returns them if anything refuses.
 // If the request asks for nothing else, it does not call Redis.
 func (g *Guard) decidePrefetched(
-	ctx context.Context, d *Decision, pl *plan.Plan, w *plan.Resolved, r *Request, wait admit.Wait, start monotime.Time,
+	ctx context.Context, d *Decision, ep *decide.Endpoint, w *decide.Resolved, r *Request, wait decide.Wait, start monotime.Time,
 ) (call redisCall, err error) {
 	var t tokens
-	if err := t.take(ctx, pl, wait); err != nil {
-		g.refundTokens(ctx, pl, &t)
+	if err := t.take(ctx, ep, wait); err != nil {
+		g.refundTokens(ctx, ep, &t)
 		return redisCall{}, err
 	}
-	if refused := t.refused(pl); refused >= 0 {
-		g.refundTokens(ctx, pl, &t)
-		t.describe(d, pl, w)
+	if refused := t.refused(ep); refused >= 0 {
+		g.refundTokens(ctx, ep, &t)
+		t.describe(d, ep, w)
 		d.Reason, d.RetryAfter = ReasonGlobal, t.each[refused].RetryAfter
 		return redisCall{}, nil
 	}
-	request, rows := (*plan.Request)(r), w.Rows
+	request, rows := (*decide.Request)(r), w.Rows
 	others := rows &^ (t.decided | t.failed)
 	switch {
-	case others != 0 || pl.Asks(w, request):
-		trip := new(admit.RoundTrip)
+	case others != 0 || ep.Asks(w, request):
+		q := new(decide.Query)
 		w.Rows = others
-		trip.Query.Build(pl, request, w, g.split.Load())
+		q.Build(ep, request, w, g.split.Load())
 		w.Rows = rows
+		if t.failed != 0 {
+			q.AddUndecided(t.failed, t.cause)
+		}
 		wait.For -= monotime.Now().Since(start)
-		if call, err = g.callRedis(ctx, d, trip, &t, wait); err == nil {
-			g.cacheOutcome(pl, w, r, d, start)
+		if call, err = g.ask(ctx, d, q, wait); err == nil {
+			g.cacheOutcome(ep, w, r, d, start)
 		}
 	case t.failed != 0:
-		q := new(plan.Query)
-		q.BuildUndecided(pl, request, w, t.failed)
-		err = g.applyFailureMode(ctx, d, q, admit.NoAnswers(1, t.cause), t.cause)
+		q := &decide.Query{Endpoint: ep, Request: *request, Resolved: *w}
+		q.AddUndecided(t.failed, t.cause)
+		err = g.applyFailureModes(ctx, d, q, t.cause)
 	default:
 		d.Allowed = true
 	}
 	if err != nil || !d.Allowed {
-		g.refundTokens(ctx, pl, &t)
+		g.refundTokens(ctx, ep, &t)
 	}
 	if err == nil {
-		t.describe(d, pl, w)
+		t.describe(d, ep, w)
 	}
 	return call, err
 }
 
 // take takes a token of each prefetched limit, until one refuses. It returns an error if the caller stopped waiting.
-func (t *tokens) take(ctx context.Context, pl *plan.Plan, wait admit.Wait) error {
-	for i := range pl.Prefetched.All() {
+func (t *tokens) take(ctx context.Context, ep *decide.Endpoint, wait decide.Wait) error {
+	for i := range ep.Prefetched.All() {
 		if t.count == maxPrefetched {
 			return nil
 		}
-		l := pl.Rows[i].Tokens
+		l := ep.Rows[i].Tokens
 		decision, ok := l.Try()
 		if !ok {
 			var err error
@@ -144,32 +146,32 @@ func (t *tokens) take(ctx context.Context, pl *plan.Plan, wait admit.Wait) error
 		t.decided |= 1 << i
 		t.rows[t.count], t.each[t.count] = i, decision
 		t.count++
-		if !decision.Allowed && !pl.Rows[i].Limit.Shadow {
+		if !decision.Allowed && !ep.Rows[i].Limit.Shadow {
 			return nil
 		}
 	}
 	return nil
 }
 
-func takeWithin(ctx context.Context, l *prefetch.Limiter, wait admit.Wait) (prefetch.Decision, error) {
+func takeWithin(ctx context.Context, l *prefetch.Limiter, wait decide.Wait) (prefetch.Decision, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, wait.For, wait.Err)
 	defer cancel()
 	return l.Take(ctx)
 }
 
 // refused returns the last token's position if its limit refuses the request, or -1.
-func (t *tokens) refused(pl *plan.Plan) int {
-	if last := t.count - 1; last >= 0 && !t.each[last].Allowed && !pl.Rows[t.rows[last]].Limit.Shadow {
+func (t *tokens) refused(ep *decide.Endpoint) int {
+	if last := t.count - 1; last >= 0 && !t.each[last].Allowed && !ep.Rows[t.rows[last]].Limit.Shadow {
 		return last
 	}
 	return -1
 }
 
 // describe adds the limits to the decision.
-func (t *tokens) describe(d *Decision, pl *plan.Plan, w *plan.Resolved) {
+func (t *tokens) describe(d *Decision, ep *decide.Endpoint, w *decide.Resolved) {
 	d.Limits = slices.Grow(d.Limits, t.count)
 	for n := range t.count {
-		row, got := &pl.Rows[t.rows[n]], &t.each[n]
+		row, got := &ep.Rows[t.rows[n]], &t.each[n]
 		state := limitState(row, &row.Limit, w.RowSubjects[t.rows[n]])
 		state.Allowed, state.Remaining, state.RetryAfter, state.ResetAfter = got.Allowed, got.Remaining, got.RetryAfter, got.ResetAfter
 		d.Limits = append(d.Limits, state)
@@ -177,10 +179,10 @@ func (t *tokens) describe(d *Decision, pl *plan.Plan, w *plan.Resolved) {
 }
 
 // refundTokens returns the tokens of a request that does not use them, in the background: a batch that has ended needs a call.
-func (g *Guard) refundTokens(ctx context.Context, pl *plan.Plan, t *tokens) {
+func (g *Guard) refundTokens(ctx context.Context, ep *decide.Endpoint, t *tokens) {
 	for n := range t.count {
 		if decision := t.each[n]; decision.Allowed {
-			tokens := pl.Rows[t.rows[n]].Tokens
+			tokens := ep.Rows[t.rows[n]].Tokens
 			g.finish(ctx, func(ctx context.Context) { tokens.Refund(ctx, decision) })
 		}
 	}

@@ -164,7 +164,7 @@ func TestDecide_quotaIsRefundedAfterAnotherResponse(t *testing.T) {
 		if !d.Allowed {
 			t.Fatalf("request %d: %+v", i, d)
 		}
-		d.End(t.Context(), guard.End{Counts: func(*policy.Responses) bool { return false }})
+		d.Charge.End(t.Context(), guard.End{Counts: func(*policy.Responses) bool { return false }})
 		if err := g.Close(); err != nil { // waits for the refund
 			t.Fatal(err)
 		}

@@ -3,8 +3,8 @@ package guard
 import (
 	"context"
 
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // Refused returns the decision about a request that is refused whatever other identities it has: an override denies one of its subjects, or
@@ -13,28 +13,28 @@ import (
 // returns the request; Refused does not call it while this process knows of no refusal.
 func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
 	start := monotime.Now()
-	ps := g.plans.Load()
-	overrides := ps.Overrides()
+	rules := g.rules.Load()
+	overrides := rules.Overrides()
 	if overrides == nil && g.refusals.Empty(start) {
 		return nil
 	}
 	r := request()
-	asked := (*plan.Request)(&r)
-	pl, err := ps.PlanFor(asked)
+	asked := (*decide.Request)(&r)
+	ep, err := rules.EndpointFor(asked)
 	if err != nil || asked.Check() != nil {
 		return nil
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
-	var resolved plan.Resolved
-	ps.Resolve(&resolved, pl, asked, overrides)
+	var resolved decide.Resolved
+	rules.Resolve(&resolved, ep, asked, overrides)
 	d := &Decision{Endpoint: r.Endpoint, Subject: resolved.Client}
 	if overridden(overrides, d, asked) {
 		if d.Allowed {
 			return nil
 		}
-	} else if overrides.Lifts() || ps.HasTariffs() || pl.Dedup > 0 || !g.refusedAlone(d, pl, &resolved, &r, start) {
+	} else if overrides.Lifts() || rules.HasTariffs() || ep.Dedup > 0 || !g.refusedAlone(d, ep, &resolved, &r, start) {
 		return nil
 	}
 	if len(g.hooks) > 0 || g.shadow != nil {
@@ -46,17 +46,17 @@ func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
 }
 
 // refusedAlone fills in a cached refusal by a block, or by a limit that counts one of the subjects alone.
-func (g *Guard) refusedAlone(d *Decision, pl *plan.Plan, w *plan.Resolved, r *Request, at monotime.Time) bool {
+func (g *Guard) refusedAlone(d *Decision, ep *decide.Endpoint, w *decide.Resolved, r *Request, at monotime.Time) bool {
 	for _, s := range r.Subjects {
 		if g.fillFromCache(d, blockKey(s), at) {
 			return true
 		}
 	}
-	if pl.Attempts || !g.fillFromCache(d, ownKey(pl, w, r), at) {
+	if ep.Attempts || !g.fillFromCache(d, ownKey(ep, w, r), at) {
 		return false
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !pl.CountsAlone(l.Endpoint, l.Name) {
+		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !ep.CountsAlone(l.Endpoint, l.Name) {
 			return false
 		}
 	}

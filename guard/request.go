@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 )
 
 // ErrEndpoint is the error for a request whose endpoint is not in the policy.
-var ErrEndpoint = plan.ErrEndpoint
+var ErrEndpoint = decide.ErrEndpoint
 
 // A Rate is a limit that a request brings, in place of those of its endpoint that have a dynamic_max in the policy.
-type Rate = plan.Rate
+type Rate = decide.Rate
 
 // A Request describes one request to decide about.
 type Request struct {
@@ -44,8 +44,7 @@ type Request struct {
 	// Timeout is how long to wait for Redis if that is shorter than the policy's timeout; then the failure modes decide. A client that
 	// chooses it can have limits of mode open let it pass. Defaults to the policy's timeout.
 	Timeout time.Duration
-	// Refundable makes Decision.Ticket return what another process needs to refund the decision. It takes no prefetched tokens. Defaults to
-	// false.
+	// Refundable lets Charge.Refund refund all that the request was charged. It takes no prefetched tokens. Defaults to false.
 	Refundable bool
 }
 

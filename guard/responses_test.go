@@ -28,7 +28,7 @@ func logins() *policy.Policy {
 func countsResponses(t *testing.T, g *guard.Guard) {
 	t.Helper()
 	respond := func(d *guard.Decision, status int) {
-		d.End(t.Context(), guard.End{Counts: func(r *policy.Responses) bool { return slices.Contains(r.Status, status) }})
+		d.Charge.End(t.Context(), guard.End{Counts: func(r *policy.Responses) bool { return slices.Contains(r.Status, status) }})
 		if err := g.Close(); err != nil { // waits for refunds
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func countsResponses(t *testing.T, g *guard.Guard) {
 		{401, []int64{2, 0, 94, 97}},
 	} {
 		d := decide(t, g, r)
-		if !d.Allowed || !d.Holds() || !slices.Equal(left(d), c.want) {
+		if !d.Allowed || d.Charge == nil || !slices.Equal(left(d), c.want) {
 			t.Fatalf("request %d: %+v, want %v", i+1, d, c.want)
 		}
 		respond(d, c.status)
@@ -66,7 +66,7 @@ func countsResponses(t *testing.T, g *guard.Guard) {
 	if !d.Allowed || d.Limits[0].Remaining != 1 {
 		t.Errorf("another user: %+v", d)
 	}
-	d.Skip(t.Context())
+	d.Charge.Count(t.Context(), false)
 	respond(d, 401)
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=bob"}}); d.Limits[0].Remaining != 1 {
 		t.Errorf("after one that was skipped: %+v", d)

@@ -30,32 +30,35 @@ func spent(t *testing.T, g *guard.Guard, subject string) fcall.Micros {
 	t.Helper()
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}, Estimate: 1})
 	defer func() {
-		if err := d.Cancel(t.Context()); err != nil {
+		if err := d.Charge.Settle(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
 	}()
 	return d.Budgets[0].Spent - 1
 }
 
-func TestDecision_reservationEndsOnce(t *testing.T) {
+func TestCharge_reservationEndsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*testing.T, *guard.Decision) error
 		want fcall.Micros
 	}{
-		"settled":        {func(t *testing.T, d *guard.Decision) error { return d.Settle(t.Context(), 250_000) }, 250_000},
-		"cancelled":      {func(t *testing.T, d *guard.Decision) error { return d.Cancel(t.Context()) }, 0},
-		"finished":       {func(t *testing.T, d *guard.Decision) error { d.End(t.Context(), guard.End{}); return nil }, 100_000},
-		"finished, gone": {func(t *testing.T, d *guard.Decision) error { d.End(t.Context(), guard.End{Gone: true}); return nil }, 0},
+		"settled":   {func(t *testing.T, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 250_000) }, 250_000},
+		"cancelled": {func(t *testing.T, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 0) }, 0},
+		"finished":  {func(t *testing.T, d *guard.Decision) error { d.Charge.End(t.Context(), guard.End{}); return nil }, 100_000},
+		"finished, gone": {func(t *testing.T, d *guard.Decision) error {
+			d.Charge.End(t.Context(), guard.End{Gone: true})
+			return nil
+		}, 0},
 		"settled and finished": {func(t *testing.T, d *guard.Decision) error {
-			defer d.End(t.Context(), guard.End{Gone: true})
-			return d.Settle(t.Context(), 5)
+			defer d.Charge.End(t.Context(), guard.End{Gone: true})
+			return d.Charge.Settle(t.Context(), 5)
 		}, 5},
 		"settled twice": {func(t *testing.T, d *guard.Decision) error {
-			return errors.Join(d.Settle(t.Context(), 5), d.Settle(t.Context(), 6))
+			return errors.Join(d.Charge.Settle(t.Context(), 5), d.Charge.Settle(t.Context(), 6))
 		}, 5},
 		"detached": {func(t *testing.T, d *guard.Decision) error {
-			d.Detach()
-			d.End(t.Context(), guard.End{Gone: true})
+			d.Charge.Detach()
+			d.Charge.End(t.Context(), guard.End{Gone: true})
 			return nil
 		}, 100_000},
 	} {
@@ -63,8 +66,8 @@ func TestDecision_reservationEndsOnce(t *testing.T) {
 			rdb, _ := inProcess(t)
 			g := newGuard(t, rdb, budgeted(), guard.Options{})
 			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-			if d.Reserved() != 100_000 {
-				t.Errorf("%v is reserved", d.Reserved())
+			if d.Charge.Reserved() != 100_000 {
+				t.Errorf("%v is reserved", d.Charge.Reserved())
 			}
 			if err := c.end(t, d); err != nil {
 				t.Fatal(err)
@@ -78,16 +81,16 @@ func TestDecision_reservationEndsOnce(t *testing.T) {
 }
 
 // A handler settles with the context of a client that disconnected.
-func TestDecision_finishRetriesAFailedSettlement(t *testing.T) {
+func TestCharge_endRetriesAFailedSettlement(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.Settle(gone, 250_000); !errors.Is(err, context.Canceled) {
+	if err := d.Charge.Settle(gone, 250_000); !errors.Is(err, context.Canceled) {
 		t.Fatalf("settled with a context that has ended: %v", err)
 	}
-	d.End(gone, guard.End{Gone: true})
+	d.Charge.End(gone, guard.End{Gone: true})
 	if err := g.Close(); err != nil { // waits for it
 		t.Fatal(err)
 	}
@@ -96,41 +99,57 @@ func TestDecision_finishRetriesAFailedSettlement(t *testing.T) {
 	}
 }
 
-func TestDecision_anotherProcessSettlesByName(t *testing.T) {
+func TestCharge_anotherProcessSettles(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
-	name := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}).Detach()
+	text := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}).Charge.Detach().Text()
 	worker := newGuard(t, rdb, budgeted(), guard.Options{})
-	if _, err := worker.Settle(t.Context(), "ip=ada", name, 70_000); err != nil {
-		t.Fatal(err)
+	for _, actual := range []fcall.Micros{70_000, 90_000} { // the second has no effect
+		c, err := worker.Charge(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Reserved() != 100_000 || c.Account() != "ip=ada" {
+			t.Errorf("%v is reserved of %s", c.Reserved(), c.Account())
+		}
+		if err := c.Settle(t.Context(), actual); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := spent(t, g, "ip=ada"); got != 70_000 {
 		t.Errorf("%v is spent", got)
 	}
 }
 
-func TestDecision_duplicateNeverCancelsTheReservation(t *testing.T) {
+func TestCharge_duplicateReservesNothing(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}
 	first, second := decide(t, g, r), decide(t, g, r)
-	if !second.Duplicate || second.Reservation() != first.Reservation() {
-		t.Fatalf("the second: %+v, reservation %q, want %q", second, second.Reservation(), first.Reservation())
+	if !second.Duplicate {
+		t.Fatalf("the second: %+v", second)
 	}
-	second.End(t.Context(), guard.End{Gone: true})
+	second.Charge.End(t.Context(), guard.End{Gone: true})
 	guard.WaitBackground(g)
 	if got := spent(t, g, "ip=ada"); got != 100_000 {
-		t.Errorf("after Cancel of the duplicate %v is spent", got)
+		t.Errorf("after the end of the duplicate %v is spent", got)
 	}
-	if err := errors.Join(second.Settle(t.Context(), 60_000), first.Settle(t.Context(), 60_000)); err != nil {
+	if err := first.Charge.Settle(t.Context(), 60_000); err != nil {
 		t.Fatal(err)
 	}
 	if got := spent(t, g, "ip=ada"); got != 60_000 {
 		t.Errorf("after the first one was settled %v is spent", got)
 	}
+	third := decide(t, g, r)
+	if err := third.Charge.Settle(t.Context(), 5_000); err != nil {
+		t.Fatal(err)
+	}
+	if got := spent(t, g, "ip=ada"); got != 65_000 {
+		t.Errorf("after a duplicate spent 5000 more, %v is spent", got)
+	}
 }
 
-func TestDecision_fallbackCostIsSettledOnceRedisAnswers(t *testing.T) {
+func TestCharge_fallbackCostIsSettledOnceRedisAnswers(t *testing.T) {
 	for _, receipt := range []string{"", "fp:c1:ada"} {
 		spentWithoutRedis(t, receipt)
 	}
@@ -153,7 +172,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Settle(t.Context(), 300_000); err != nil {
+	if err := d.Charge.Settle(t.Context(), 300_000); err != nil {
 		t.Fatal(err)
 	}
 	costs, err := cost.New(rdb, fcall.Options{Namespace: "guard"})

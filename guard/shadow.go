@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -81,7 +82,7 @@ func newShadowRunner(live *Guard, s *Shadow) (*shadowRunner, error) {
 	return f, nil
 }
 
-func newShadowGuard(rdb Redis, p *policy.Policy, o Options, live string) (*Guard, error) {
+func newShadowGuard(rdb fcall.Caller, p *policy.Policy, o Options, live string) (*Guard, error) {
 	g, err := New(rdb, p, o)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func (f *shadowRunner) run() {
 	for w := range f.jobs {
 		e := Event{Request: w.event.Request}
 		if e.Decision, e.Err = f.guard.Decide(w.ctx, e.Request); e.Decision != nil {
-			e.Decision.Release() // it is not known how long the request runs
+			_, _ = e.Decision.Charge.Release(w.ctx) // it is not known how long the request runs
 		}
 		f.mu.Lock()
 		f.counts[Difference{Endpoint: e.Request.Endpoint, Live: outcomeOf(w.event), Shadow: outcomeOf(e)}]++

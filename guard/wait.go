@@ -35,7 +35,7 @@ func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
 	defer timer.Stop()
 	for poll := firstPoll; ; poll = min(2*poll, placeRetry) {
 		pause := d.RetryAfter
-		if d.awaitsPlace {
+		if d.AwaitsPlace {
 			pause = min(pause, poll/2+rand.N(poll)) // random, so that waiting requests do not poll together
 		}
 		if time.Until(ends) < pause {

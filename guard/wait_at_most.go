@@ -3,7 +3,7 @@ package guard
 import (
 	"context"
 
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
@@ -38,8 +38,8 @@ func (g *Guard) WaitAtMost(ctx context.Context, r Request) (*Decision, int64, er
 // largestWeight returns the request's weight, or the largest one that its limits could ever admit if that is less, and what each limit
 // costs, by wire name.
 func (g *Guard) largestWeight(r *Request) (most int64, costs map[string]int64, err error) {
-	request := (*plan.Request)(r)
-	pl, err := g.plans.Load().ForSubjects(r.Subjects).PlanFor(request)
+	request := (*decide.Request)(r)
+	ep, err := g.rules.Load().ForSubjects(r.Subjects).EndpointFor(request)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -47,8 +47,8 @@ func (g *Guard) largestWeight(r *Request) (most int64, costs map[string]int64, e
 		return 0, nil, err
 	}
 	most, costs = r.Weight, map[string]int64{}
-	for i := range pl.Rows {
-		l := &pl.Rows[i].Limit
+	for i := range ep.Rows {
+		l := &ep.Rows[i].Limit
 		if policy.Kind(l.Kind) == policy.SlidingLog || l.Cost == nil || *l.Cost == 0 {
 			continue
 		}

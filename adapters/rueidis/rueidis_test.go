@@ -9,7 +9,6 @@ import (
 	"github.com/redis/rueidis"
 
 	adapter "github.com/rlfunc/rlfunc/adapters/rueidis"
-	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/internal/callertest"
 )
 
@@ -31,7 +30,7 @@ func TestClient_needsNoMorePermissions(t *testing.T) {
 }
 
 func opener(change func(*rueidis.ClientOption)) callertest.Open {
-	return func(t *testing.T, to callertest.Target) guard.Redis {
+	return func(t *testing.T, to callertest.Target) callertest.Client {
 		o := rueidis.ClientOption{
 			InitAddress: to.Addrs, Username: to.Username, Password: to.Password, DisableRetry: true, ConnWriteTimeout: callertest.Timeout,
 			ForceSingleClient: !to.Cluster && to.Sentinel == "", Sentinel: rueidis.SentinelOption{MasterSet: to.Sentinel},

@@ -9,7 +9,6 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	adapter "github.com/rlfunc/rlfunc/adapters/valkeygo"
-	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/internal/callertest"
 )
 
@@ -31,7 +30,7 @@ func TestClient_needsNoMorePermissions(t *testing.T) {
 }
 
 func opener(change func(*valkey.ClientOption)) callertest.Open {
-	return func(t *testing.T, to callertest.Target) guard.Redis {
+	return func(t *testing.T, to callertest.Target) callertest.Client {
 		o := valkey.ClientOption{
 			InitAddress: to.Addrs, Username: to.Username, Password: to.Password, DisableRetry: true, ConnWriteTimeout: callertest.Timeout,
 			ForceSingleClient: !to.Cluster && to.Sentinel == "", Sentinel: valkey.SentinelOption{MasterSet: to.Sentinel},

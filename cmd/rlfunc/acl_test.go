@@ -96,11 +96,11 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 				{"call", "abuse.unblock", "subject=u1"},
 				{
 					"call", "guard.admit", "subject=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
-					"budgets.0.budget=100", "budgets.0.window=1m", "estimate=10", "hold=1s", "tiers.0.threshold=9", "tiers.0.window=1m", "tiers.0.block=1m",
+					"budgets.0.budget=100", "budgets.0.window=1m", "estimate=10", "reservation=b", "hold=1s", "tiers.0.threshold=9", "tiers.0.window=1m", "tiers.0.block=1m",
 				},
 				{
 					"call", "guard.refund", "subject=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
-					"taken.0.left=1m", "reservation=a@1",
+					"taken.0.left=1m", "reservation=b",
 				},
 				{"call", "guard.peek", "subject=u1", "limits.0.name=all"},
 				{"call", "challenge.issue", "subject=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},

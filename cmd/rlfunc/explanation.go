@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -68,24 +67,20 @@ type explainedLimit struct {
 	Starts string  `json:"starts,omitempty"` // "" for midnight of the first day
 }
 
-func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
+func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	out := &explanation{
-		Endpoint: e.Endpoint, Others: output.List(e.Others), Also: output.List(e.Found.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
+		Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Also: output.List(e.Request.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
 		Missing: []string{}, Multiplied: map[string]int64{},
 	}
-	for _, s := range e.Found.Subjects {
+	for _, s := range e.Request.Subjects {
 		name, _, _ := strings.Cut(s, "=")
 		out.Identities = append(out.Identities, explainedIdentity{s, p.Verified(name)})
 	}
-	g := e.Guard
-	if g == nil {
-		return out
-	}
-	out.Denied, out.Allowed, out.Client, out.Missing = g.Denied, g.Allowed != "", g.Subject, output.List(g.Missing)
-	out.Plan = g.Plan
-	maps.Copy(out.Multiplied, g.Multiplied)
-	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
-	for _, l := range g.Limits {
+	out.Denied, out.Allowed, out.Client, out.Missing = e.Denied, e.Allowed != "", e.Subject, output.List(e.Missing)
+	out.Plan = e.Plan
+	maps.Copy(out.Multiplied, e.Multiplied)
+	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = e.Account, e.Attempts, e.Challenge, e.ChallengeRequired, e.Counted
+	for _, l := range e.Limits {
 		every, zone, starts := periodOf(p, &l)
 		out.Limits = append(out.Limits, explainedLimit{
 			l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Lease.Seconds(), l.Burst, l.Shadow, every, zone, starts,
@@ -95,16 +90,16 @@ func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 }
 
 // printExplanation prints an explanation, a part per line.
-func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
+func (a *app) printExplanation(p *policy.Policy, e *guard.Explanation) {
 	line := a.explain
-	if e.Endpoint == "" {
+	if e.Request.Endpoint == "" {
 		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
 			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",
 		}[p.Unmatched])
 		return
 	}
-	line("endpoint", "%s", e.Endpoint)
-	for _, other := range e.Others {
+	line("endpoint", "%s", e.Request.Endpoint)
+	for _, other := range e.Request.OtherEndpoints {
 		line("and", "%s, by another reading of the path", other)
 	}
 	a.printFound(p, e)
@@ -116,9 +111,9 @@ func (a *app) explain(part, format string, args ...any) {
 }
 
 // printFound prints the identities of a request, and what counts them.
-func (a *app) printFound(p *policy.Policy, e *httpguard.Explanation) {
+func (a *app) printFound(p *policy.Policy, e *guard.Explanation) {
 	line := a.explain
-	for _, s := range e.Found.Subjects {
+	for _, s := range e.Request.Subjects {
 		name, _, _ := strings.Cut(s, "=")
 		proof := "verified"
 		if !p.Verified(name) {
@@ -126,16 +121,16 @@ func (a *app) printFound(p *policy.Policy, e *httpguard.Explanation) {
 		}
 		line("identity", "%s, %s", s, proof)
 	}
-	for _, s := range e.Found.Also {
+	for _, s := range e.Request.Also {
 		line("also", "%s, unproven: only a deny applies to it", s)
 	}
-	switch g := e.Guard; {
-	case g.Denied != "":
-		line("override", "denies %s: the request is refused with 403", g.Denied)
-	case g.Allowed != "":
+	switch {
+	case e.Denied != "":
+		line("override", "denies %s: the request is refused with 403", e.Denied)
+	case e.Allowed != "":
 		line("override", "allows the request, and no limit counts it")
 	default:
-		printCounts(line, p, g)
+		printCounts(line, p, e)
 	}
 }
 

@@ -56,7 +56,7 @@ func decide(t *testing.T, g *guard.Guard, r guard.Request, times int) *guard.Dec
 func visit(t *testing.T, rdb *redis.Client, g *guard.Guard) {
 	t.Helper()
 	paid := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 1)
-	if err := paid.Settle(context.WithoutCancel(t.Context()), 31_500); err != nil {
+	if err := paid.Charge.Settle(context.WithoutCancel(t.Context()), 31_500); err != nil {
 		t.Fatal(err)
 	}
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 10); d.Allowed {

@@ -11,8 +11,6 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/envoyguard"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
-	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -69,11 +67,7 @@ func (a *app) explainDescriptors(file string, q *requestFlags) error {
 		return fmt.Errorf("explain the descriptors: %w", err)
 	}
 	p = g.Policy()
-	read := &httpguard.Explanation{
-		Endpoint: e.Request.Endpoint, Others: e.Request.OtherEndpoints, Guard: e.Guard,
-		Found: identity.Found{Subjects: e.Request.Subjects, Also: e.Request.Also},
-	}
-	out := explanationOf(p, read)
+	out := explanationOf(p, e.Guard)
 	for i, rule := range e.Rules {
 		d := explainedDescriptor{Descriptor: q.descriptors[i], Rule: rule}
 		if rule >= 0 {
@@ -98,6 +92,6 @@ func (a *app) explainDescriptors(file string, q *requestFlags) error {
 		a.explain("answer", "%s", strings.TrimSuffix(out.Answer+", "+out.Error, ", "))
 		return nil
 	}
-	a.printFound(p, read)
+	a.printFound(p, e.Guard)
 	return nil
 }

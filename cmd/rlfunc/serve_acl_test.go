@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -122,11 +124,15 @@ func serveAs(t *testing.T, e engines.Engine, admin *redis.Client, line string, d
 		answer, _ := io.ReadAll(r.Body)
 		return string(answer)
 	}
-	if a := post("/v1/decide", `{"endpoint": "export", "subjects": ["ip=192.0.2.1"]}`); !strings.Contains(a, `"lease":`) {
+	if a := post("/v1/decide", `{"endpoint": "export", "subjects": ["ip=192.0.2.1"]}`); !strings.Contains(a, `"charge":`) {
 		t.Errorf("decide: %s", a)
 	}
+	var unsettled struct{ Charge string }
+	if err := json.Unmarshal([]byte(post("/v1/decide", `{"endpoint": "chat", "subjects": ["ip=192.0.2.1"]}`)), &unsettled); err != nil {
+		t.Fatal(err)
+	}
 	for path, body := range map[string]string{
-		"/v1/settle": `{"subject": "ip=192.0.2.1", "reservation": "r@1", "actual": "0.1"}`, "/v1/cancel": `{"subject": "ip=192.0.2.1", "reservation": "r@1"}`,
+		"/v1/charges/settle":   fmt.Sprintf(`{"charge": %q, "actual": "0.1"}`, unsettled.Charge),
 		"/v1/challenges/issue": `{"subject": "ip=192.0.2.1", "ttl": 60}`, "/v1/status": `{"subject": "ip=192.0.2.1"}`,
 		"/v1/challenges/consume": `{"subject": "ip=192.0.2.1", "token": "0123456789abcdef0123456789abcdef"}`,
 	} {
@@ -142,7 +148,7 @@ func serveAs(t *testing.T, e engines.Engine, admin *redis.Client, line string, d
 	}
 	awaitText(t, web+"/readyz", "ok, but failure modes decide: redis: guard.peek: ")
 	stop()
-	for text, want := range map[string]int{"msg=\"not ready\"": 1, "msg=ready\n": 1, "msg=\"ready, but failure modes decide\"": 1, "operation=/v1/settle": 1} {
+	for text, want := range map[string]int{"msg=\"not ready\"": 1, "msg=ready\n": 1, "msg=\"ready, but failure modes decide\"": 1, "operation=/v1/charges/settle": 1} {
 		if !decides && strings.HasPrefix(text, "operation") {
 			want = 0
 		}

@@ -29,19 +29,19 @@ func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	settle(ctx, d, a)
 	writeJSON(w, map[string]any{
-		"answer": a.text, "tokens": a.tokens, "duplicate": d.Duplicate, "tokens_reserved": int64(d.Reserved() / oneToken),
+		"answer": a.text, "tokens": a.tokens, "duplicate": d.Duplicate, "tokens_reserved": int64(d.Charge.Reserved() / oneToken),
 		"tokens_left": tokensLeft(d, a),
 	})
 }
 
-// settle replaces the estimate with the cost of the answer. A duplicate has no reservation.
+// settle replaces the estimate with the cost of the answer. A duplicate reserved nothing.
 func settle(ctx context.Context, d *guard.Decision, a answer) {
-	if d.Duplicate || d.Reservation() == "" {
+	if d.Duplicate || d.Charge.Account() == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := d.Settle(ctx, fcall.Micros(a.tokens)*oneToken); err != nil {
+	if err := d.Charge.Settle(ctx, fcall.Micros(a.tokens)*oneToken); err != nil {
 		slog.Error("settle", "err", err) // the estimate counts until its hold ends
 	}
 }
@@ -55,7 +55,7 @@ func tokensLeft(d *guard.Decision, a answer) int64 {
 		}
 	}
 	if !d.Duplicate && len(d.Budgets) > 0 {
-		left += d.Reserved() - fcall.Micros(a.tokens)*oneToken
+		left += d.Charge.Reserved() - fcall.Micros(a.tokens)*oneToken
 	}
 	return int64(max(left, 0) / oneToken)
 }

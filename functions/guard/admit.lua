@@ -8,15 +8,16 @@
 --- abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global limits. A shadow
---- limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the longest wait. If there are
---- several reasons, the result is the first in reason's list.
---- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
+--- limit is reported but never refuses; it is charged where it allows. A call whose holder release has marked is an error, and charges
+--- nothing. The resolution of retry_after is that of the longest wait. If there are several reasons, the result is the first in reason's list.
+--- @use clock refusal left_holders block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]?tiers older attempts, if there are more than 12
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    charges        hash[charges]?budgets.of the subject's charges
+--- @key    left           zset[left]?holder       holders that release has marked
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
 --- @arg    weight         count[1..1000000]=1      multiplies every limit's cost except that of a sliding_log
@@ -29,7 +30,7 @@
 --- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request
 --- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
---- @arg    reservation    text[64]?                unique ID for the reservation, required with budgets and no receipt
+--- @arg    reservation    text[64]?                unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt reserves nothing
 --- @arg    tiers          packed[0..8]             how many attempts are too many, as in abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
@@ -45,7 +46,7 @@
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
---- @must   reservation be given if budgets and no receipt
+--- @must   reservation be given if budgets
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
@@ -55,7 +56,6 @@
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
---- @result reservation    text[0..256]             ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a reservation
 --- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
 --- @result budgets        group                    one result per budget; empty when blocked
 --- @result budgets.allowed bool                    whether the estimate fits this budget, or is already part of it
@@ -66,29 +66,32 @@
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt that tiers count, and the block that it starts
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+local function admit(bucket, receipts, attempts, pages, challenges, charges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload, holder)
+  if left and holder and left_holders.has(left, holder) then
+    return nil, refusal.argument('holder must be one that release has not marked')
+  end
   local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
   elseif left_ms > 0 then
-    return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
+    return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
     local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true, nil, nil, holder)
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', rows, limit_rows.none, limit_rows.none
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', rows, limit_rows.none, limit_rows.none
   end
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
-  local parts, failure = request_parts.check(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
+  local parts, failure = request_parts.check(known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
@@ -112,9 +115,9 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
   end
   if admitted then
-    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
+    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, rows, cost_rows, tried_tiers.rows
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, rows, cost_rows, tried_tiers.rows
 end

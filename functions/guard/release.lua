@@ -1,14 +1,20 @@
 --- Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.
---- @use clock limit holder_set
+---
+--- A caller that got no answer to the admit call does not know whether it will still arrive. With mark, such a call is refused: if the
+--- holder lacks a place, admit takes nothing of it for that long. A holder that is marked keeps its mark.
+--- @use clock limit holder_set left_holders
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
+--- @key    left           zset[left]               holders that are marked
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
+--- @arg    mark           duration[1ms..1h]?       how long an admit call of the holder is refused if a place is missing: 1m0s
 --- @must   limits.kind be concurrency
 --- @result released       count[0..16]             number of limits whose places were released: 2 of 2
 --- @error  RLARG                                   a limit is of another kind
 --- @error  RLSTATE                                 a key holds data that its kind did not write
-local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
+local function release(bucket, left, limits, limits_state, holder, mark_us) -- rlfunc:ignore unused-parameter limits' keys begin so
   local now_us, released = clock.now_us(), 0
+  local marked = mark_us and left_holders.has(left, holder) -- before anything is written, because the key may be unreadable
   for i = 1, #limits do
     local set, own = holder_set.open(limits_state[i], holder, now_us)
     if not set then
@@ -18,6 +24,9 @@ local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore un
       holder_set.remove(set, own)
       released = released + 1
     end
+  end
+  if mark_us and not marked and released < #limits then
+    left_holders.add(left, holder, now_us, mark_us)
   end
   return released
 end

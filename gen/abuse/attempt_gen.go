@@ -127,7 +127,7 @@ func (c *Client) QueueAttempt(ctx context.Context, pipe redis.Pipeliner, p Attem
 	return PendingAttempt{c.attemptArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAttempt is a queued call of Attempt, or a late one from fcall.Late.
+// PendingAttempt is a queued call of Attempt.
 type PendingAttempt struct {
 	*fcall.Pending
 }

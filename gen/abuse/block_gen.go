@@ -58,7 +58,7 @@ func (c *Client) QueueBlock(ctx context.Context, pipe redis.Pipeliner, p BlockPa
 	return PendingBlock{c.blockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingBlock is a queued call of Block, or a late one from fcall.Late.
+// PendingBlock is a queued call of Block.
 type PendingBlock struct {
 	*fcall.Pending
 }

@@ -48,7 +48,7 @@ func (c *Client) QueueForgive(ctx context.Context, pipe redis.Pipeliner, p Forgi
 	return PendingForgive{c.forgiveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingForgive is a queued call of Forgive, or a late one from fcall.Late.
+// PendingForgive is a queued call of Forgive.
 type PendingForgive struct {
 	*fcall.Pending
 }

@@ -88,7 +88,7 @@ func (c *Client) QueueStatus(ctx context.Context, pipe redis.Pipeliner, p Status
 	return PendingStatus{c.statusArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingStatus is a queued call of Status, or a late one from fcall.Late.
+// PendingStatus is a queued call of Status.
 type PendingStatus struct {
 	*fcall.Pending
 }

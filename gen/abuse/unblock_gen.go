@@ -50,7 +50,7 @@ func (c *Client) QueueUnblock(ctx context.Context, pipe redis.Pipeliner, p Unblo
 	return PendingUnblock{c.unblockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingUnblock is a queued call of Unblock, or a late one from fcall.Late.
+// PendingUnblock is a queued call of Unblock.
 type PendingUnblock struct {
 	*fcall.Pending
 }

@@ -67,7 +67,7 @@ func (c *Client) QueueConsume(ctx context.Context, pipe redis.Pipeliner, p Consu
 	return PendingConsume{c.consumeArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingConsume is a queued call of Consume, or a late one from fcall.Late.
+// PendingConsume is a queued call of Consume.
 type PendingConsume struct {
 	*fcall.Pending
 }

@@ -77,7 +77,7 @@ func (c *Client) QueueIssue(ctx context.Context, pipe redis.Pipeliner, p IssuePa
 	return PendingIssue{c.issueArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingIssue is a queued call of Issue, or a late one from fcall.Late.
+// PendingIssue is a queued call of Issue.
 type PendingIssue struct {
 	*fcall.Pending
 }

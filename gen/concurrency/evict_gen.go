@@ -55,7 +55,7 @@ func (c *Client) QueueEvict(ctx context.Context, pipe redis.Pipeliner, p EvictPa
 	return PendingEvict{c.evictArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingEvict is a queued call of Evict, or a late one from fcall.Late.
+// PendingEvict is a queued call of Evict.
 type PendingEvict struct {
 	*fcall.Pending
 }

@@ -68,7 +68,7 @@ func (c *Client) QueueCancel(ctx context.Context, pipe redis.Pipeliner, p Cancel
 	return PendingCancel{c.cancelArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCancel is a queued call of Cancel, or a late one from fcall.Late.
+// PendingCancel is a queued call of Cancel.
 type PendingCancel struct {
 	*fcall.Pending
 }

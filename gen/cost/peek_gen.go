@@ -121,7 +121,7 @@ func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekPara
 	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPeek is a queued call of Peek, or a late one from fcall.Late.
+// PendingPeek is a queued call of Peek.
 type PendingPeek struct {
 	*fcall.Pending
 }

@@ -124,7 +124,7 @@ func (c *Client) QueueReserveAtMost(ctx context.Context, pipe redis.Pipeliner, p
 	return PendingReserveAtMost{c.reserveAtMostArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReserveAtMost is a queued call of ReserveAtMost, or a late one from fcall.Late.
+// PendingReserveAtMost is a queued call of ReserveAtMost.
 type PendingReserveAtMost struct {
 	*fcall.Pending
 }

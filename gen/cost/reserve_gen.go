@@ -121,7 +121,7 @@ func (c *Client) QueueReserve(ctx context.Context, pipe redis.Pipeliner, p Reser
 	return PendingReserve{c.reserveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReserve is a queued call of Reserve, or a late one from fcall.Late.
+// PendingReserve is a queued call of Reserve.
 type PendingReserve struct {
 	*fcall.Pending
 }

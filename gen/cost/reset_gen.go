@@ -46,7 +46,7 @@ func (c *Client) QueueReset(ctx context.Context, pipe redis.Pipeliner, p ResetPa
 	return PendingReset{c.resetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReset is a queued call of Reset, or a late one from fcall.Late.
+// PendingReset is a queued call of Reset.
 type PendingReset struct {
 	*fcall.Pending
 }

@@ -103,7 +103,7 @@ func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p Settle
 	return PendingSettle{c.settleArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSettle is a queued call of Settle, or a late one from fcall.Late.
+// PendingSettle is a queued call of Settle.
 type PendingSettle struct {
 	*fcall.Pending
 }

@@ -28,7 +28,6 @@ var admitFunction = &fcall.Function{
 		{},
 		{},
 		{Values: 7},
-		{Text: true},
 		{Rows: []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}}},
 		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
 		{Rows: []fcall.Result{{Values: 1000001}, {}}},
@@ -48,7 +47,7 @@ var admitFunction = &fcall.Function{
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
-//   - reservation must be given if budgets and no receipt.
+//   - reservation must be given if budgets.
 type AdmitParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -81,8 +80,8 @@ type AdmitParams struct {
 	// Penalty: how long reservations are refused once a settlement has exceeded a budget. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.
 	Penalty time.Duration
-	// Reservation: unique ID for the reservation, required with budgets and no receipt. 1 to 64 bytes. The zero
-	// value omits it.
+	// Reservation: unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt
+	// reserves nothing. 1 to 64 bytes. The zero value omits it.
 	Reservation string
 	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 of them.
 	Tiers AdmitTiersPack
@@ -245,9 +244,6 @@ type AdmitResult struct {
 	At time.Time
 	// Challenge: outcome; unused: something else refused; none: not checked.
 	Challenge AdmitChallenge
-	// Reservation: ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a
-	// reservation.
-	Reservation string
 	// Limits: one result per limit, in the order of the call; empty when blocked.
 	Limits []LimitResult
 	// Budgets: one result per budget; empty when blocked.
@@ -317,12 +313,12 @@ const (
 // refused.
 //
 // A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt
-// charges only global limits. A shadow limit is reported but never refuses; it is charged where it allows.
-// The resolution of retry_after is that of the longest wait. If there are several reasons, the result is the
-// first in reason's list.
+// charges only global limits. A shadow limit is reported but never refuses; it is charged where it allows. A
+// call whose holder release has marked is an error, and charges nothing. The resolution of retry_after is
+// that of the longest wait. If there are several reasons, the result is the first in reason's list.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
+//   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) {
 	reply, err := c.admitArgs(p).Call(ctx)
@@ -337,7 +333,7 @@ func (c *Client) QueueAdmit(ctx context.Context, pipe redis.Pipeliner, p AdmitPa
 	return PendingAdmit{c.admitArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAdmit is a queued call of Admit, or a late one from fcall.Late.
+// PendingAdmit is a queued call of Admit.
 type PendingAdmit struct {
 	*fcall.Pending
 }
@@ -352,7 +348,7 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 18)
+	a := c.fcall.Args(admitFunction, 7+len(p.Blocks)+p.Limits.pack.Keys(), 18)
 	a.Key("subject", p.Subject, "block")
 	if p.Receipt != "" {
 		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Subject), "checked")
@@ -366,6 +362,9 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	}
 	if p.Budgets.Len() > 0 {
 		a.Key("charges", cmp.Or(p.BudgetsOf, p.Subject), "charges")
+	}
+	if p.Holder != "" {
+		a.Key("left", p.Subject, "left")
 	}
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Keys("blocks", p.Blocks, "block", 16)
@@ -391,8 +390,8 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
 			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
 		})
-		if p.Budgets.Len() != 0 && p.Receipt == "" && p.Reservation == "" {
-			a.Must("reservation", "be given if budgets and no receipt")
+		if p.Budgets.Len() != 0 && p.Reservation == "" {
+			a.Must("reservation", "be given if budgets")
 		}
 		for i, row := range p.Limits.rows {
 			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
@@ -423,7 +422,6 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	r.RetryAfter = reply.Duration("retry_after")
 	r.At = reply.Time("at")
 	r.Challenge = AdmitChallenge(reply.Enum("challenge", "none", "absent", "consumed", "unused", "replayed", "expired_or_unknown", "mismatch"))
-	r.Reservation = reply.Text("reservation")
 	r.Limits = make([]LimitResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)

@@ -104,7 +104,7 @@ func (c *Client) QueueRefund(ctx context.Context, pipe redis.Pipeliner, p Refund
 	return PendingRefund{c.refundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRefund is a queued call of Refund, or a late one from fcall.Late.
+// PendingRefund is a queued call of Refund.
 type PendingRefund struct {
 	*fcall.Pending
 }

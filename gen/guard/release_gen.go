@@ -4,6 +4,7 @@ package guard
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,6 +16,7 @@ var releaseFunction = &fcall.Function{
 	Name:       "release",
 	ServerName: "guard_v1_release",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 17}},
 }
 
@@ -32,6 +34,9 @@ type ReleaseParams struct {
 	LimitsOf []fcall.Subject
 	// Holder: the holder of the admit call. 1 to 64 bytes.
 	Holder string
+	// Mark: how long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to 1h0m0s,
+	// rounded up to a microsecond. The zero value omits it.
+	Mark time.Duration
 }
 
 // ReleaseResult is the result of Release.
@@ -42,6 +47,10 @@ type ReleaseResult struct {
 
 // Release releases the places that an admit call charged of limits of kind concurrency. Places that the
 // holder does not have are skipped.
+//
+// A caller that got no answer to the admit call does not know whether it will still arrive. With mark, such a
+// call is refused: if the holder lacks a place, admit takes nothing of it for that long. A holder that is
+// marked keeps its mark.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: a limit is of another kind
@@ -59,7 +68,7 @@ func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p Relea
 	return PendingRelease{c.releaseArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRelease is a queued call of Release, or a late one from fcall.Late.
+// PendingRelease is a queued call of Release.
 type PendingRelease struct {
 	*fcall.Pending
 }
@@ -74,11 +83,13 @@ func (p PendingRelease) Result() (ReleaseResult, error) {
 }
 
 func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
-	a := c.fcall.Args(releaseFunction, 1+p.Limits.pack.Keys(), 2)
+	a := c.fcall.Args(releaseFunction, 2+p.Limits.pack.Keys(), 3)
 	a.Key("subject", p.Subject, "places")
+	a.Key("left", p.Subject, "left")
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
 	a.Text("holder", p.Holder, 1, 64)
+	a.OptDuration("mark", p.Mark, 1000, 3600000000)
 	if a.Err() == nil {
 		for i, row := range p.Limits.rows {
 			if row.Kind != "concurrency" {

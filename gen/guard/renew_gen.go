@@ -61,7 +61,7 @@ func (c *Client) QueueRenew(ctx context.Context, pipe redis.Pipeliner, p RenewPa
 	return PendingRenew{c.renewArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRenew is a queued call of Renew, or a late one from fcall.Late.
+// PendingRenew is a queued call of Renew.
 type PendingRenew struct {
 	*fcall.Pending
 }

@@ -44,7 +44,7 @@ func (c *Client) QueueClearAll(ctx context.Context, pipe redis.Pipeliner, p Clea
 	return PendingClearAll{c.clearAllArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingClearAll is a queued call of ClearAll, or a late one from fcall.Late.
+// PendingClearAll is a queued call of ClearAll.
 type PendingClearAll struct {
 	*fcall.Pending
 }

@@ -54,7 +54,7 @@ func (c *Client) QueueClear(ctx context.Context, pipe redis.Pipeliner, p ClearPa
 	return PendingClear{c.clearArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingClear is a queued call of Clear, or a late one from fcall.Late.
+// PendingClear is a queued call of Clear.
 type PendingClear struct {
 	*fcall.Pending
 }

@@ -95,7 +95,7 @@ func (c *Client) QueueList(ctx context.Context, pipe redis.Pipeliner, p ListPara
 	return PendingList{c.listArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingList is a queued call of List, or a late one from fcall.Late.
+// PendingList is a queued call of List.
 type PendingList struct {
 	*fcall.Pending
 }

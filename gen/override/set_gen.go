@@ -83,7 +83,7 @@ func (c *Client) QueueSet(ctx context.Context, pipe redis.Pipeliner, p SetParams
 	return PendingSet{c.setArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSet is a queued call of Set, or a late one from fcall.Late.
+// PendingSet is a queued call of Set.
 type PendingSet struct {
 	*fcall.Pending
 }

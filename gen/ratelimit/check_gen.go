@@ -98,7 +98,7 @@ func (c *Client) QueueCheck(ctx context.Context, pipe redis.Pipeliner, p CheckPa
 	return PendingCheck{c.checkArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheck is a queued call of Check, or a late one from fcall.Late.
+// PendingCheck is a queued call of Check.
 type PendingCheck struct {
 	*fcall.Pending
 }

@@ -89,7 +89,7 @@ func (c *Client) QueueCheckPeek(ctx context.Context, pipe redis.Pipeliner, p Che
 	return PendingCheckPeek{c.checkPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheckPeek is a queued call of CheckPeek, or a late one from fcall.Late.
+// PendingCheckPeek is a queued call of CheckPeek.
 type PendingCheckPeek struct {
 	*fcall.Pending
 }

@@ -48,7 +48,7 @@ func (c *Client) QueueCheckReset(ctx context.Context, pipe redis.Pipeliner, p Ch
 	return PendingCheckReset{c.checkResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheckReset is a queued call of CheckReset, or a late one from fcall.Late.
+// PendingCheckReset is a queued call of CheckReset.
 type PendingCheckReset struct {
 	*fcall.Pending
 }

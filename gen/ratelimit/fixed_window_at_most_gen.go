@@ -69,7 +69,7 @@ func (c *Client) QueueFixedWindowAtMost(ctx context.Context, pipe redis.Pipeline
 	return PendingFixedWindowAtMost{c.fixedWindowAtMostArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowAtMost is a queued call of FixedWindowAtMost, or a late one from fcall.Late.
+// PendingFixedWindowAtMost is a queued call of FixedWindowAtMost.
 type PendingFixedWindowAtMost struct {
 	*fcall.Pending
 }

@@ -77,7 +77,7 @@ func (c *Client) QueueFixedWindow(ctx context.Context, pipe redis.Pipeliner, p F
 	return PendingFixedWindow{c.fixedWindowArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindow is a queued call of FixedWindow, or a late one from fcall.Late.
+// PendingFixedWindow is a queued call of FixedWindow.
 type PendingFixedWindow struct {
 	*fcall.Pending
 }

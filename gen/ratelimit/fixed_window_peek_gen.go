@@ -67,7 +67,7 @@ func (c *Client) QueueFixedWindowPeek(ctx context.Context, pipe redis.Pipeliner,
 	return PendingFixedWindowPeek{c.fixedWindowPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowPeek is a queued call of FixedWindowPeek, or a late one from fcall.Late.
+// PendingFixedWindowPeek is a queued call of FixedWindowPeek.
 type PendingFixedWindowPeek struct {
 	*fcall.Pending
 }

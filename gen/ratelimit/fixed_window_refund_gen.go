@@ -68,7 +68,7 @@ func (c *Client) QueueFixedWindowRefund(ctx context.Context, pipe redis.Pipeline
 	return PendingFixedWindowRefund{c.fixedWindowRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowRefund is a queued call of FixedWindowRefund, or a late one from fcall.Late.
+// PendingFixedWindowRefund is a queued call of FixedWindowRefund.
 type PendingFixedWindowRefund struct {
 	*fcall.Pending
 }

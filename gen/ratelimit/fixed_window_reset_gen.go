@@ -44,7 +44,7 @@ func (c *Client) QueueFixedWindowReset(ctx context.Context, pipe redis.Pipeliner
 	return PendingFixedWindowReset{c.fixedWindowResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowReset is a queued call of FixedWindowReset, or a late one from fcall.Late.
+// PendingFixedWindowReset is a queued call of FixedWindowReset.
 type PendingFixedWindowReset struct {
 	*fcall.Pending
 }

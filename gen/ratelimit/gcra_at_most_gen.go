@@ -75,7 +75,7 @@ func (c *Client) QueueGCRAAtMost(ctx context.Context, pipe redis.Pipeliner, p GC
 	return PendingGCRAAtMost{c.gcraAtMostArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAAtMost is a queued call of GCRAAtMost, or a late one from fcall.Late.
+// PendingGCRAAtMost is a queued call of GCRAAtMost.
 type PendingGCRAAtMost struct {
 	*fcall.Pending
 }

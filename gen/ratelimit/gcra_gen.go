@@ -77,7 +77,7 @@ func (c *Client) QueueGCRA(ctx context.Context, pipe redis.Pipeliner, p GCRAPara
 	return PendingGCRA{c.gcraArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRA is a queued call of GCRA, or a late one from fcall.Late.
+// PendingGCRA is a queued call of GCRA.
 type PendingGCRA struct {
 	*fcall.Pending
 }

@@ -71,7 +71,7 @@ func (c *Client) QueueGCRAPeek(ctx context.Context, pipe redis.Pipeliner, p GCRA
 	return PendingGCRAPeek{c.gcraPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAPeek is a queued call of GCRAPeek, or a late one from fcall.Late.
+// PendingGCRAPeek is a queued call of GCRAPeek.
 type PendingGCRAPeek struct {
 	*fcall.Pending
 }

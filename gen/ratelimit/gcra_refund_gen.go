@@ -71,7 +71,7 @@ func (c *Client) QueueGCRARefund(ctx context.Context, pipe redis.Pipeliner, p GC
 	return PendingGCRARefund{c.gcraRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRARefund is a queued call of GCRARefund, or a late one from fcall.Late.
+// PendingGCRARefund is a queued call of GCRARefund.
 type PendingGCRARefund struct {
 	*fcall.Pending
 }

@@ -44,7 +44,7 @@ func (c *Client) QueueGCRAReset(ctx context.Context, pipe redis.Pipeliner, p GCR
 	return PendingGCRAReset{c.gcraResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAReset is a queued call of GCRAReset, or a late one from fcall.Late.
+// PendingGCRAReset is a queued call of GCRAReset.
 type PendingGCRAReset struct {
 	*fcall.Pending
 }

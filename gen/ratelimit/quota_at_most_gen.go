@@ -83,7 +83,7 @@ func (c *Client) QueueQuotaAtMost(ctx context.Context, pipe redis.Pipeliner, p Q
 	return PendingQuotaAtMost{c.quotaAtMostArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingQuotaAtMost is a queued call of QuotaAtMost, or a late one from fcall.Late.
+// PendingQuotaAtMost is a queued call of QuotaAtMost.
 type PendingQuotaAtMost struct {
 	*fcall.Pending
 }

@@ -91,7 +91,7 @@ func (c *Client) QueueQuota(ctx context.Context, pipe redis.Pipeliner, p QuotaPa
 	return PendingQuota{c.quotaArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingQuota is a queued call of Quota, or a late one from fcall.Late.
+// PendingQuota is a queued call of Quota.
 type PendingQuota struct {
 	*fcall.Pending
 }

@@ -79,7 +79,7 @@ func (c *Client) QueueQuotaPeek(ctx context.Context, pipe redis.Pipeliner, p Quo
 	return PendingQuotaPeek{c.quotaPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingQuotaPeek is a queued call of QuotaPeek, or a late one from fcall.Late.
+// PendingQuotaPeek is a queued call of QuotaPeek.
 type PendingQuotaPeek struct {
 	*fcall.Pending
 }

@@ -82,7 +82,7 @@ func (c *Client) QueueQuotaRefund(ctx context.Context, pipe redis.Pipeliner, p Q
 	return PendingQuotaRefund{c.quotaRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingQuotaRefund is a queued call of QuotaRefund, or a late one from fcall.Late.
+// PendingQuotaRefund is a queued call of QuotaRefund.
 type PendingQuotaRefund struct {
 	*fcall.Pending
 }

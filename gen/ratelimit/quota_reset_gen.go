@@ -44,7 +44,7 @@ func (c *Client) QueueQuotaReset(ctx context.Context, pipe redis.Pipeliner, p Qu
 	return PendingQuotaReset{c.quotaResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingQuotaReset is a queued call of QuotaReset, or a late one from fcall.Late.
+// PendingQuotaReset is a queued call of QuotaReset.
 type PendingQuotaReset struct {
 	*fcall.Pending
 }

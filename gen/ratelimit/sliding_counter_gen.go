@@ -78,7 +78,7 @@ func (c *Client) QueueSlidingCounter(ctx context.Context, pipe redis.Pipeliner, 
 	return PendingSlidingCounter{c.slidingCounterArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounter is a queued call of SlidingCounter, or a late one from fcall.Late.
+// PendingSlidingCounter is a queued call of SlidingCounter.
 type PendingSlidingCounter struct {
 	*fcall.Pending
 }

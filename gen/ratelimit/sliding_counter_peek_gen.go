@@ -67,7 +67,7 @@ func (c *Client) QueueSlidingCounterPeek(ctx context.Context, pipe redis.Pipelin
 	return PendingSlidingCounterPeek{c.slidingCounterPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterPeek is a queued call of SlidingCounterPeek, or a late one from fcall.Late.
+// PendingSlidingCounterPeek is a queued call of SlidingCounterPeek.
 type PendingSlidingCounterPeek struct {
 	*fcall.Pending
 }

@@ -63,7 +63,7 @@ func (c *Client) QueueSlidingCounterRefund(ctx context.Context, pipe redis.Pipel
 	return PendingSlidingCounterRefund{c.slidingCounterRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterRefund is a queued call of SlidingCounterRefund, or a late one from fcall.Late.
+// PendingSlidingCounterRefund is a queued call of SlidingCounterRefund.
 type PendingSlidingCounterRefund struct {
 	*fcall.Pending
 }

@@ -44,7 +44,7 @@ func (c *Client) QueueSlidingCounterReset(ctx context.Context, pipe redis.Pipeli
 	return PendingSlidingCounterReset{c.slidingCounterResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterReset is a queued call of SlidingCounterReset, or a late one from fcall.Late.
+// PendingSlidingCounterReset is a queued call of SlidingCounterReset.
 type PendingSlidingCounterReset struct {
 	*fcall.Pending
 }

@@ -83,7 +83,7 @@ func (c *Client) QueueSlidingLog(ctx context.Context, pipe redis.Pipeliner, p Sl
 	return PendingSlidingLog{c.slidingLogArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLog is a queued call of SlidingLog, or a late one from fcall.Late.
+// PendingSlidingLog is a queued call of SlidingLog.
 type PendingSlidingLog struct {
 	*fcall.Pending
 }

@@ -62,7 +62,7 @@ func (c *Client) QueueSlidingLogPeek(ctx context.Context, pipe redis.Pipeliner, 
 	return PendingSlidingLogPeek{c.slidingLogPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogPeek is a queued call of SlidingLogPeek, or a late one from fcall.Late.
+// PendingSlidingLogPeek is a queued call of SlidingLogPeek.
 type PendingSlidingLogPeek struct {
 	*fcall.Pending
 }

@@ -49,7 +49,7 @@ func (c *Client) QueueSlidingLogRefund(ctx context.Context, pipe redis.Pipeliner
 	return PendingSlidingLogRefund{c.slidingLogRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogRefund is a queued call of SlidingLogRefund, or a late one from fcall.Late.
+// PendingSlidingLogRefund is a queued call of SlidingLogRefund.
 type PendingSlidingLogRefund struct {
 	*fcall.Pending
 }

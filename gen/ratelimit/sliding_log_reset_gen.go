@@ -44,7 +44,7 @@ func (c *Client) QueueSlidingLogReset(ctx context.Context, pipe redis.Pipeliner,
 	return PendingSlidingLogReset{c.slidingLogResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogReset is a queued call of SlidingLogReset, or a late one from fcall.Late.
+// PendingSlidingLogReset is a queued call of SlidingLogReset.
 type PendingSlidingLogReset struct {
 	*fcall.Pending
 }

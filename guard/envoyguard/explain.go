@@ -12,16 +12,14 @@ type Explanation struct {
 	Rules []int
 	// Answer is the answer to a request that guard does not decide; nil if it does.
 	Answer *ratelimitv3.RateLimitResponse
-	// Request is what guard decides.
-	Request guard.Request
-	// Guard is how guard would decide; nil if it does not.
+	// Guard is how guard would decide; only its Request is set if guard does not.
 	Guard *guard.Explanation
 }
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (s *RateLimitService) Explain(r *ratelimitv3.RateLimitRequest) (*Explanation, error) {
-	rules, e := s.rules.Current(), &Explanation{}
-	matched, undecided, err := rules.read(r, &e.Request)
+	rules, e := s.rules.Current(), &Explanation{Guard: new(guard.Explanation)}
+	matched, undecided, err := rules.read(r, &e.Guard.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +36,6 @@ func (s *RateLimitService) Explain(r *ratelimitv3.RateLimitRequest) (*Explanatio
 		e.Answer = undecided
 		return e, nil
 	}
-	e.Guard, err = s.guard.Explain(e.Request)
+	e.Guard, err = s.guard.Explain(e.Guard.Request)
 	return e, err
 }

@@ -56,7 +56,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 	d, err := s.guard.Decide(ctx, request)
 	switch {
 	case err == nil:
-		d.End(ctx, guard.End{}) // the response is not known here
+		d.Charge.End(ctx, guard.End{}) // the response is not known here
 		return answer(d, matched), nil
 	case errors.Is(err, guard.ErrEndpoint) && rules != s.rules.Current():
 		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile

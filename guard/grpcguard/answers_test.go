@@ -263,7 +263,7 @@ func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
 	}{
 		"returns": {handler: func(context.Context) error { return nil }, want: 250_000},
 		"fails":   {handler: func(context.Context) error { return status.Error(codes.NotFound, "no") }, want: 250_000},
-		"settles": {handler: func(ctx context.Context) error { return grpcguard.FromContext(ctx).Settle(ctx, 70_000) }, want: 70_000},
+		"settles": {handler: func(ctx context.Context) error { return grpcguard.FromContext(ctx).Charge.Settle(ctx, 70_000) }, want: 70_000},
 		"panics":  {handler: func(context.Context) error { panic("what") }, want: 0},
 		"its caller hangs up": {handler: func(ctx context.Context) error {
 			entered <- struct{}{}

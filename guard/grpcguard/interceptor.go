@@ -80,7 +80,7 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	}
 	nothing, got := true, recovered
 	ctx = context.WithValue(ctx, contextKey{}, d)
-	d.Keep()
+	d.Charge.Keep()
 	defer func() { // also if the handler panics
 		end(ctx, d, nothing, got)
 	}()
@@ -94,7 +94,7 @@ var recovered = []codes.Code{codes.Unknown, codes.Internal}
 
 // end ends a call with its status code, or those that the client may have got.
 func end(ctx context.Context, d *guard.Decision, gone bool, got []codes.Code) {
-	d.End(ctx, guard.End{Gone: gone, Counts: func(r *policy.Responses) bool {
+	d.Charge.End(ctx, guard.End{Gone: gone, Counts: func(r *policy.Responses) bool {
 		return slices.ContainsFunc(got, func(code codes.Code) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
 	}})
 }

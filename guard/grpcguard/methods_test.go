@@ -77,7 +77,7 @@ func TestMethods_noSpellingAvoidsALimit(t *testing.T) {
 				t.Errorf("%.60q: %v", c.method, err)
 				continue
 			}
-			got := strings.TrimSpace(e.Endpoint + " " + strings.Join(e.Others, " "))
+			got := strings.TrimSpace(e.Request.Endpoint + " " + strings.Join(e.Request.OtherEndpoints, " "))
 			want := strings.Fields([]string{c.want, c.folded}[i])
 			if parts := strings.Fields(got); !slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(want))) {
 				t.Errorf("%.60q counts for %q, want %q, folded %v", c.method, parts, want, i == 1)
@@ -117,13 +117,13 @@ limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
 		t.Fatal(err)
 	}
 	var limits []string
-	for _, l := range e.Guard.Limits {
+	for _, l := range e.Limits {
 		limits = append(limits, l.Name+" "+l.Subject)
 	}
-	if diff := cmp.Diff([]string{"address ip=2001:db8::/64", "minute key=ada", "minute key=ada"}, limits); diff != "" || e.Guard.Subject != "key=ada" {
+	if diff := cmp.Diff([]string{"address ip=2001:db8::/64", "minute key=ada", "minute key=ada"}, limits); diff != "" || e.Subject != "key=ada" {
 		t.Errorf("%+v (-want +got):\n%s", e, diff)
 	}
-	if e, err := i.Explain(from(t, "203.0.113.7:1"), "/other.Service/Method"); err != nil || e.Endpoint != "" || e.Guard != nil {
+	if e, err := i.Explain(from(t, "203.0.113.7:1"), "/other.Service/Method"); err != nil || e.Request.Endpoint != "" || e.Limits != nil {
 		t.Errorf("a method that no endpoint matches: %+v, %v", e, err)
 	}
 	if _, err := i.Explain(from(t, "203.0.113.7:1", "x-api-key", "ada", "x-api-key", "bob"), "/chat.Chat/Ask"); err == nil {

@@ -23,7 +23,7 @@ const domain = "rlfunc"
 // refusal returns the status error of a refusal.
 func refusal(d *guard.Decision) error {
 	code, reason, text := codes.ResourceExhausted, "RATE_LIMITED", "too many requests"
-	if d.AwaitsPlace() {
+	if d.AwaitsPlace {
 		text = "too many requests at the same time"
 	}
 	switch d.Reason {

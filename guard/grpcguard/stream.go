@@ -35,8 +35,8 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	}
 	returned, got := false, recovered
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
-	d.Keep()       // for the life of the stream
-	defer func() { // also if the handler panics
+	d.Charge.Keep() // for the life of the stream
+	defer func() {  // also if the handler panics
 		end(s.ctx, d, !s.began.Load() && (!returned || s.ctx.Err() != nil), got)
 	}()
 	err = s.end(handler(srv, s))
@@ -109,7 +109,7 @@ func (g *guarded) admit(endpoint string, message any) error {
 		g.refused.CompareAndSwap(nil, &err)
 		return *g.refused.Load()
 	}
-	d.End(g.ctx, guard.End{}) // counts as estimated
+	d.Charge.End(g.ctx, guard.End{}) // counts as estimated
 	return nil
 }
 

@@ -213,7 +213,7 @@ func (f *fixture) eventuallyPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.Allowed {
-			d.Release()
+			d.Charge.End(t.Context(), guard.End{})
 			return
 		}
 		if time.Now().After(end) {

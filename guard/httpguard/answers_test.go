@@ -28,7 +28,7 @@ abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
 endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`
 	const challenge = `endpoints: [{name: chat, match: ["/"], unbounded: true, challenge: {required: true}}]`
 	overspend := func(_ http.ResponseWriter, r *http.Request) {
-		if err := httpguard.FromContext(r.Context()).Settle(r.Context(), 1_500_000); err != nil {
+		if err := httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 1_500_000); err != nil {
 			t.Error(err)
 		}
 	}

@@ -38,10 +38,10 @@ func passwords(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		panic(http.ErrAbortHandler)
 	case "skipped":
-		httpguard.FromContext(r.Context()).Skip(r.Context())
+		httpguard.FromContext(r.Context()).Charge.Count(r.Context(), false)
 		w.WriteHeader(http.StatusUnauthorized)
 	case "counted":
-		httpguard.FromContext(r.Context()).Count()
+		httpguard.FromContext(r.Context()).Charge.Count(r.Context(), true)
 	case "silent":
 	default:
 		w.WriteHeader(http.StatusUnauthorized)

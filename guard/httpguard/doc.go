@@ -10,11 +10,11 @@
 // The match patterns of the policy select the endpoint of a request; [Middleware.For] selects it in code. If routers may read a path in
 // several ways, the limits of every matching endpoint apply. The policy's identities, with [Options.Code], identify the client.
 //
-// A handler finds its decision with [FromContext] and settles the actual cost of the request. Otherwise the reservation counts as
+// A handler finds its decision with [FromContext] and settles the actual cost of the request by its Charge. Otherwise the reservation counts as
 // estimated. The middleware refunds it if the handler panics or the client disconnects before the response begins.
 //
 // A request has its places of limits of kind concurrency until its handler returns or panics. A handler that goes on elsewhere calls
-// [guard.Decision.DetachPlaces].
+// [guard.Charge.Detach].
 //
 // # Responses
 //

@@ -32,7 +32,7 @@ import (
 func (m *Middleware) ForwardAuth() http.Handler {
 	guarded := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d := FromContext(r.Context()); d != nil {
-			d.Count()
+			d.Charge.Count(r.Context(), true)
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}))

@@ -28,7 +28,7 @@ func TestServers_budgetIsReservedSettledAndCancelled(t *testing.T) {
 			case "settle":
 				entered <- struct{}{}
 				<-settle
-				if err := httpguard.FromContext(r.Context()).Settle(r.Context(), 100_000); err != nil {
+				if err := httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 100_000); err != nil {
 					t.Error(err)
 				}
 			case "panic":

@@ -150,16 +150,16 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
-	if !d.Holds() {
+	if d.Charge == nil {
 		next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
 	observed, answer := observe(w)
 	returned := false
-	d.Keep()
+	d.Charge.Keep()
 	defer func() { // also if the handler panics
 		gone, got := !answer.began() && (!returned || ctx.Err() != nil), answer.received(ctx, w, returned)
-		d.End(ctx, guard.End{Gone: gone, Counts: func(r *policy.Responses) bool {
+		d.Charge.End(ctx, guard.End{Gone: gone, Counts: func(r *policy.Responses) bool {
 			return slices.ContainsFunc(r.Status, func(status int) bool { return slices.Contains(got, status) })
 		}})
 	}()

@@ -28,7 +28,7 @@ func freePlaces(t *testing.T, s *service, n int64) {
 	t.Helper()
 	eventually(t, "places are free", func() bool {
 		e, _ := s.guard.Decide(t.Context(), exporting)
-		e.Release()
+		e.Charge.End(t.Context(), guard.End{})
 		return e.Allowed && e.Limits[0].Remaining == n-1
 	})
 }
@@ -172,15 +172,15 @@ func TestHandler_placesAreReleasedBehindTheHandler(t *testing.T) {
 // A handler hands a hijacked connection to another goroutine: the place is held until that ends.
 func TestHandler_detachedPlacesOutlastTheHandler(t *testing.T) {
 	rdb, _ := inProcess(t)
-	release := make(chan func(), 1)
+	detached := make(chan *guard.Charge, 1)
 	s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		release <- httpguard.FromContext(r.Context()).DetachPlaces()
+		detached <- httpguard.FromContext(r.Context()).Charge.Detach()
 	})
 	if response, _ := s.ask(t, "GET /export"); response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status)
 	}
 	freePlaces(t, s, 4)
-	(<-release)()
+	(<-detached).End(t.Context(), guard.End{})
 	freePlaces(t, s, 5)
 }
 

@@ -55,7 +55,7 @@ func problemFor(d *guard.Decision) *Problem {
 		return p
 	default:
 		p.Error, p.Message = "rate_limited", "Too many requests"
-		if d.AwaitsPlace() {
+		if d.AwaitsPlace {
 			p.Message = "Too many requests at the same time"
 		}
 	}

@@ -18,8 +18,7 @@ type engine struct {
 	clock      *embedded.ManualClock
 	server     *embedded.Server
 	client     *guard.Client
-	sequential bool // one call for each decision, to test the shortcuts
-	reserved   int64
+	sequential bool  // one call for each decision, to test the shortcuts
 	asked      int64 // number of calls
 	quotas     map[*plan]*quotas
 }
@@ -53,9 +52,10 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	params.Subject = fcall.Subject(t.name)
 	if id != "" && p.dedup > 0 {
 		params.Receipt, params.Dedup, params.Repeats = id, p.dedup, p.repeats
-	} else if len(p.budgets) > 0 {
-		e.reserved++
-		params.Reservation = strconv.FormatInt(e.reserved, 10)
+	}
+	if len(p.budgets) > 0 {
+		t.reserved++
+		params.Reservation = strconv.FormatInt(t.reserved, 10)
 	}
 	return e.client.Admit(ctx, params)
 }
@@ -88,12 +88,14 @@ func (e *engine) flush(ctx context.Context, t *tracked, now int64) error {
 	return nil
 }
 
-// refund refunds a call, at the time of that call.
+// refund refunds the last call of t, at the time of that call.
 func (e *engine) refund(ctx context.Context, t *tracked, p *plan, id string, took *guard.AdmitResult) error {
 	e.asked++
 	back := guard.RefundParams{
 		Subject: fcall.Subject(t.name), Limits: e.limits(p, took.At.UnixMicro()), Taken: make([]guard.RefundTaken, len(p.limits)), At: took.At,
-		Reservation: took.Reservation,
+	}
+	if len(p.budgets) > 0 {
+		back.Reservation = strconv.FormatInt(t.reserved, 10)
 	}
 	if id != "" && p.dedup > 0 {
 		back.Receipt = id

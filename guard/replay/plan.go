@@ -6,7 +6,7 @@ import (
 	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	guardplan "github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
@@ -172,7 +172,7 @@ func (pl *plan) addLimit(row guard.Limit, l *policy.Limit) {
 	c, _ := l.Calendar() // the policy is valid
 	if c != nil {
 		pl.hasQuota = true
-		guardplan.SetPeriod(&row, c.Around(time.Unix(1e9, 0))) // an engine sets that of a call
+		decide.SetPeriod(&row, c.Around(time.Unix(1e9, 0))) // an engine sets that of a call
 	}
 	pl.limits, pl.calendars = append(pl.limits, row), append(pl.calendars, c)
 }

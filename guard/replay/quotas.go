@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/gen/guard"
-	guardplan "github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 )
 
 // quotas are the limits of a plan, with the periods that its quotas are in.
@@ -27,7 +27,7 @@ func (e *engine) limits(p *plan, at int64) guard.LimitPack {
 	now, moved := time.UnixMicro(at), false
 	for i, c := range p.calendars {
 		if l := &q.limits[i]; c != nil && (now.Before(l.Start) || !now.Before(l.Start.Add(l.Window))) {
-			guardplan.SetPeriod(l, c.Around(now))
+			decide.SetPeriod(l, c.Around(now))
 			moved = true
 		}
 	}

@@ -55,8 +55,8 @@ endpoints:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Endpoint != "" {
-				want = fmt.Sprint(e.Endpoint, len(e.Others) > 0)
+			if e.Request.Endpoint != "" {
+				want = fmt.Sprint(e.Request.Endpoint, len(e.Request.OtherEndpoints) > 0)
 			}
 		}
 		got := "none"

@@ -15,6 +15,8 @@ type tracked struct {
 	sent  int    // number of calls that the engine has; the others are deferred
 	marks []mark // by track
 
+	reserved int64 // number of its calls with a reservation
+
 	struck  bool  // a block has started: only the engine knows its strikes
 	held    int64 // time until which a block may hold
 	blocked int64 // time until which a block holds

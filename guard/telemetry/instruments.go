@@ -72,7 +72,7 @@ func (in *instruments) make(m metric.Meter) error {
 	counter(&in.duplicates, "rlfunc.guard.duplicates", "{decision}", "Requests with a known receipt, which are not charged.")
 	observed(&in.cacheHits, "rlfunc.guard.deny_cache.hits", "Cached refusals, without a Redis call.")
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
-	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled and cancelled reservations, by outcome.")
+	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled reservations, by outcome.")
 	counter(&in.leases, "rlfunc.guard.leases", "{call}", "Renewals and releases of leases by their text, by outcome.")
 	counter(&in.undefined, "rlfunc.guard.undefined_identities", "{request}", "Requests with a subject whose identity the policy does not define; no limit counts it.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policy reloads, with those that failed.")
@@ -110,5 +110,5 @@ func (in *instruments) startAtZero() {
 	zero(in.reloads, outcomeKey, "loaded", failed)
 	zero(in.settlements, outcomeKey, failed,
 		string(cost.SettleOutcomeSettled), string(cost.SettleOutcomeRepeated), string(cost.SettleOutcomeLate),
-		string(cost.SettleOutcomeUnknown), string(cost.CancelOutcomeCancelled), string(cost.CancelOutcomeLapsed))
+		string(cost.SettleOutcomeUnknown))
 }

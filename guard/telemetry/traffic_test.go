@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
@@ -108,10 +107,11 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	chat(mal, "", "global cached")
 	chat(outer, "", "denied")
 
-	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Settle(ctx, 300_000); err != nil {
+	paid := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Charge
+	if err := paid.Settle(ctx, 300_000); err != nil {
 		t.Error(err)
 	}
-	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Cancel(ctx); err != nil {
+	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Charge.Settle(ctx, 0); err != nil {
 		t.Error(err)
 	}
 	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}, Estimate: 900_000}, "budget")
@@ -160,7 +160,11 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want)
 		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want) // the breaker is open
 	}
-	if _, err := start(t, dead, everything(), watch).Settle(ctx, ada, fcall.NewToken(), 1); err == nil {
+	unpaid, err := start(t, dead, everything(), watch).Charge(paid.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unpaid.Settle(ctx, 1); err == nil {
 		t.Error("settled without Redis")
 	}
 }

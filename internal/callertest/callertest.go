@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
@@ -29,8 +28,14 @@ type Target struct {
 	Username, Password string
 }
 
+// A Client is a client of Redis for generated clients and guard, which can also make a pipeline.
+type Client interface {
+	fcall.Caller
+	Pipeline() redis.Pipeliner
+}
+
 // Open returns a client that waits for Timeout, and closes it with the test. A client of one server needs no answer.
-type Open func(t *testing.T, to Target) guard.Redis
+type Open func(t *testing.T, to Target) Client
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
@@ -38,7 +43,7 @@ func Run(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T){
 		"runs at most once":           s.runsAtMostOnce,
 		"ends with its context":       s.endsWithItsContext,
-		"late answer":                 s.lateAnswer,
+		"left call":                   s.leftCall,
 		"deadlines of others":         s.deadlinesOfOthers,
 		"breaking connections":        s.breakingConnections,
 		"no server":                   s.noServer,

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/rlfunc/rlfunc/guard"
 )
 
 func TestGoRedis_passesTheSuite(t *testing.T) {
@@ -30,14 +28,14 @@ func TestGoRedis_everyKindOfClient(t *testing.T) {
 		"bounded ring": func(to Target) redis.UniversalClient { return ring(bounded(to)) },
 		"transactions": func(to Target) redis.UniversalClient { return transactional{redis.NewUniversalClient(options(to))} },
 	} {
-		s := suite{at: at, open: func(t *testing.T, to Target) guard.Redis { return closed(t, kind(to)) }}
+		s := suite{at: at, open: func(t *testing.T, to Target) Client { return closed(t, kind(to)) }}
 		t.Run(name+"/runs at most once", s.runsAtMostOnce)
 		t.Run(name+"/ends with its context", s.endsWithItsContext)
-		t.Run(name+"/late answer", s.lateAnswer)
+		t.Run(name+"/left call", s.leftCall)
 		t.Run(name+"/breaking connections", s.breakingConnections)
 		t.Run(name+"/no server", s.noServer)
 	}
-	conn := suite{at: at, open: func(t *testing.T, to Target) guard.Redis {
+	conn := suite{at: at, open: func(t *testing.T, to Target) Client {
 		return closed(t, redis.NewClient(options(to).Simple())).(*redis.Client).Conn()
 	}}
 	t.Run("connection/runs at most once", conn.runsAtMostOnce)
@@ -55,7 +53,7 @@ type transactional struct{ redis.UniversalClient }
 
 func (c transactional) Pipeline() redis.Pipeliner { return c.TxPipeline() }
 
-func openGoRedis(t *testing.T, to Target) guard.Redis {
+func openGoRedis(t *testing.T, to Target) Client {
 	return closed(t, redis.NewUniversalClient(options(to)))
 }
 

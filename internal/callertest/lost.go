@@ -10,20 +10,19 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // through opens a client whose connections go through a proxy.
-func (s suite) through(t *testing.T, to Target) (guard.Redis, *counting.Proxy) {
+func (s suite) through(t *testing.T, to Target) (Client, *counting.Proxy) {
 	t.Helper()
 	p := counting.NewProxy(t, to.Addrs[0])
 	to.Via = p.Addr
 	return s.open(t, to), p
 }
 
-func queue(ctx context.Context, c *fcall.Client, rdb guard.Redis, key string) (int64, error) {
+func queue(ctx context.Context, c *fcall.Client, rdb Client, key string) (int64, error) {
 	pipe := rdb.Pipeline()
 	pending := c.Queue(ctx, pipe, counting.Function("hit"), []string{key}, nil)
 	_, _ = pipe.Exec(ctx)
@@ -149,49 +148,37 @@ func ended(t *testing.T, c *fcall.Client, key string, deadline, cancels time.Dur
 
 const soon = 20 * time.Millisecond
 
-// A leaver is the context of a caller that stops waiting.
-type leaver struct {
-	context.Context
-	gone chan struct{}
-}
-
-var errLeft = errors.New("the caller has left")
-
-func (l leaver) Detached() (one, other <-chan struct{}) { return nil, l.gone }
-
-func (l leaver) DetachErr() error {
-	select {
-	case <-l.gone:
-		return errLeft
-	default:
-		return nil
-	}
-}
-
-func (s suite) lateAnswer(t *testing.T) {
+// A call that its caller left goes on until its reply comes, so its connection survives.
+func (s suite) leftCall(t *testing.T) {
 	for name, to := range s.at {
 		t.Run(name, func(t *testing.T) {
 			rdb, p := s.through(t, to)
-			p.Mode.Store(counting.SlowReply)
-			l := leaver{t.Context(), make(chan struct{})}
-			go func() {
-				for p.Seen.Load() == 0 {
-					time.Sleep(time.Millisecond)
-				}
-				close(l.gone)
-			}()
-			_, err := call(l, clientOf(t, rdb, fcall.Options{}), "hit", t.Name())
-			late := fcall.Late(err)
-			if !errors.Is(err, errLeft) || !errors.Is(err, fcall.ErrOutcomeUnknown) || late == nil {
-				t.Fatalf("error is %v", err)
-			}
-			late.Wait()
-			r, err := late.Reply()
-			if err != nil {
+			c := clientOf(t, rdb, fcall.Options{})
+			if _, err := hit(t, c, t.Name()); err != nil {
 				t.Fatal(err)
 			}
-			if n := r.Count("n"); n != 1 {
-				t.Errorf("the late answer is %d, want 1", n)
+			p.Mode.Store(counting.SlowReply)
+			opened, seen := p.Opened.Load(), p.Seen.Load()
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				for p.Seen.Load() == seen {
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+			}()
+			_, err := call(ctx, c, "hit", t.Name())
+			var lost *fcall.OutcomeError
+			if !errors.As(err, &lost) || !errors.Is(err, context.Canceled) || !lost.Left() {
+				t.Fatalf("error is %v", err)
+			}
+			if err := lost.Wait(); err != nil {
+				t.Error(err)
+			}
+			if n, err := hit(t, c, t.Name()); n != 3 || err != nil {
+				t.Errorf("%d, %v after two calls, one of them left", n, err)
+			}
+			if got := p.Opened.Load(); got != opened {
+				t.Errorf("%d connections were opened", got-opened)
 			}
 		})
 	}

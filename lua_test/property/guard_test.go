@@ -26,7 +26,7 @@ var guardFamily = family[guarded, *model.Guard]{
 	keys: append(
 		append(checkKeys(), storedKey{"concurrency:a", "string"}, storedKey{"concurrency:b", "string"}), // of the same names
 		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"attempt_pages", "zset"},
-		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"},
+		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"}, storedKey{"left", "zset"},
 	),
 	share: 4,
 	draw:  drawGuard,
@@ -82,11 +82,12 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	})
 	endpoints := rapid.SliceOfN(endpoint, 1, 2).Draw(t, "endpoints")
 	tokens, payloads := rapid.SampledFrom([]string{"t1", "t2", "t3"}), rapid.SampledFrom([]string{"", "", "chat"})
-	reservations := rapid.SampledFrom([]string{"i1", "i2", "i3"})
+	reservations := rapid.SampledFrom([]string{"i1", "i2", "i3", "i4", "i5"})
+	holders := []string{"h1", "h2", "h3"}
 	return plan[guarded, *model.Guard]{spans: windows, call: func(t *rapid.T) guardedCall {
 		subject := rapid.SampledFrom(subjects[:4]).Draw(t, "subject")
 		amount := rapid.SampledFrom([]int64{0, 1, 3, 5, 11}).Draw(t, "amount")
-		switch rapid.IntRange(0, 38).Draw(t, "function") {
+		switch rapid.IntRange(0, 40).Draw(t, "function") {
 		default:
 			c := rapid.SampledFrom(endpoints).Draw(t, "endpoint")
 			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
@@ -103,8 +104,17 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			return callRefund(subject, rapid.IntRange(0, 7).Draw(t, "part"))
 		case 30, 31, 32:
 			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100}).Draw(t, "most"))
-		case 33, 34, 35, 36, 37, 38:
-			return callPlaces(subject, rapid.SampledFrom(checkNames[:2]).Draw(t, "places"), rapid.SampledFrom([]string{"h1", "h2", "h3"}).Draw(t, "of"), span.Draw(t, "lease"), rapid.Bool().Draw(t, "release"))
+		case 33, 34, 35, 36, 37, 38, 39, 40:
+			limits := drawPlaces(t, span)
+			holder := rapid.SampledFrom(holders).Draw(t, "of")
+			switch rapid.IntRange(0, 3).Draw(t, "of places") {
+			case 0:
+				return callRenew(subject, limits, holder)
+			case 1:
+				return callRelease(subject, limits, holder, 0)
+			default:
+				return callRelease(subject, limits, holder, span.Draw(t, "mark"))
+			}
 		case 23:
 			return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
 		case 24:
@@ -160,7 +170,7 @@ func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
 func admitAnswer(r model.AdmitResult) admitResult {
 	want := suites.Answered(admitResult{
 		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
-		Challenge: guard.AdmitChallenge(r.Challenge), Reservation: r.Reservation,
+		Challenge: guard.AdmitChallenge(r.Challenge),
 	})
 	for _, row := range r.Limits {
 		want.Limits = append(want.Limits, admitRow(row))
@@ -242,24 +252,16 @@ func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 	}
 }
 
-// callPlaces renews the places of a holder, or releases them.
-func callPlaces(subject, name, holder string, lease time.Duration, release bool) guardedCall {
-	limits := []model.CheckLimit{{Name: name, Kind: "concurrency", Limit: 3, Window: lease}}
-	pack := guard.MustPackLimit(limitsOf(limits)...)
-	if release {
-		p := guard.ReleaseParams{Subject: fcall.Subject(subject), Limits: pack, Holder: holder}
-		return guardedCall{
-			function: "release", subject: subject, params: p,
-			queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-				return queued((*guard.Client).QueueRelease, p)(ctx, g.Guard, pipe)
-			},
-			answer: func(m *model.Guard) answer {
-				n := m.ReleasePlaces(subject, limits, holder)
-				return answer{reply: guard.ReleaseResult{Released: n}, changed: n > 0}
-			},
-		}
+// drawPlaces draws one or both of the limits that an endpoint may have of kind concurrency.
+func drawPlaces(t *rapid.T, lease *rapid.Generator[time.Duration]) (limits []model.CheckLimit) {
+	for _, name := range rapid.SampledFrom([][]string{checkNames[:1], checkNames[1:2], checkNames[:2]}).Draw(t, "places") {
+		limits = append(limits, model.CheckLimit{Name: name, Kind: "concurrency", Limit: 3, Window: lease.Draw(t, "lease")})
 	}
-	p := guard.RenewParams{Subject: fcall.Subject(subject), Limits: pack, Holder: holder}
+	return limits
+}
+
+func callRenew(subject string, limits []model.CheckLimit, holder string) guardedCall {
+	p := guard.RenewParams{Subject: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf(limits)...), Holder: holder}
 	return guardedCall{
 		function: "renew", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
@@ -268,6 +270,21 @@ func callPlaces(subject, name, holder string, lease time.Duration, release bool)
 		answer: func(m *model.Guard) answer {
 			lost, changed := m.RenewPlaces(subject, limits, holder)
 			return answer{reply: guard.RenewResult{Lost: lost}, changed: changed}
+		},
+	}
+}
+
+// callRelease releases the places of a holder, and marks it if it lacks one; a zero mark is absent.
+func callRelease(subject string, limits []model.CheckLimit, holder string, mark time.Duration) guardedCall {
+	p := guard.ReleaseParams{Subject: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf(limits)...), Holder: holder, Mark: mark}
+	return guardedCall{
+		function: "release", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return queued((*guard.Client).QueueRelease, p)(ctx, g.Guard, pipe)
+		},
+		answer: func(m *model.Guard) answer {
+			n, changed := m.ReleasePlaces(subject, limits, holder, mark)
+			return answer{reply: guard.ReleaseResult{Released: n}, changed: changed}
 		},
 	}
 }

@@ -30,6 +30,7 @@ func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 				for i := range each {
 					mine := p
 					mine.Receipt = fmt.Sprintf("%d-%d", who, i)
+					mine.Reservation = "of " + mine.Receipt
 					r, err := c.Guard.Admit(t.Context(), mine.Packed())
 					if err != nil {
 						t.Error(err)
@@ -46,7 +47,7 @@ func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 						continue
 					}
 					out.Add(-1)
-					back := suites.RefundParams{Subject: "u1", Receipt: mine.Receipt, Limits: p.Limits, Left: suites.TakenOf(r.Limits), At: r.At, Reservation: r.Reservation}
+					back := suites.RefundParams{Subject: "u1", Receipt: mine.Receipt, Limits: p.Limits, Left: suites.TakenOf(r.Limits), At: r.At, Reservation: mine.Reservation}
 					if b, err := c.Guard.Refund(t.Context(), back.Packed()); err != nil || !b.Refunded {
 						t.Errorf("refund: %+v, %v", b, err)
 					}

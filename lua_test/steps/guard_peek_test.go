@@ -45,7 +45,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 		admit := func(receipt, token string) {
 			t.Helper()
 			call := p
-			call.Receipt, call.Challenge = receipt, token
+			call.Receipt, call.Reservation, call.Challenge = receipt, "of "+receipt, token
 			if token != "" {
 				call.Payload = "chat"
 			}
@@ -66,7 +66,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 		admit("b", "")
 		s.Advance(t, time.Second)
 		admit("c", "") // the third attempt: blocked
-		if _, err := c.Cost.Settle(t.Context(), budget.SettleParams{Subject: "u1", Receipt: admittedAt("a", 0), Actual: 7}); err != nil {
+		if _, err := c.Cost.Settle(t.Context(), budget.SettleParams{Subject: "u1", Receipt: "of a", Actual: 7}); err != nil {
 			t.Fatal(err)
 		}
 		want := guard.PeekResult{
@@ -75,8 +75,8 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 			Attempts:   []guard.PeekAttemptsResult{{At: at(0)}, {At: at(time.Second)}, {At: at(2 * time.Second)}},
 			Strikes:    []guard.PeekStrikesResult{{At: at(2 * time.Second)}},
 			Reservations: []guard.PeekReservationsResult{
-				{ID: admittedAt("a", 0), State: "settled", Amount: 7, At: at(0), CountsUntil: at(time.Hour)},
-				{ID: admittedAt("b", time.Second), State: "open", Amount: 10, At: at(time.Second), CountsUntil: at(2*time.Minute + time.Second)},
+				{ID: "of a", State: "settled", Amount: 7, At: at(0), CountsUntil: at(time.Hour)},
+				{ID: "of b", State: "open", Amount: 10, At: at(time.Second), CountsUntil: at(2*time.Minute + time.Second)},
 			},
 			Challenges: []guard.PeekChallengesResult{
 				{Token: "t2", State: "consumed", Issued: at(0), Expires: at(time.Hour)},
@@ -86,7 +86,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 		if diff := cmp.Diff(want, look(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if _, err := c.Cost.Cancel(t.Context(), budget.CancelParams{Subject: "u1", Receipt: admittedAt("b", time.Second)}); err != nil {
+		if _, err := c.Cost.Cancel(t.Context(), budget.CancelParams{Subject: "u1", Receipt: "of b"}); err != nil {
 			t.Fatal(err)
 		}
 		s.Advance(t, time.Hour-2*time.Second)
@@ -108,7 +108,7 @@ func TestGuardPeek_isBounded(t *testing.T) {
 			Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Hour}}, Estimate: 1,
 		}
 		for i := range 130 {
-			p.Receipt = fmt.Sprint("r", i)
+			p.Receipt, p.Reservation = fmt.Sprint("r", i), fmt.Sprint("i", i)
 			if r, err := c.Guard.Admit(t.Context(), p.Packed()); err != nil || !r.Allowed {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -120,7 +120,7 @@ func TestGuardPeek_isBounded(t *testing.T) {
 		if n := [3]int{len(r.Admissions), len(r.Attempts), len(r.Reservations)}; n != [3]int{100, 100, 100} {
 			t.Errorf("%v entries, want 100 of each", n)
 		}
-		if last := r.Reservations[99].ID; last != admittedAt("r129", 0) {
+		if last := r.Reservations[99].ID; last != "i129" {
 			t.Errorf("the last reservation is %s", last)
 		}
 	})

@@ -3,12 +3,14 @@ package steps_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
@@ -31,6 +33,11 @@ func renewPlaces(holder string, limits ...admitLimit) func(context.Context, guar
 
 func releasePlaces(holder string, limits ...admitLimit) func(context.Context, guarded) (any, error) {
 	return by(suites.GuardOf, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(limits...), Holder: holder})
+}
+
+// leaves releases the places of a holder, and marks it if it lacks one.
+func leaves(holder string, mark time.Duration, limits ...admitLimit) func(context.Context, guarded) (any, error) {
+	return by(suites.GuardOf, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(limits...), Holder: holder, Mark: mark})
 }
 
 // inPlace is the row of a call that has its places for 10 s.
@@ -180,6 +187,114 @@ func TestRefund_places(t *testing.T) {
 	)
 }
 
+// A call whose holder has been marked may have come late: it is refused before anything is looked at, and takes nothing.
+func TestRelease_marksAHolderWithoutItsPlaces(t *testing.T) {
+	one, other := perPlaces(1), perPlaces(1)
+	other.Name = "others"
+	all, _ := everything()
+	all.Holder, all.Limits = "a", append(all.Limits, one)
+	left, places := guardKey("left"), guardKey("concurrency:streams")
+	kept := 2*time.Hour + 10*time.Second
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "nothing is held", Call: leaves("a", time.Minute, one), Writes: true, Want: guard.ReleaseResult{}, TTLs: ttls{left: time.Minute}},
+		guardStep{Name: "its call comes late", Call: placed("a", one), WantErr: fcall.ErrArgument},
+		guardStep{Name: "and asks for all that there is", Call: admit(all), WantErr: fcall.ErrArgument},
+		guardStep{Name: "and for nothing", Call: placed("a"), WantErr: fcall.ErrArgument},
+		guardStep{Name: "a call without a holder", Call: admit(admitParams{}), Want: passesUntimed()},
+		guardStep{Name: "another holder", Call: placed("b", one), Writes: true, Want: passesAt(0, inPlace(0)), TTLs: ttls{left: time.Minute, places: kept}},
+		guardStep{Name: "it has its place, and is not marked", Call: leaves("b", time.Minute, one), Writes: true, Want: released, TTLs: ttls{left: time.Minute, places: kept}},
+		guardStep{Name: "so it may come again", Call: placed("b", one), Writes: true, Want: passesAt(0, inPlace(0))},
+		guardStep{Name: "one of two is missing", Call: leaves("b", time.Second, one, other), Writes: true, Want: released, TTLs: ttls{left: time.Minute, places: kept}},
+		guardStep{Name: "which marks it", Call: placed("b", other), WantErr: fcall.ErrArgument},
+		guardStep{Name: "without a mark", Call: releasePlaces("c", one), Want: guard.ReleaseResult{}},
+		guardStep{Name: "none is made", Call: placed("c", one), Writes: true, Want: passesAt(0, inPlace(0))},
+		guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Subject: "u1", Duration: time.Second}), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: time.Second}},
+		guardStep{Name: "a block comes after the mark", Call: placed("a", one), WantErr: fcall.ErrArgument},
+		guardStep{Name: "and before others", Call: placed("c", one), Want: suites.Answered(admitResult{Reason: "blocked", RetryAfter: time.Second})},
+		guardStep{Name: "the key's last millisecond", Advance: time.Minute, Call: placed("a", one), WantErr: fcall.ErrArgument},
+		guardStep{Name: "forgotten with its key", Advance: time.Millisecond, Call: placed("a", one), Writes: true, Want: passesAt(time.Minute+time.Millisecond, inPlace(0))},
+	)
+}
+
+// A mark lasts for at least its time, whatever others are made meanwhile.
+func TestRelease_marksOfSeveralHolders(t *testing.T) {
+	one, left := perPlaces(1), guardKey("left")
+	none := guard.ReleaseResult{}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: leaves("a", time.Second, one), Writes: true, Want: none, TTLs: ttls{left: time.Second}},
+		guardStep{Name: "a longer one extends the key", Call: leaves("b", time.Hour, one), Writes: true, Want: none, TTLs: ttls{left: time.Hour}},
+		guardStep{Name: "a shorter one does not shorten it", Call: leaves("c", time.Millisecond, one), Writes: true, Want: none, TTLs: ttls{left: time.Hour}},
+		guardStep{Name: "a tick before the first one ends", Advance: time.Second - time.Microsecond, Call: leaves("d", time.Millisecond, one), Writes: true, Want: none},
+		guardStep{Name: "it is still there", Call: placed("a", one), WantErr: fcall.ErrArgument},
+		guardStep{Name: "the one of a millisecond is not", Call: placed("c", one), Writes: true, Want: passesAt(time.Second-time.Microsecond, inPlace(0))},
+		guardStep{Call: releasePlaces("c", one), Writes: true, Want: released},
+		guardStep{Name: "when it ends", Advance: time.Microsecond, Call: leaves("f", time.Minute, one), Writes: true, Want: none},
+		guardStep{Name: "a mark is not changed", Call: leaves("f", time.Hour, one), Want: none},
+		guardStep{Name: "it is forgotten", Call: placed("a", one), Writes: true, Want: passesAt(time.Second, inPlace(0))},
+		guardStep{Name: "a holder is marked anew", Advance: 2 * time.Millisecond, Call: leaves("e", time.Minute, one), Writes: true, Want: none},
+		guardStep{Name: "the one that was not changed", Call: placed("f", one), WantErr: fcall.ErrArgument},
+		guardStep{Name: "the longest one", Call: placed("b", one), WantErr: fcall.ErrArgument},
+	)
+}
+
+// A call forgets at most 100 marks that have ended.
+func TestRelease_forgetsAFewMarksACall(t *testing.T) {
+	suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, g guarded) {
+		s.Set(t, luatest.Start)
+		mark := func(holder string, length time.Duration, want int64) {
+			t.Helper()
+			if r, err := leaves(holder, length, perPlaces(1))(t.Context(), g); err != nil || r != (guard.ReleaseResult{}) {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if n := s.Redis.ZCard(t.Context(), guardKey("left")).Val(); n != want {
+				t.Fatalf("%v marks after that of %s, want %d", n, holder, want)
+			}
+		}
+		mark("kept", time.Hour, 1)
+		for i := range int64(250) {
+			mark(fmt.Sprint("short", i), time.Millisecond, 2+i)
+		}
+		s.Advance(t, time.Millisecond-time.Microsecond)
+		mark("none has ended", time.Hour, 252)
+		s.Advance(t, time.Microsecond)
+		mark("the first", time.Hour, 153)
+		mark("the second", time.Hour, 54)
+		mark("the third", time.Hour, 5)
+		if _, err := placed("kept", perPlaces(1))(t.Context(), g); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("a mark that has not ended: %v", err)
+		}
+		if r, err := placed("short0", perPlaces(1))(t.Context(), g); err != nil || !r.(admitResult).Allowed {
+			t.Errorf("a mark that was forgotten: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestRelease_marksExpireOnRealTime(t *testing.T) {
+	suites.Guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, g guarded) {
+		s.CheckTTLs(t, map[string]time.Duration{guardKey("left"): time.Hour}, func() {
+			s.Do(t, "FLUSHDB")
+			for _, length := range []time.Duration{time.Minute, time.Hour, time.Second} {
+				if _, err := leaves(length.String(), length, perPlaces(1))(t.Context(), g); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+func TestRelease_unreadableMarksAreReportedAndKept(t *testing.T) {
+	one := perPlaces(1)
+	suites.Guards.Run(
+		t,
+		guardStep{Given: wrongType(guardKey("left")), Call: leaves("a", time.Minute, one), WantErr: fcall.ErrState},
+		guardStep{Call: placed("a", one), WantErr: fcall.ErrState},
+		guardStep{Name: "not looked at without a mark", Call: releasePlaces("a", one), Want: guard.ReleaseResult{}},
+		guardStep{Name: "nor without a holder", Call: admit(admitParams{}), Want: passesUntimed()},
+	)
+}
+
 func TestPlaces_rejectedArguments(t *testing.T) {
 	short, long, log := perPlaces(1), perPlaces(1), perLog("hour", 5, time.Hour)
 	short.Window, long.Window = time.Millisecond-time.Microsecond, day+time.Microsecond
@@ -197,6 +312,8 @@ func TestPlaces_rejectedArguments(t *testing.T) {
 		"twice the same":    placed("a", perPlaces(1), perPlaces(2)),
 		"renewed log":       by(suites.GuardOf, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: guard.MustPackLimit(log), Holder: "a"}),
 		"released log":      by(suites.GuardOf, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(log), Holder: "a"}),
+		"a short mark":      leaves("a", time.Millisecond-time.Microsecond, perPlaces(1)),
+		"a long mark":       leaves("a", time.Hour+time.Microsecond, perPlaces(1)),
 		"tokens in batches": takeOf(3, perPlaces(5)),
 	} {
 		steps = append(steps, guardStep{Name: name, Call: call, WantErr: fcall.ErrArgument})

@@ -20,7 +20,7 @@ type (
 func allReasons(receipt, token string, estimate fcall.Micros) admitParams {
 	return admitParams{
 		Receipt: receipt, Limits: []admitLimit{perLog("minute", 2, time.Minute)}, Challenge: token, ChallengeRequired: true,
-		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: estimate,
+		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: estimate, Reservation: "of " + receipt,
 		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: 5 * time.Minute}},
 	}
 }
@@ -43,9 +43,9 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 	one := admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute}
 	two := admitRow{Allowed: true, ResetAfter: time.Minute}
 	full := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
-	passed := func(row admitRow, spent fcall.Micros, reservation string, counted int64) admitResult {
+	passed := func(row admitRow, spent fcall.Micros, counted int64) admitResult {
 		r := answer(guard.AdmitReasonNone, 0, guard.AdmitChallengeConsumed, row, admitBudget{Allowed: true, Spent: spent, Remaining: 100 - spent}, counted)
-		r.Allowed, r.At, r.Reservation = true, afterStart(0), reservation
+		r.Allowed, r.At = true, afterStart(0)
 		return r
 	}
 	spent := admitBudget{Spent: 90, Remaining: 10, RetryAfter: time.Hour}
@@ -56,7 +56,7 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 		issues("t1"),
 		guardStep{Name: "too large before the challenge", Call: admit(allReasons("a", "t0", 101)), Writes: true, Want: answer("too_large", 0, "expired_or_unknown", fresh, admitBudget{Remaining: 100}, 3)},
 		guardStep{Name: "the challenge stays", Call: admit(allReasons("a", "t1", 101)), Writes: true, Want: answer("too_large", 0, "unused", fresh, admitBudget{Remaining: 100}, 4)},
-		guardStep{Name: "admitted", Call: admit(allReasons("a", "t1", 60)), Writes: true, Want: passed(one, 60, admittedAt("a", 0), 5), TTLs: ttls{
+		guardStep{Name: "admitted", Call: admit(allReasons("a", "t1", 60)), Writes: true, Want: passed(one, 60, 5), TTLs: ttls{
 			guardKey("attempts"): time.Hour, guardKey("checked"): 10 * time.Second, guardKey("sliding_log:minute"): time.Minute,
 			guardKey("charges"): 2 * time.Hour, guardKey("challenges"): 24 * time.Hour,
 		}},
@@ -65,7 +65,7 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute}, admitBudget{Allowed: true, Spent: 60, Remaining: 40}, 6,
 		)},
 		issues("t2"),
-		guardStep{Name: "admitted again", Call: admit(allReasons("b", "t2", 30)), Writes: true, Want: passed(two, 90, admittedAt("b", 0), 7)},
+		guardStep{Name: "admitted again", Call: admit(allReasons("b", "t2", 30)), Writes: true, Want: passed(two, 90, 7)},
 		guardStep{Name: "the limit before the budget, with the budget's wait", Call: admit(allReasons("c", "", 60)), Writes: true, Want: answer("limit", time.Hour, "absent", full, spent, 8)},
 		guardStep{Name: "the tier before all", Call: admit(allReasons("c", "", 60)), Writes: true, Want: func() admitResult {
 			r := answer("tier", time.Hour, "absent", full, spent, 9)
@@ -95,8 +95,8 @@ func TestAdmit_blockedByHandAndUnblocked(t *testing.T) {
 
 func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 	p := admitParams{Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 40, Penalty: 2 * time.Hour, Hold: time.Minute, Reservation: "i1"}
-	reserved := func(at time.Duration, spent fcall.Micros, id string) admitResult {
-		return suites.Answered(admitResult{Allowed: true, At: afterStart(at), Reason: "none", Reservation: id, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}})
+	reserved := func(at time.Duration, spent fcall.Micros) admitResult {
+		return suites.Answered(admitResult{Allowed: true, At: afterStart(at), Reason: "none", Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}})
 	}
 	second := p
 	second.Reservation, second.Estimate = "i2", 50
@@ -108,9 +108,9 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{Name: "budgets and no ID", Call: admit(unnamed), WantErr: fcall.ErrArgument},
-		guardStep{Call: admit(p), Writes: true, TTLs: ttls{guardKey("charges"): 2 * time.Hour}, Want: reserved(0, 40, "i1")},
-		guardStep{Name: "the same reservation is charged nothing", Call: admit(p), Want: reserved(0, 40, "i1")},
-		guardStep{Call: admit(second), Writes: true, Want: reserved(0, 90, "i2")},
+		guardStep{Call: admit(p), Writes: true, TTLs: ttls{guardKey("charges"): 2 * time.Hour}, Want: reserved(0, 40)},
+		guardStep{Name: "the same reservation is charged nothing", Call: admit(p), Want: reserved(0, 40)},
+		guardStep{Call: admit(second), Writes: true, Want: reserved(0, 90)},
 		guardStep{Name: "the budget is spent", Call: admit(third), Want: suites.Answered(admitResult{
 			Reason: "budget", RetryAfter: time.Minute, Budgets: []admitBudget{{Spent: 90, Remaining: 10, RetryAfter: time.Minute}},
 		})},
@@ -119,7 +119,7 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 		guardStep{Name: "the penalty outlives the window", Advance: 2*time.Hour - time.Microsecond, Call: admit(third), Want: suites.Answered(admitResult{
 			Reason: "penalty", RetryAfter: time.Microsecond, Budgets: []admitBudget{{Allowed: true, Remaining: 100}},
 		})},
-		guardStep{Advance: time.Microsecond, Call: admit(third), Writes: true, Want: reserved(2*time.Hour, 11, "i3")},
+		guardStep{Advance: time.Microsecond, Call: admit(third), Writes: true, Want: reserved(2*time.Hour, 11)},
 	)
 }
 

@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -15,13 +16,13 @@ func TestAdmit_duplicateTakesNothing(t *testing.T) {
 	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
 	p := admitParams{
 		Receipt: "r", Limits: []admitLimit{perLog("minute", 1, time.Minute)}, Challenge: "t1", Payload: "chat",
-		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 100, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
+		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 100, Reservation: "i1", Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
 	}
 	other := p
-	other.Receipt = "s"
+	other.Receipt, other.Reservation = "s", "i2"
 	sums := []admitBudget{{Allowed: true, Spent: 100}}
 	known := admitResult{
-		Allowed: true, Duplicate: true, Reason: "none", At: afterStart(0), Challenge: "none", Reservation: admittedAt("r", 0),
+		Allowed: true, Duplicate: true, Reason: "none", At: afterStart(0), Challenge: "none",
 		Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Budgets: sums, Tiers: []admitTier{{Count: 1, Remaining: 1}},
 	}
 	later := known
@@ -31,7 +32,7 @@ func TestAdmit_duplicateTakesNothing(t *testing.T) {
 		t,
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: admit(p), Writes: true, Want: admitResult{
-			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Reservation: admittedAt("r", 0), Budgets: sums,
+			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Budgets: sums,
 			Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Tiers: []admitTier{{Count: 1, Remaining: 1}},
 		}},
 		guardStep{Name: "a double click", Call: admit(p), Want: known},
@@ -40,7 +41,7 @@ func TestAdmit_duplicateTakesNothing(t *testing.T) {
 			Limits:  []admitRow{{RetryAfter: 51*time.Second + time.Microsecond, ResetAfter: 51*time.Second + time.Microsecond}},
 			Budgets: []admitBudget{{Spent: 100, RetryAfter: 59*time.Minute + 51*time.Second + time.Microsecond}}, Tiers: []admitTier{{Count: 2}},
 		}},
-		guardStep{Name: "a retry has the first call's reservation", Call: admit(p), Want: func() admitResult {
+		guardStep{Name: "a retry", Call: admit(p), Want: func() admitResult {
 			later.Tiers = []admitTier{{Count: 2}}
 			return later
 		}()},
@@ -123,27 +124,43 @@ func TestAdmit_refusesArguments(t *testing.T) {
 		refuses("17 limits", admitParams{Limits: seventeen}),
 		refuses("a receipt of 225 bytes", admitParams{Receipt: string(make([]byte, 225)), Limits: []admitLimit{minute}}),
 		refuses("a budget without an ID", admitParams{Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
+		refuses("a budget with a receipt and no ID", admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
 		refuses("a block below the tick", admitParams{Tiers: []guard.AdmitTiers{{Threshold: 1, Window: 1, Block: time.Microsecond}}}),
 		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passesUntimed()},
 	)
 }
 
-// A charge is kept for twice the longest window; a later duplicate has no reservation to settle, whether the charge is
-// still stored or not.
-func TestAdmit_duplicateOfAForgottenChargeHasNoReservation(t *testing.T) {
-	first := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Second}}, Estimate: 10}
-	other := first
-	other.Receipt = "s"
-	fits := func(at time.Duration, id string, spent fcall.Micros) admitResult {
-		return admitResult{Allowed: true, At: afterStart(at), Reason: "none", Challenge: "none", Reservation: id, Limits: []admitRow{}, Tiers: []admitTier{}, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}}
+// A duplicate reserves nothing, by whatever ID, even if the first call's charge is no longer known.
+func TestAdmit_duplicateReservesNothing(t *testing.T) {
+	call := func(receipt, reservation string) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{Receipt: receipt, Reservation: reservation, Budgets: []guard.AdmitBudgets{{Budget: 15, Window: time.Second}}, Estimate: 10})
 	}
-	known := fits(2*time.Second, "", 10)
-	known.Duplicate = true
+	fits := func(at time.Duration, spent fcall.Micros) admitResult {
+		r := passesAt(at)
+		r.Budgets = []admitBudget{{Allowed: true, Spent: spent, Remaining: 15 - spent}}
+		return r
+	}
+	known := func(at time.Duration, spent fcall.Micros) admitResult {
+		r := fits(at, spent)
+		r.Duplicate = true
+		return r
+	}
+	cancels := func(reservation string) func(context.Context, guarded) (any, error) {
+		return by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: reservation})
+	}
 	suites.Guards.Run(
 		t,
-		guardStep{Call: admit(first), Writes: true, Want: fits(0, admittedAt("r", 0), 10)},
-		guardStep{Name: "keeps the key", Advance: 1500 * time.Millisecond, Call: admit(other), Writes: true, Want: fits(1500*time.Millisecond, admittedAt("s", 1500*time.Millisecond), 10)},
-		guardStep{Name: "twice the window later", Advance: 500 * time.Millisecond, Call: admit(first), Want: known},
+		guardStep{Call: call("r", "i1"), Writes: true, Want: fits(0, 10)},
+		guardStep{Name: "its own ID", Call: call("r", "i1"), Want: known(0, 10)},
+		guardStep{Name: "another ID, for which no budget is left", Call: call("r", "i2"), Want: known(0, 10)},
+		guardStep{Name: "no such reservation", Call: cancels("i2"), Want: cancelResult{Outcome: "unknown"}},
+		guardStep{Name: "another receipt with a counted ID is recorded, and charges no budget", Call: call("s", "i1"), Writes: true, Want: fits(0, 10)},
+		guardStep{Name: "and known from then on", Call: call("s", "i2"), Want: known(0, 10)},
+		guardStep{Name: "the window is over", Advance: 1500 * time.Millisecond, Call: call("t", "i3"), Writes: true, Want: fits(1500*time.Millisecond, 10)},
+		guardStep{Name: "the first charge is forgotten", Advance: 500 * time.Millisecond, Call: call("r", "i1"), Want: known(2*time.Second, 10)},
+		guardStep{Name: "and not made again", Call: cancels("i1"), Want: cancelResult{Outcome: "unknown"}},
+		guardStep{Name: "what was reserved is cancelled", Call: cancels("i3"), Writes: true, Want: cancelResult{Outcome: "cancelled", Refunded: 10}},
+		guardStep{Name: "a duplicate of that reserves nothing either", Call: call("t", "i3"), Want: known(2*time.Second, 0)},
 	)
 }
 

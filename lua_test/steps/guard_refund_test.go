@@ -22,17 +22,17 @@ func TestRefund_everythingOnce(t *testing.T) {
 	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
 	consume := by(suites.ChallengesOf, (*challenge.Client).Consume, challenge.ConsumeParams{Subject: "u1", Token: "t1", Payload: "chat"})
 	take := admit(admitParams{
-		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70,
+		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70, Reservation: "i",
 		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: time.Minute}},
 	})
 	took := func(counted int64) admitResult {
 		return admitResult{
-			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Reservation: admittedAt("r", 0),
+			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed",
 			Limits:  suites.TakenAtStart(),
 			Budgets: []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}, Tiers: []admitTier{{Count: counted, Remaining: 8 - counted}},
 		}
 	}
-	back := refund(suites.RefundParams{Receipt: "r", Limits: limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1", Payload: "chat"})
+	back := refund(suites.RefundParams{Receipt: "r", Limits: limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Reservation: "i", Challenge: "t1", Payload: "chat"})
 	suites.Guards.Run(
 		t,
 		guardStep{Name: "no such receipt", Call: back, Want: notGiven},
@@ -46,7 +46,7 @@ func TestRefund_everythingOnce(t *testing.T) {
 		guardStep{Name: "as if it had not come", Call: take, Writes: true, Want: took(2)},
 		guardStep{Name: "and once for this one", Call: back, Writes: true, Want: given},
 		guardStep{Name: "the challenge can be consumed", Call: consume, Writes: true, Want: consumed},
-		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: admittedAt("r", 0)}), Want: cancelResult{Outcome: "unknown"}},
+		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: "i"}), Want: cancelResult{Outcome: "unknown"}},
 	)
 }
 
@@ -65,7 +65,7 @@ func TestRefund_afterTheQuotasPeriods(t *testing.T) {
 		Limits: quota(0), Left: suites.TakenOf([]guard.LimitResult{counted}), At: luatest.Start, Age: 3 * time.Hour, Reservation: "i",
 	})
 	taken := passes(counted)
-	taken.Reservation, taken.Budgets = "i", []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}
+	taken.Budgets = []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}
 	suites.Guards.Run(
 		t,
 		guardStep{Call: take, Writes: true, Want: taken},

@@ -2,7 +2,6 @@ package steps_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	budget "github.com/rlfunc/rlfunc/gen/cost"
@@ -58,11 +57,6 @@ func perLog(name string, limit int64, window time.Duration) admitLimit {
 
 // afterStart is the clock at a time after the start.
 func afterStart(d time.Duration) time.Time { return luatest.Start.Add(d) }
-
-// admittedAt is the reservation of a receipt that was admitted at a time after the start.
-func admittedAt(receipt string, after time.Duration) string {
-	return fmt.Sprintf("%s@%d", receipt, luatest.Start.Add(after).UnixMicro())
-}
 
 // passes is the answer to a call that is admitted at the start and asks for no more than these limits, passesAt to one so long
 // after it, and stops to one that they refuse.

@@ -101,11 +101,11 @@ var wireCalls = []wireCall{
 		Subject: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: suites.GuardLimits(5), Weight: 2, Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
 		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
-		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
+		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login", Holder: "h1",
 	}.Packed()),
 	onWire(guard.New, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.MustPackLimit(suites.GuardLimits(5)[2]), Most: 2}),
 	onWire(guard.New, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: onePlace, Holder: "h1"}),
-	onWire(guard.New, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: onePlace, Holder: "h1"}),
+	onWire(guard.New, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: onePlace, Holder: "h1", Mark: time.Minute}),
 	onWire(guard.New, (*guard.Client).Refund, suites.RefundParams{
 		Subject: "u1", Limits: suites.GuardLimits(5), Left: suites.TakenOf(suites.TakenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
 		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login", Expires: luatest.Start.Add(time.Hour),

@@ -4,36 +4,25 @@
 local request_parts = {}
 
 -- Checks the estimate. Returns the result of cost_reservation.check as a table, without state if there is nothing to create, and
--- the ID of the reservation: for a known receipt that of its first call, empty without a reservation. Or nil and a refusal.
-local function check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
-  if #budgets == 0 or not charges then
-    return {reason = 'none', retry_us = 0, rows = {}}, ''
+-- without reservation if nothing is reserved. Or nil and a refusal.
+local function check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
+  if #budgets == 0 or not charges or not reservation then -- the header requires one with budgets
+    return {reason = 'none', retry_us = 0, rows = {}}
   end
-  local id = reservation or '' -- the header requires one without a receipt
-  if receipt then
-    local admitted_us = clock_us
-    if known and receipts then
-      admitted_us = receipt_set.admitted_us(receipts, receipt) or clock_us
-    end
-    id = receipt .. string.format('@%.0f', admitted_us)
-  end
-  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, id, estimate_micros, budgets, clock_us)
+  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, reservation, estimate_micros, budgets, clock_us)
   if not state then
     return nil, rows
-  end
-  if known and (not charge or charge.status == 'unknown') then
-    id = ''
   end
   if known then
     for i = 1, #rows do
       rows[i].allowed = true
       rows[i].retry_after_us = 0
     end
+    return {reason = 'none', retry_us = 0, rows = rows}
+  elseif reason == 'counted' then
+    return {reason = 'none', retry_us = 0, rows = rows, reservation = reservation}
   end
-  if known or reason == 'counted' then
-    return {reason = 'none', retry_us = 0, rows = rows}, id
-  end
-  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge}, id
+  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge, reservation = reservation}
 end
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
@@ -51,14 +40,14 @@ local function check_challenge(challenges, known, challenge, required, payload, 
 end
 
 -- Checks limits, estimate and challenge, and writes nothing. Only global limits may refuse a known receipt. Returns a table: rows
--- of the limits; the cost; the ID of its reservation; the outcome and the record of the challenge; the reason to refuse, or none;
+-- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
-  receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required,
-  payload, clock_us, holder)
-  local cost, id = check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us,
+  holder)
+  local cost, no_cost = check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
-    return nil, id
+    return nil, no_cost
   end
   local outcome, record = check_challenge(challenges, known, challenge, required, payload, clock_us)
   if not outcome then
@@ -75,7 +64,7 @@ function request_parts.check(
     reason = 'challenge'
   end
   return {
-    rows = rows, cost = cost, id = id, outcome = outcome, record = record, reason = reason,
+    rows = rows, cost = cost, outcome = outcome, record = record, reason = reason,
     refused_beyond_global = (refused_not_global or 0) > 0 or cost.reason ~= 'none' or challenge_failed, wait_us = math.max(wait_us or 0, cost.retry_us),
   }
 end
@@ -86,8 +75,8 @@ function request_parts.charge(
   challenge, clock_us)
   -- The reservation is first, because it can still be refused.
   local cost, failure = parts.cost, nil
-  if cost.state and charges then
-    failure = cost_reservation.create(charges, parts.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
+  if cost.state and charges and cost.reservation then
+    failure = cost_reservation.create(charges, cost.reservation, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
   end
   if failure then
     return failure
@@ -98,7 +87,7 @@ function request_parts.charge(
     challenge_record.consume(challenges, challenge, parts.record)
   end
   -- A call that charges nothing must not give a later one a free pass.
-  if receipt and receipts and not known and (costs or counted or consumed or parts.id ~= '') then
+  if receipt and receipts and not known and (costs or counted or consumed or cost.reservation) then
     receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
   end
   return nil

@@ -328,11 +328,6 @@ class AdmitResult:
     challenge: AdmitChallenge
     """Outcome; unused: something else refused; none: not checked."""
 
-    reservation: str
-    """ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a
-    reservation.
-    """
-
     limits: list[LimitResult]
     """One result per limit, in the order of the call; empty when blocked."""
 
@@ -348,7 +343,7 @@ _admit = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=18,
-    results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(text=True), Result(rows=(Result(values=2), Result(values=16777217), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
+    results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(rows=(Result(values=2), Result(values=16777217), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
 )
 
 
@@ -391,6 +386,8 @@ def _admit_args(
         a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
     if budgets:
         a.key("charges", subject if budgets_of is None else budgets_of, "charges")
+    if holder:
+        a.key("left", subject, "left")
     a.pack_keys("limits", limits, subject, limits_of)
     a.subjects("blocks", blocks, "block", 16)
     a.pack("limits", limits, LimitPack, 0, 16)
@@ -425,8 +422,8 @@ def _admit_args(
             if limits_row.kind == "concurrency" and holder is None:
                 a.must("holder must be given if limits.kind is concurrency")
         a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
-        if len(rows_of(budgets)) > 0 and receipt is None and reservation is None:
-            a.must("reservation must be given if budgets and no receipt")
+        if len(rows_of(budgets)) > 0 and reservation is None:
+            a.must("reservation must be given if budgets")
     return a
 
 
@@ -440,7 +437,6 @@ def _admit_result(r: Reply) -> AdmitResult:
     r_retry_after = r.duration()
     r_at = r.time()
     r_challenge = r.enum(AdmitChallenge)
-    r_reservation = r.text()
     r_limits = [
         LimitResult(
             allowed=r.flag(),
@@ -476,7 +472,6 @@ def _admit_result(r: Reply) -> AdmitResult:
         retry_after=r_retry_after,
         at=r_at,
         challenge=r_challenge,
-        reservation=r_reservation,
         limits=r_limits,
         budgets=r_budgets,
         tiers=r_tiers,
@@ -787,7 +782,7 @@ _release = Function(
     "guard", "release",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=0,
+    omissible=1,
     results=(Result(values=17), ),
 )
 
@@ -799,11 +794,14 @@ def _release_args(
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
         holder: Text,
+        mark: timedelta | None = None,
 ) -> Args:
     a.key("subject", subject, "places")
+    a.key("left", subject, "left")
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 16)
     a.text("holder", holder, 1, 64)
+    a.duration("mark", mark, 1000, 3600000000, optional=True)
     if not a.problems:
         for i, limits_row in enumerate(rows_of(limits)):
             if limits_row.kind != "concurrency":
@@ -988,8 +986,9 @@ class Client(SyncClient):
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
         receipt charges only global limits. A shadow limit is reported but never refuses; it is charged
-        where it allows. The resolution of retry_after is that of the longest wait. If there are several
-        reasons, the result is the first in reason's list.
+        where it allows. A call whose holder release has marked is an error, and charges nothing. The
+        resolution of retry_after is that of the longest wait. If there are several reasons, the result is
+        the first in reason's list.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1011,8 +1010,8 @@ class Client(SyncClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
                 3650 days. None omits it.
-            reservation: Unique ID for the reservation, required with budgets and no receipt. 1 to 64 bytes.
-                None omits it.
+            reservation: Unique ID for the reservation, required with budgets: to settle or cancel by. A known
+                receipt reserves nothing. 1 to 64 bytes. None omits it.
             tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
                 rows.
@@ -1039,11 +1038,11 @@ class Client(SyncClient):
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
                 server's.
-            reservation must be given if budgets and no receipt.
+            reservation must be given if budgets.
 
         Raises, besides what every call does:
-            RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53
-                - 1 micros
+            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's
+                charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that its library did not write
         """
         return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder)))
@@ -1139,9 +1138,14 @@ class Client(SyncClient):
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
         holder: Text,
+        mark: timedelta | None = None,
     ) -> ReleaseResult:
         """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
         does not have are skipped.
+
+        A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
+        such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A
+        holder that is marked keeps its mark.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1149,6 +1153,8 @@ class Client(SyncClient):
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
             holder: The holder of the admit call. 1 to 64 bytes.
+            mark: How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to
+                1h0m0s. None omits it.
 
         Besides the bounds of each:
             each row of limits: kind must be concurrency.
@@ -1157,7 +1163,7 @@ class Client(SyncClient):
             RLARG: a limit is of another kind
             RLSTATE: a key holds data that its kind did not write
         """
-        return _release_result(self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder)))
+        return _release_result(self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder, mark=mark)))
 
     def renew(
         self,
@@ -1274,8 +1280,9 @@ class AsyncClient(AsyncioClient):
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
         receipt charges only global limits. A shadow limit is reported but never refuses; it is charged
-        where it allows. The resolution of retry_after is that of the longest wait. If there are several
-        reasons, the result is the first in reason's list.
+        where it allows. A call whose holder release has marked is an error, and charges nothing. The
+        resolution of retry_after is that of the longest wait. If there are several reasons, the result is
+        the first in reason's list.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1297,8 +1304,8 @@ class AsyncClient(AsyncioClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
                 3650 days. None omits it.
-            reservation: Unique ID for the reservation, required with budgets and no receipt. 1 to 64 bytes.
-                None omits it.
+            reservation: Unique ID for the reservation, required with budgets: to settle or cancel by. A known
+                receipt reserves nothing. 1 to 64 bytes. None omits it.
             tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
                 rows.
@@ -1325,11 +1332,11 @@ class AsyncClient(AsyncioClient):
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
                 server's.
-            reservation must be given if budgets and no receipt.
+            reservation must be given if budgets.
 
         Raises, besides what every call does:
-            RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53
-                - 1 micros
+            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's
+                charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that its library did not write
         """
         return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder)))
@@ -1425,9 +1432,14 @@ class AsyncClient(AsyncioClient):
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
         holder: Text,
+        mark: timedelta | None = None,
     ) -> ReleaseResult:
         """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
         does not have are skipped.
+
+        A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
+        such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A
+        holder that is marked keeps its mark.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1435,6 +1447,8 @@ class AsyncClient(AsyncioClient):
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
             holder: The holder of the admit call. 1 to 64 bytes.
+            mark: How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to
+                1h0m0s. None omits it.
 
         Besides the bounds of each:
             each row of limits: kind must be concurrency.
@@ -1443,7 +1457,7 @@ class AsyncClient(AsyncioClient):
             RLARG: a limit is of another kind
             RLSTATE: a key holds data that its kind did not write
         """
-        return _release_result(await self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder)))
+        return _release_result(await self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder, mark=mark)))
 
     async def renew(
         self,

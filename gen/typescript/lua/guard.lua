@@ -312,6 +312,33 @@ end
 return refusal
 end)()
 
+local left_holders = (function() -- rlfunc: lines=24 file=functions/lib/guard/left_holders.lua
+--- Holders that release has marked, in a sorted set by the time when they are forgotten.
+--- @use clock
+--- @lib left_holders
+--- @state left 1 holders by the time in microseconds when they may be forgotten
+local left_holders = {}
+
+-- A call forgets at most this many.
+local max_dropped = 100
+
+function left_holders.has(key, holder)
+  return redis.call('ZSCORE', key, holder) ~= false
+end
+
+-- Marks a holder for mark_us, after forgetting some others.
+function left_holders.add(key, holder, now_us, mark_us)
+  local gone = redis.call('ZCOUNT', key, '0', now_us)
+  if gone > 0 then
+    redis.call('ZREMRANGEBYRANK', key, '0', math.min(gone, max_dropped) - 1)
+  end
+  redis.call('ZADD', key, string.format('%.0f', now_us + mark_us), holder)
+  clock.extend(key, mark_us)
+end
+
+return left_holders
+end)()
+
 local block_state = (function() -- rlfunc: lines=64 file=functions/lib/abuse/block_state.lua
 --- A block: active for as long as its key exists.
 ---
@@ -4469,43 +4496,32 @@ end
 return challenge_record
 end)()
 
-local request_parts = (function() -- rlfunc: lines=107 file=functions/lib/guard/request_parts.lua
+local request_parts = (function() -- rlfunc: lines=96 file=functions/lib/guard/request_parts.lua
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
 --- @use receipt_set limit_rows cost_reservation challenge_record
 --- @lib request_parts
 local request_parts = {}
 
 -- Checks the estimate. Returns the result of cost_reservation.check as a table, without state if there is nothing to create, and
--- the ID of the reservation: for a known receipt that of its first call, empty without a reservation. Or nil and a refusal.
-local function check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
-  if #budgets == 0 or not charges then
-    return {reason = 'none', retry_us = 0, rows = {}}, ''
+-- without reservation if nothing is reserved. Or nil and a refusal.
+local function check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
+  if #budgets == 0 or not charges or not reservation then -- the header requires one with budgets
+    return {reason = 'none', retry_us = 0, rows = {}}
   end
-  local id = reservation or '' -- the header requires one without a receipt
-  if receipt then
-    local admitted_us = clock_us
-    if known and receipts then
-      admitted_us = receipt_set.admitted_us(receipts, receipt) or clock_us
-    end
-    id = receipt .. string.format('@%.0f', admitted_us)
-  end
-  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, id, estimate_micros, budgets, clock_us)
+  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, reservation, estimate_micros, budgets, clock_us)
   if not state then
     return nil, rows
-  end
-  if known and (not charge or charge.status == 'unknown') then
-    id = ''
   end
   if known then
     for i = 1, #rows do
       rows[i].allowed = true
       rows[i].retry_after_us = 0
     end
+    return {reason = 'none', retry_us = 0, rows = rows}
+  elseif reason == 'counted' then
+    return {reason = 'none', retry_us = 0, rows = rows, reservation = reservation}
   end
-  if known or reason == 'counted' then
-    return {reason = 'none', retry_us = 0, rows = rows}, id
-  end
-  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge}, id
+  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge, reservation = reservation}
 end
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
@@ -4523,14 +4539,14 @@ local function check_challenge(challenges, known, challenge, required, payload, 
 end
 
 -- Checks limits, estimate and challenge, and writes nothing. Only global limits may refuse a known receipt. Returns a table: rows
--- of the limits; the cost; the ID of its reservation; the outcome and the record of the challenge; the reason to refuse, or none;
+-- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
-  receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required,
-  payload, clock_us, holder)
-  local cost, id = check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us,
+  holder)
+  local cost, no_cost = check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
-    return nil, id
+    return nil, no_cost
   end
   local outcome, record = check_challenge(challenges, known, challenge, required, payload, clock_us)
   if not outcome then
@@ -4547,7 +4563,7 @@ function request_parts.check(
     reason = 'challenge'
   end
   return {
-    rows = rows, cost = cost, id = id, outcome = outcome, record = record, reason = reason,
+    rows = rows, cost = cost, outcome = outcome, record = record, reason = reason,
     refused_beyond_global = (refused_not_global or 0) > 0 or cost.reason ~= 'none' or challenge_failed, wait_us = math.max(wait_us or 0, cost.retry_us),
   }
 end
@@ -4558,8 +4574,8 @@ function request_parts.charge(
   challenge, clock_us)
   -- The reservation is first, because it can still be refused.
   local cost, failure = parts.cost, nil
-  if cost.state and charges then
-    failure = cost_reservation.create(charges, parts.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
+  if cost.state and charges and cost.reservation then
+    failure = cost_reservation.create(charges, cost.reservation, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
   end
   if failure then
     return failure
@@ -4570,7 +4586,7 @@ function request_parts.charge(
     challenge_record.consume(challenges, challenge, parts.record)
   end
   -- A call that charges nothing must not give a later one a free pass.
-  if receipt and receipts and not known and (costs or counted or consumed or parts.id ~= '') then
+  if receipt and receipts and not known and (costs or counted or consumed or cost.reservation) then
     receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
   end
   return nil
@@ -5304,7 +5320,7 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=120 file=functions/guard/admit.lua
+do -- rlfunc: lines=123 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may belong to another
@@ -5315,15 +5331,16 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global limits. A shadow
---- limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the longest wait. If there are
---- several reasons, the result is the first in reason's list.
---- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
+--- limit is reported but never refuses; it is charged where it allows. A call whose holder release has marked is an error, and charges
+--- nothing. The resolution of retry_after is that of the longest wait. If there are several reasons, the result is the first in reason's list.
+--- @use clock refusal left_holders block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]?tiers older attempts, if there are more than 12
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    charges        hash[charges]?budgets.of the subject's charges
+--- @key    left           zset[left]?holder       holders that release has marked
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
 --- @arg    weight         count[1..1000000]=1      multiplies every limit's cost except that of a sliding_log
@@ -5336,7 +5353,7 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request
 --- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
---- @arg    reservation    text[64]?                unique ID for the reservation, required with budgets and no receipt
+--- @arg    reservation    text[64]?                unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt reserves nothing
 --- @arg    tiers          packed[0..8]             how many attempts are too many, as in abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
@@ -5352,7 +5369,7 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
---- @must   reservation be given if budgets and no receipt
+--- @must   reservation be given if budgets
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
@@ -5362,7 +5379,6 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
---- @result reservation    text[0..256]             ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a reservation
 --- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
 --- @result budgets        group                    one result per budget; empty when blocked
 --- @result budgets.allowed bool                    whether the estimate fits this budget, or is already part of it
@@ -5373,29 +5389,32 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt that tiers count, and the block that it starts
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+local function admit(bucket, receipts, attempts, pages, challenges, charges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload, holder)
+  if left and holder and left_holders.has(left, holder) then
+    return nil, refusal.argument('holder must be one that release has not marked')
+  end
   local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
   elseif left_ms > 0 then
-    return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
+    return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
     local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true, nil, nil, holder)
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', rows, limit_rows.none, limit_rows.none
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', rows, limit_rows.none, limit_rows.none
   end
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
-  local parts, failure = request_parts.check(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
+  local parts, failure = request_parts.check(known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
@@ -5419,11 +5438,11 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
   end
   if admitted then
-    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
+    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, rows, cost_rows, tried_tiers.rows
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, rows, cost_rows, tried_tiers.rows
 end
 
 -- A row of limits from the cells of its text; or nil and a refusal.
@@ -5694,7 +5713,7 @@ local function guard_v1_admit(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
-  local receipts, attempts, pages, challenges, charges
+  local receipts, attempts, pages, challenges, charges, left
   if rlfunc_args > 1 then
     if rlfunc_args >= 3 and args[3] ~= '' then
       rlfunc_key = rlfunc_key + 1
@@ -5715,6 +5734,10 @@ local function guard_v1_admit(keys, args)
     if rlfunc_args >= 6 and args[6] ~= '' then
       rlfunc_key = rlfunc_key + 1
       charges = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 18 and args[18] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      left = keys[rlfunc_key]
     end
   end
   local limits = rlfunc_none
@@ -5873,8 +5896,8 @@ local function guard_v1_admit(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  if #budgets > 0 and not receipt and not reservation then
-    return {err = 'RLARG reservation must be given if budgets and no receipt'}
+  if #budgets > 0 and not reservation then
+    return {err = 'RLARG reservation must be given if budgets'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('admit', keys[1], {'del', 'exists', 'get', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'pttl', 'set', 'time', 'type', 'unlink', 'zadd', 'zcard', 'zcount', 'zrangebyscore', 'zrem', 'zremrangebyrank', 'zscore'})
@@ -5883,7 +5906,7 @@ local function guard_v1_admit(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -5938,9 +5961,6 @@ local function guard_v1_admit(keys, args)
       end
       rlfunc_head = rlfunc_head + out_place_challenge * 318240
     end
-    if #out_reservation > 256 then
-      rlfunc_wrong = 'result reservation must be at most 256 bytes'
-    end
     if not rlfunc_wrong then
       if #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 then
         local row = out_limits[1]
@@ -5969,9 +5989,6 @@ local function guard_v1_admit(keys, args)
           end
         end
         if not rlfunc_wrong then
-          if out_reservation ~= '' then
-            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us, out_at_us, out_reservation}
-          end
           if out_at_us ~= 0 then
             return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us, out_at_us}
           end
@@ -5996,7 +6013,7 @@ local function guard_v1_admit(keys, args)
           return rlfunc_head + 2227680
         end
       end
-      if rlfunc_head == 1 and #out_limits > 1 and #out_budgets == 0 and #out_tiers == 0 and out_retry_after_us == 0 and out_at_us == 0 and out_reservation == '' then
+      if rlfunc_head == 1 and #out_limits > 1 and #out_budgets == 0 and #out_tiers == 0 and out_retry_after_us == 0 and out_at_us == 0 then
         local rlfunc_rows = {-1, nil, nil}
         for i = 1, #out_limits do
           local row = out_limits[i]
@@ -6138,9 +6155,7 @@ local function guard_v1_admit(keys, args)
       reply[rlfunc_at] = out_retry_after_us
       rlfunc_at = rlfunc_at + 1
       reply[rlfunc_at] = out_at_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_reservation
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
@@ -6150,7 +6165,7 @@ local function guard_v1_admit(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}, {rows = #blocks, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = left and 1 or 0, 'zset'}, {rows = #limits, of = limits, 'any'}, {rows = #blocks, 'string'}})
   if reply then
     return reply
   end
@@ -6909,18 +6924,24 @@ end
 redis.register_function{function_name = 'guard_v1_refund', callback = guard_v1_refund, description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.'}
 end
 
-do -- rlfunc: lines=23 file=functions/guard/release.lua
+do -- rlfunc: lines=32 file=functions/guard/release.lua
 --- Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.
---- @use clock limit holder_set
+---
+--- A caller that got no answer to the admit call does not know whether it will still arrive. With mark, such a call is refused: if the
+--- holder lacks a place, admit takes nothing of it for that long. A holder that is marked keeps its mark.
+--- @use clock limit holder_set left_holders
 --- @key    bucket         any[places]              the subject of the call; each limit has its own key
+--- @key    left           zset[left]               holders that are marked
 --- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
+--- @arg    mark           duration[1ms..1h]?       how long an admit call of the holder is refused if a place is missing: 1m0s
 --- @must   limits.kind be concurrency
 --- @result released       count[0..16]             number of limits whose places were released: 2 of 2
 --- @error  RLARG                                   a limit is of another kind
 --- @error  RLSTATE                                 a key holds data that its kind did not write
-local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
+local function release(bucket, left, limits, limits_state, holder, mark_us) -- rlfunc:ignore unused-parameter limits' keys begin so
   local now_us, released = clock.now_us(), 0
+  local marked = mark_us and left_holders.has(left, holder) -- before anything is written, because the key may be unreadable
   for i = 1, #limits do
     local set, own = holder_set.open(limits_state[i], holder, now_us)
     if not set then
@@ -6930,6 +6951,9 @@ local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore un
       holder_set.remove(set, own)
       released = released + 1
     end
+  end
+  if mark_us and not marked and released < #limits then
+    left_holders.add(left, holder, now_us, mark_us)
   end
   return released
 end
@@ -7079,14 +7103,15 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 
 -- Joins release to Redis.
 local function guard_v1_release(keys, args)
+  local rlfunc_args = #args
   local rlfunc_keys = #keys
-  if rlfunc_keys < 1 or #args ~= 2 then
-    return {err = 'RLARG release must be called with at least 1 key and 2 arguments'}
+  if rlfunc_keys < 2 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG release must be called with at least 2 keys and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
   end
-  local rlfunc_key = 1
+  local rlfunc_key = 2
   local limits = rlfunc_limits_young[args[1]]
   if not limits then
     local rlfunc_refusal
@@ -7116,17 +7141,24 @@ local function guard_v1_release(keys, args)
   if #holder < 1 or #holder > 64 then
     return {err = 'RLARG holder must be 1 to 64 bytes'}
   end
+  local mark_us
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    mark_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
+    if not mark_us or mark_us < 1000 or mark_us > 3600000000 then
+      return {err = 'RLARG mark must be from 1000 to 3600000000 microseconds'}
+    end
+  end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG release must be called with as many keys and arguments as its groups have rows'}
   end
   if rlfunc_unproven > 0 then
-    local lacking = rlfunc_lacking('release', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zlexcount', 'zrange', 'zrangebylex', 'zrem'})
+    local lacking = rlfunc_lacking('release', keys[1], {'del', 'mget', 'pexpire', 'set', 'time', 'type', 'zadd', 'zcount', 'zlexcount', 'zrange', 'zrangebylex', 'zrem', 'zremrangebyrank', 'zscore'})
     if lacking then
       return lacking
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_released, rlfunc_refusal = pcall(release, keys[1], limits, limits_state, holder)
+  local rlfunc_ok, out_released, rlfunc_refusal = pcall(release, keys[1], keys[2], limits, limits_state, holder, mark_us)
   if rlfunc_ok then
     if out_released == nil then
       return rlfunc_refusal
@@ -7144,7 +7176,7 @@ local function guard_v1_release(keys, args)
     end
     out_released = rlfunc_wrong
   end
-  local reply, raise, denied = rlfunc_failed(out_released, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_released, keys, {{rows = 1, 'any', 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end

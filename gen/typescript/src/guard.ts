@@ -274,7 +274,7 @@ export interface AdmitTiersResult {
  * - each row of limits: after must be above now: the caller's clock is more than a period behind the
  * server's.
  *
- * - reservation must be given if budgets and no receipt.
+ * - reservation must be given if budgets.
  */
 export interface AdmitParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
@@ -311,7 +311,10 @@ export interface AdmitParams {
    * Undefined omits it.
    */
   penalty?: Duration;
-  /** Unique ID for the reservation, required with budgets and no receipt. 1 to 64 bytes. Undefined omits it. */
+  /**
+   * Unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt reserves
+   * nothing. 1 to 64 bytes. Undefined omits it.
+   */
   reservation?: Text;
   /** How many attempts are too many, as in abuse.attempt. 0 to 8 rows. */
   tiers?: AdmitTiersPack;
@@ -359,8 +362,6 @@ export interface AdmitResult {
   at: Time | undefined;
   /** Outcome; unused: something else refused; none: not checked. */
   challenge: AdmitChallenge;
-  /** ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a reservation. */
-  reservation: string;
   /** One result per limit, in the order of the call; empty when blocked. */
   limits: LimitResult[];
   /** One result per budget; empty when blocked. */
@@ -375,7 +376,7 @@ const admitFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 18,
-  results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { text: true }, { rows: [{ values: 2 }, { values: 16777217 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
+  results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { rows: [{ values: 2 }, { values: 16777217 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
 };
 
 function admitArgs(a: Args, p: AdmitParams): Args {
@@ -386,6 +387,7 @@ function admitArgs(a: Args, p: AdmitParams): Args {
   if (given(p.tiers)) a.key("pages", p.subject, "attempt_pages");
   if (given(p.challenge)) a.key("challenges", p.challengeOf ?? p.subject, "challenges");
   if (given(p.budgets)) a.key("charges", p.budgetsOf ?? p.subject, "charges");
+  if (given(p.holder)) a.key("left", p.subject, "left");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.subjects("blocks", p.blocks ?? [], "block", 16);
   a.pack("limits", p.limits, 0, 16);
@@ -418,7 +420,7 @@ function admitArgs(a: Args, p: AdmitParams): Args {
     });
     if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
     a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
-    if (rowsOf(p.budgets).length > 0 && p.receipt === undefined && p.reservation === undefined) a.must("reservation must be given if budgets and no receipt");
+    if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
   }
   return a;
 }
@@ -434,7 +436,6 @@ function admitResult(r: Reply): AdmitResult {
     retryAfter: r.duration(),
     at: r.time(),
     challenge: r.word(AdmitChallengeValues),
-    reservation: r.text(),
     limits: r.rows(() => ({
       allowed: r.flag(),
       remaining: r.count(),
@@ -744,6 +745,11 @@ export interface ReleaseParams {
   limitsOf?: readonly Subject[];
   /** The holder of the admit call. 1 to 64 bytes. */
   holder: Text;
+  /**
+   * How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to 1h0m0s.
+   * Undefined omits it.
+   */
+  mark?: Duration;
 }
 
 /** The result of release. */
@@ -757,16 +763,18 @@ const releaseFn: Fn = {
   name: "release",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
+  omissible: 1,
   results: [{ values: 17 }],
 };
 
 function releaseArgs(a: Args, p: ReleaseParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "holder");
+  a.only(p, "subject", "limits", "limitsOf", "holder", "mark");
   a.key("subject", p.subject, "places");
+  a.key("left", p.subject, "left");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
   a.text("holder", p.holder, 1, 64);
+  a.duration("mark", p.mark, 1000, 3600000000, true);
   if (a.problems.length === 0) {
     rowsOf(p.limits).forEach((row, i) => {
       if (row.kind !== "concurrency") a.must("kind must be concurrency", `limits.${i}.`);
@@ -934,11 +942,12 @@ export class Client extends BaseClient {
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
    * receipt charges only global limits. A shadow limit is reported but never refuses; it is charged where it
-   * allows. The resolution of retry_after is that of the longest wait. If there are several reasons, the
-   * result is the first in reason's list.
+   * allows. A call whose holder release has marked is an error, and charges nothing. The resolution of
+   * retry_after is that of the longest wait. If there are several reasons, the result is the first in
+   * reason's list.
    *
-   * RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1
-   * micros
+   * RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges
+   * would exceed 2^53 - 1 micros
    *
    * RLSTATE: a key holds data that its library did not write
    */
@@ -977,6 +986,10 @@ export class Client extends BaseClient {
   /**
    * Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
    * does not have are skipped.
+   *
+   * A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
+   * such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A holder
+   * that is marked keeps its mark.
    *
    * RLARG: a limit is of another kind
    *

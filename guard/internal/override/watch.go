@@ -16,8 +16,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
@@ -39,7 +39,7 @@ type Watch struct {
 	end    sync.WaitGroup
 
 	mu      sync.Mutex
-	plans   *plan.Plans // the plans of the current policy
+	rules   *decide.Rules // of the current policy
 	held    map[string]timed
 	ending  *time.Timer // fires when the next override expires
 	ignored string      // last logged text, so that it is logged once
@@ -83,11 +83,11 @@ func (w *Watch) Close() {
 	}
 }
 
-// Install sets the plans of a new policy and applies the overrides to them. It calls store while the overrides cannot change.
-func (w *Watch) Install(ps *plan.Plans, store func()) {
+// Install sets the rules of a new policy and applies the overrides to them. It calls store while the overrides cannot change.
+func (w *Watch) Install(rules *decide.Rules, store func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.plans = ps
+	w.rules = rules
 	w.apply()
 	store()
 }
@@ -136,11 +136,11 @@ func (w *Watch) take(r *override.ListResult, asked monotime.Time) {
 	w.apply()
 }
 
-// apply applies the overrides to the plans, and again when the next one expires.
+// apply applies the overrides to the rules, and again when the next one expires.
 func (w *Watch) apply() {
 	at := monotime.Now()
 	maps.DeleteFunc(w.held, func(_ string, o timed) bool { return o.until <= at })
-	w.plans.Override(w.plans.Policy.Overrides.With(w.lawful()))
+	w.rules.Override(w.rules.Policy.Overrides.With(w.lawful()))
 	if w.ending != nil {
 		w.ending.Stop()
 	}
@@ -163,7 +163,7 @@ func (w *Watch) lawful() map[string]policy.Override {
 	for subject, o := range w.held {
 		check := o.Override
 		check.Multiply = 1 // other factors are valid; the limits bound them
-		if err := w.plans.Policy.CheckOverride(subject, check); err != nil && !o.Deny {
+		if err := w.rules.Policy.CheckOverride(subject, check); err != nil && !o.Deny {
 			short := shortened(subject)
 			ignored = append(ignored, fmt.Sprintf("%q: %s", short, strings.ReplaceAll(err.Error(), subject, short)))
 			continue

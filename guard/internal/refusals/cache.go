@@ -15,11 +15,11 @@ import (
 // A Key identifies cached refusals. Another weight or estimate may pass, so both are part of it. Scopes belong to one policy, so a new
 // policy hits no old entries.
 type Key struct {
-	Scope    any // of a plan or a row
+	Scope    any // of an endpoint or a row
 	Subject  string
 	Weight   int64
 	Estimate fcall.Micros
-	Variant  string // how its limits and budgets differ from the plan's
+	Variant  string // how its limits and budgets differ from the endpoint's
 	Receipt  string // of an admitted receipt
 }
 

@@ -1,13 +1,12 @@
 package model
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 )
 
-// Guard models admit and refund of library guard: the models of its parts, on one subject's keys.
+// Guard models admit, refund, renew and release of library guard: the models of its parts, on one subject's keys.
 type Guard struct {
 	limits     *Check // its receipts are not used
 	costs      *Cost
@@ -15,6 +14,7 @@ type Guard struct {
 	challenges *Challenge
 	clock      int64
 	receipts   map[string]receipts
+	left       map[string]marks
 	admitted   map[string]Admitted
 }
 
@@ -38,19 +38,18 @@ type AdmitCall struct {
 
 // AdmitResult is the answer of admit.
 type AdmitResult struct {
-	Allowed     bool
-	Duplicate   bool
-	Reason      string
-	Tier        int64
-	Strikes     int64
-	RetryAfter  time.Duration
-	At          time.Time // zero where no limit needed the clock
-	Challenge   string
-	Reservation string
-	Limits      []CheckRow
-	Budgets     []CostRow
-	Count       []int64 // by tier
-	Remaining   []int64
+	Allowed    bool
+	Duplicate  bool
+	Reason     string
+	Tier       int64
+	Strikes    int64
+	RetryAfter time.Duration
+	At         time.Time // zero where no limit needed the clock
+	Challenge  string
+	Limits     []CheckRow
+	Budgets    []CostRow
+	Count      []int64 // by tier
+	Remaining  []int64
 }
 
 // Admitted is a subject's last call that was admitted, for those who give back what it took.
@@ -62,21 +61,21 @@ type Admitted struct {
 
 // NewGuard returns a model that knows no subject.
 func NewGuard() *Guard {
-	return &Guard{limits: NewCheck(), costs: NewCost(), attempts: NewAbuse(), challenges: NewChallenge(), receipts: map[string]receipts{}, admitted: map[string]Admitted{}}
+	return &Guard{
+		limits: NewCheck(), costs: NewCost(), attempts: NewAbuse(), challenges: NewChallenge(),
+		receipts: map[string]receipts{}, left: map[string]marks{}, admitted: map[string]Admitted{},
+	}
 }
 
 // Admit answers admit.
 func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool, err error) {
-	if err := c.limits().together(); err != nil || len(c.Budgets) > 0 && c.Receipt == "" && c.Reservation == "" {
+	if err := c.limits().together(); err != nil || len(c.Budgets) > 0 && c.Reservation == "" || m.left[subject].has(c.Holder) {
 		return AdmitResult{}, false, ErrArgument
 	}
 	if left := m.attempts.subjects[subject].blockLeft(m.clock); left > 0 {
 		return AdmitResult{Reason: "blocked", Tier: m.attempts.subjects[subject].tier, RetryAfter: left, Challenge: "none"}, false, nil
 	}
-	at, known := m.receipts[subject].known(c.Receipt, m.clock, c.dedup())
-	if !known {
-		at = m.clock
-	}
+	_, known := m.receipts[subject].known(c.Receipt, m.clock, c.dedup())
 	r = AdmitResult{Allowed: true, Duplicate: known, Reason: "none"}
 	own := false // whether anything but global limits refuses
 	refuse := func(reason string, retry time.Duration) {
@@ -96,12 +95,9 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			own = own || !l.Global
 		}
 	}
-	id, held := "", false
+	held := false
 	if len(c.Budgets) > 0 {
-		if id = c.Reservation; c.Receipt != "" {
-			id = fmt.Sprintf("%s@%d", c.Receipt, at)
-		}
-		cost := m.costs.Peek(subject, c.Budgets, c.Estimate, id)
+		cost := m.costs.Peek(subject, c.Budgets, c.Estimate, c.Reservation)
 		held = cost.Status == "reserved" || cost.Status == "settled"
 		if !held && !known && !cost.Allowed {
 			refuse(cost.Reason, cost.RetryAfter)
@@ -109,9 +105,6 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 		}
 		if r.Budgets = cost.Limits; held || known {
 			r.Budgets = passed(cost.Limits)
-		}
-		if known && cost.Status == "unknown" {
-			id = ""
 		}
 	}
 	if r.Challenge = m.judgeChallenge(subject, c, known); r.Challenge != "none" && r.Challenge != "consumed" {
@@ -125,7 +118,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			r.Challenge = "unused"
 		}
 	} else {
-		changed = m.take(subject, c, id, held, counts, &r)
+		changed = m.take(subject, c, held, counts, &r)
 	}
 	if counts {
 		m.attempts.Attempt(subject, c.Attempt)
@@ -155,21 +148,21 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 }
 
 // take takes all that a call asks for, and reports whether that is anything: of a duplicate what global limits cost.
-func (m *Guard) take(subject string, c AdmitCall, id string, held, counts bool, r *AdmitResult) (changed bool) {
+func (m *Guard) take(subject string, c AdmitCall, held, counts bool, r *AdmitResult) (changed bool) {
 	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits})
-	if id != "" && !held && !r.Duplicate {
-		cost, _ := m.costs.Reserve(subject, CostReserve{Receipt: id, Estimate: c.Estimate, Limits: c.Budgets, Hold: c.Hold, Penalty: c.Penalty})
+	reserves := len(c.Budgets) > 0 && !r.Duplicate
+	if reserves && !held {
+		cost, _ := m.costs.Reserve(subject, CostReserve{Receipt: c.Reservation, Estimate: c.Estimate, Limits: c.Budgets, Hold: c.Hold, Penalty: c.Penalty})
 		r.Budgets, changed = cost.Limits, true
 	}
 	if r.Challenge == "consumed" {
 		m.challenges.Consume(subject, c.Challenge, c.Payload)
 		changed = true
 	}
-	if c.Receipt != "" && !r.Duplicate && (costs || counts || id != "" || r.Challenge == "consumed") {
+	if c.Receipt != "" && !r.Duplicate && (costs || counts || reserves || r.Challenge == "consumed") {
 		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.dedup(), m.clock)
 		changed = true
 	}
-	r.Reservation = id
 	if c.timed() {
 		r.At = m.Now()
 	}
@@ -221,11 +214,15 @@ func (m *Guard) Move(to time.Time) {
 	m.attempts.Move(to)
 	m.challenges.Move(to)
 	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
+	maps.DeleteFunc(m.left, func(_ string, l marks) bool { return expired(m.clock, l.endMS) })
 }
 
 // Clone copies the model.
 func (m *Guard) Clone() *Guard {
-	return &Guard{m.limits.Clone(), m.costs.Clone(), m.attempts.Clone(), m.challenges.Clone(), m.clock, maps.Clone(m.receipts), maps.Clone(m.admitted)}
+	return &Guard{
+		m.limits.Clone(), m.costs.Clone(), m.attempts.Clone(), m.challenges.Clone(), m.clock,
+		maps.Clone(m.receipts), maps.Clone(m.left), maps.Clone(m.admitted),
+	}
 }
 
 // Expiries lists the keys of a subject, by suffix.
@@ -236,6 +233,9 @@ func (m *Guard) Expiries(subject string) map[string]int64 {
 	maps.Copy(ends, m.challenges.Expiries(subject))
 	if r, ok := m.receipts[subject]; ok {
 		ends["checked"] = r.endMS
+	}
+	if l, ok := m.left[subject]; ok {
+		ends["left"] = l.endMS
 	}
 	return ends
 }

@@ -127,7 +127,9 @@ func (a Admitted) RefundOf(now time.Time) RefundCall {
 	if a.Answer.Duplicate {
 		return c
 	}
-	c.Receipt, c.Reservation = a.Call.Receipt, a.Answer.Reservation
+	if c.Receipt = a.Call.Receipt; len(a.Call.Budgets) > 0 {
+		c.Reservation = a.Call.Reservation
+	}
 	if a.Answer.Challenge == "consumed" {
 		c.Challenge, c.Payload = a.Call.Challenge, a.Call.Payload
 	}

@@ -169,26 +169,21 @@ func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
 	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.4", "refundable": true}
 	first := p.must("/v1/decide", chat)
-	if first["allowed"] != true || first["account"] != "ip=192.0.2.1" {
+	if first["allowed"] != true || first["reserved"] != "0.4" {
 		t.Fatalf("%v", first)
 	}
-	settle := map[string]any{"subject": first["account"], "reservation": first["reservation"], "actual": "0.1"}
-	for _, want := range []string{"settled", "repeated"} {
-		if got := p.must("/v1/settle", settle)["outcome"]; got != want {
-			t.Errorf("settle: %v, want %s", got, want)
-		}
+	for _, actual := range []string{"0.1", "0.3"} { // the second has no effect
+		p.must("/v1/charges/settle", map[string]any{"charge": first["charge"], "actual": actual})
 	}
 	second := p.must("/v1/decide", chat)
-	if got := p.must("/v1/cancel", map[string]any{"subject": second["account"], "reservation": second["reservation"]})["outcome"]; got != "cancelled" {
-		t.Errorf("cancel: %v", got)
-	}
+	p.must("/v1/charges/settle", map[string]any{"charge": second["charge"], "actual": "0"})
 	third := p.must("/v1/decide", chat)
 	fourth := p.must("/v1/decide", chat)
-	if fourth["allowed"] != false || fourth["reason"] != "limit" || fourth["ticket"] != nil || fmt.Sprint(fourth["retry_after"]) == "0" {
+	if fourth["allowed"] != false || fourth["reason"] != "limit" || fourth["charge"] != nil || fmt.Sprint(fourth["retry_after"]) == "0" {
 		t.Errorf("the fourth of three: %v", fourth)
 	}
 	for _, want := range []bool{true, false} {
-		if got := p.must("/v1/refund", map[string]any{"ticket": third["ticket"]})["refunded"]; got != want {
+		if got := p.must("/v1/charges/refund", map[string]any{"charge": third["charge"]})["refunded"]; got != want {
 			t.Errorf("refund: %v, want %v", got, want)
 		}
 	}
@@ -219,16 +214,16 @@ func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
 	}
 	export := map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}}
 	held := p.must("/v1/decide", export)
-	lease := map[string]any{"lease": held["lease"]}
-	if a := p.must("/v1/leases/renew", lease); a["renewed"] != true {
+	lease := map[string]any{"charge": held["charge"]}
+	if a := p.must("/v1/charges/renew", lease); a["renewed"] != true {
 		t.Errorf("renew: %v", a)
 	}
 	for _, want := range []bool{true, false} {
-		if a := p.must("/v1/leases/release", lease); a["released"] != want {
+		if a := p.must("/v1/charges/release", lease); a["released"] != want {
 			t.Errorf("release: %v, want %v", a, want)
 		}
 	}
-	if a := p.must("/v1/leases/renew", lease); a["renewed"] != false {
+	if a := p.must("/v1/charges/renew", lease); a["renewed"] != false {
 		t.Errorf("renew a released lease: %v", a)
 	}
 	for path := range p.document["paths"].(map[string]any) {
@@ -254,6 +249,7 @@ func TestAPI_cachedRefusalsAge(t *testing.T) {
 
 func TestAPI_errorsAreProblems(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	held := p.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}})["charge"]
 	for _, c := range []struct {
 		path    string
 		request map[string]any
@@ -280,13 +276,15 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		{"/v1/decide", map[string]any{"endpoint": "code", "subjects": []string{"ip=192.0.2.1"}, "payload": "p"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "none", "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 404, "unknown_endpoint"},
 		{"/v1/decide", map[string]any{"endpoint": "chat", "other_endpoints": []string{"none"}, "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 404, "unknown_endpoint"},
-		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1"}, 400, "bad_request"},
-		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1", "reservation": "r"}, 400, "bad_request"},
-		{"/v1/settle", map[string]any{"subject": "ip=192.0.2.1", "reservation": "r", "actual": nil}, 400, "bad_request"},
-		{"/v1/refund", map[string]any{"ticket": "x"}, 400, "bad_request"},
-		{"/v1/leases/renew", map[string]any{"lease": "x"}, 400, "bad_request"},
-		{"/v1/leases/release", map[string]any{}, 400, "bad_request"},
-		{"/v1/leases/release", map[string]any{"lease": strings.Repeat("a", 1<<20)}, 413, "too_large"},
+		{"/v1/charges/settle", map[string]any{"charge": "x"}, 400, "bad_request"},
+		{"/v1/charges/settle", map[string]any{"charge": "x", "actual": "1"}, 400, "bad_request"},
+		{"/v1/charges/settle", map[string]any{"charge": held, "actual": nil}, 400, "bad_request"},
+		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1"}, 400, "bad_request"}, // it has no reservation
+		{"/v1/charges/refund", map[string]any{"charge": held}, 400, "bad_request"},                // it is not refundable
+		{"/v1/charges/refund", map[string]any{"charge": "x"}, 400, "bad_request"},
+		{"/v1/charges/renew", map[string]any{"charge": "x"}, 400, "bad_request"},
+		{"/v1/charges/release", map[string]any{}, 400, "bad_request"},
+		{"/v1/charges/release", map[string]any{"charge": strings.Repeat("a", 1<<20)}, 413, "too_large"},
 		{"/v1/challenges/issue", map[string]any{"subject": "ip=192.0.2.1", "ttl": 1e300}, 400, "bad_request"},
 		{"/v1/challenges/consume", map[string]any{"subject": "ip=192.0.2.1"}, 400, "bad_request"},
 		{"/v1/challenges/consume", map[string]any{"subject": "ip=1", "token": "t"}, 400, "bad_request"},
@@ -320,17 +318,19 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 }
 
 func TestAPI_saysWhatIsKnownWithoutRedis(t *testing.T) {
+	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}}
+	charge := newProgram(t, embedded.New(embedded.Options{}).Client()).must("/v1/decide", chat)["charge"]
 	p := newProgram(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}))
 	for path, request := range map[string]map[string]any{
 		"/v1/status":           {"subject": "ip=192.0.2.1"},
-		"/v1/settle":           {"subject": "ip=192.0.2.1", "reservation": "r", "actual": "1"},
+		"/v1/charges/settle":   {"charge": charge, "actual": "1"},
 		"/v1/challenges/issue": {"subject": "ip=192.0.2.1", "ttl": 1},
 	} {
 		if status, a := p.ask(path, request); status != 503 || a["error"] != "limiter_unavailable" {
 			t.Errorf("%s: %d %v", path, status, a)
 		}
 	}
-	a := p.must("/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}})
+	a := p.must("/v1/decide", chat)
 	if a["fallback"] != "local" {
 		t.Errorf("%v", a)
 	}

@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,8 +23,11 @@ func TestAPI_hangingRedis(t *testing.T) {
 	server := engines.OnPath(t).Start(t)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 	t.Cleanup(func() { _ = rdb.Close() })
-	var p policy.Policy
-	g, err := guard.New(rdb, &p, guard.Options{})
+	p, err := policy.Parse("limits.yaml", []byte(strings.Replace(limits, "20s", "1s", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(rdb, p, guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,15 +43,19 @@ func TestAPI_hangingRedis(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w
 	}
-	const settlement, status = `{"subject": "ip=192.0.2.1", "reservation": "r@1", "actual": "0.1"}`, `{"subject": "ip=192.0.2.1"}`
-	for path, body := range map[string]string{"/v1/settle": settlement, "/v1/status": status} {
+	var decided decision
+	if err := json.Unmarshal(post("/v1/decide", `{"endpoint": "chat", "subjects": ["ip=192.0.2.1"]}`).Body.Bytes(), &decided); err != nil {
+		t.Fatal(err)
+	}
+	settlement, status := fmt.Sprintf(`{"charge": %q, "actual": "0.1"}`, decided.Charge), `{"subject": "ip=192.0.2.1"}`
+	for path, body := range map[string]string{"/v1/charges/settle": settlement, "/v1/status": status} {
 		if w := post(path, body); w.Code != http.StatusOK { // loads the library
 			t.Fatalf("%s: %s", path, w.Body)
 		}
 	}
 	server.Pause(t)
 	for _, c := range []struct{ path, body, want string }{
-		{"/v1/settle", settlement, "outcome_unknown"},
+		{"/v1/charges/settle", settlement, "outcome_unknown"},
 		{"/v1/status", status, "limiter_unavailable"},
 	} {
 		start := time.Now()

@@ -47,7 +47,7 @@ func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
 				wg.Wait()
 				allowed := 0
 				for _, a := range answers {
-					lease, _ := a["lease"].(string)
+					lease, _ := a["charge"].(string)
 					if (a["allowed"] == true) != (lease != "") {
 						t.Errorf("%v", a)
 					}
@@ -61,11 +61,11 @@ func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
 				}
 			}
 			for i, lease := range leases {
-				body := fmt.Sprintf(`{"lease": %q}`, lease)
-				if a := processes[i%2].post("/v1/leases/renew", body); a["renewed"] != true {
+				body := fmt.Sprintf(`{"charge": %q}`, lease)
+				if a := processes[i%2].post("/v1/charges/renew", body); a["renewed"] != true {
 					t.Errorf("renew: %v", a)
 				}
-				if a := processes[1-i%2].post("/v1/leases/release", body); a["released"] != true {
+				if a := processes[1-i%2].post("/v1/charges/release", body); a["released"] != true {
 					t.Errorf("release: %v", a)
 				}
 			}
@@ -82,26 +82,26 @@ func TestAPI_leasesWithoutRedis(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
 	a := p.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}})
 	cut := newProgram(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}))
-	for _, path := range []string{"/v1/leases/renew", "/v1/leases/release"} {
+	for _, path := range []string{"/v1/charges/renew", "/v1/charges/release"} {
 		for range 10 { // the circuit breaker opens
-			if status, problem := cut.ask(path, map[string]any{"lease": a["lease"]}); status != 503 || problem["error"] != "limiter_unavailable" {
+			if status, problem := cut.ask(path, map[string]any{"charge": a["charge"]}); status != 503 || problem["error"] != "limiter_unavailable" {
 				t.Errorf("%s: %d %v", path, status, problem)
 			}
 		}
 	}
 	local := cut.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}})
-	if local["fallback"] != "local" || local["lease"] != nil {
+	if local["fallback"] != "local" || local["charge"] != nil {
 		t.Errorf("%v", local)
 	}
 }
 
 // The answers of docs/serve.md have the fields, and most of the values, of real ones.
-func TestPage_leasesWork(t *testing.T) {
+func TestPage_chargesWork(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/serve.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "### Leases\n")
+	_, section, _ := strings.Cut(string(page), "### Charges\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
 	shortened, lease := regexp.MustCompile(`"[^"]*\.\.\."`), ""
@@ -111,7 +111,7 @@ func TestPage_leasesWork(t *testing.T) {
 	}
 	for _, x := range exchanges {
 		got := p.post(x[1], shortened.ReplaceAllString(x[2], fmt.Sprintf("%q", lease)))
-		if text, ok := got["lease"].(string); ok {
+		if text, ok := got["charge"].(string); ok {
 			lease = text
 		}
 		var want map[string]any

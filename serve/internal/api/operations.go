@@ -14,11 +14,10 @@ import (
 func (a *API) operations() []operation {
 	return []operation{
 		post("/v1/decide", "Decide whether a request may pass, and charge it", a.decide),
-		post("/v1/settle", "Replace the estimate of a reservation by what was spent", a.settle),
-		post("/v1/cancel", "Refund a reservation, because nothing was spent", a.cancel),
-		post("/v1/refund", "Refund everything that a decision charged", a.refund),
-		post("/v1/leases/renew", "Keep the places of a decision for another lease", a.renew),
-		post("/v1/leases/release", "Release the places of a decision", a.release),
+		post("/v1/charges/settle", "Replace the estimate of a reservation by what was spent", a.settle),
+		post("/v1/charges/refund", "Refund everything that a decision charged", a.refund),
+		post("/v1/charges/renew", "Keep the places of a decision for another lease", a.renew),
+		post("/v1/charges/release", "Release the places of a decision", a.release),
 		post("/v1/challenges/issue", "Issue a one-time challenge", a.issue),
 		post("/v1/challenges/consume", "Consume a challenge", a.consume),
 		post("/v1/status", "Return the limits, budgets and block of a subject", a.status),
@@ -34,13 +33,12 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Count() // the response is not known here
-	lease, expiresAfter := d.Lease()
+	d.Charge.Count(ctx, true) // the response is not known here
 	left := func(wait time.Duration) seconds { return seconds(max(wait-d.Age, 0)) }
 	out := &decision{
 		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: seconds(d.RetryAfter),
-		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback), Ticket: d.Ticket(),
-		Account: d.Account(), Reservation: d.Detach(), Lease: lease, LeaseExpiresAfter: seconds(expiresAfter), Limits: []limit{}, Budgets: []budget{},
+		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback),
+		Charge: d.Charge.Text(), Reserved: money(d.Charge.Reserved()), ExpiresAfter: seconds(d.Charge.ExpiresAfter()), Limits: []limit{}, Budgets: []budget{},
 	}
 	for _, l := range d.Limits {
 		out.Limits = append(out.Limits, limit{
@@ -59,27 +57,37 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 }
 
 func (a *API) settle(ctx context.Context, r *settleRequest) (*settlement, error) {
-	s, err := a.guard.Settle(ctx, r.Subject, r.Reservation, fcall.Micros(r.Actual))
-	return &settlement{s.Outcome}, err
+	c, err := a.guard.Charge(r.Charge)
+	if err != nil {
+		return nil, err
+	}
+	return &settlement{}, c.Settle(ctx, fcall.Micros(r.Actual))
 }
 
-func (a *API) cancel(ctx context.Context, r *cancelRequest) (*settlement, error) {
-	s, err := a.guard.Cancel(ctx, r.Subject, r.Reservation)
-	return &settlement{s.Outcome}, err
-}
-
-func (a *API) refund(ctx context.Context, r *refundRequest) (*refund, error) {
-	refunded, err := a.guard.Refund(ctx, r.Ticket)
+func (a *API) refund(ctx context.Context, r *chargeRequest) (*refund, error) {
+	c, err := a.guard.Charge(r.Charge)
+	if err != nil {
+		return nil, err
+	}
+	refunded, err := c.Refund(ctx)
 	return &refund{refunded}, err
 }
 
-func (a *API) renew(ctx context.Context, r *leaseRequest) (*renewal, error) {
-	expiresAfter, err := a.guard.RenewLease(ctx, r.Lease)
+func (a *API) renew(ctx context.Context, r *chargeRequest) (*renewal, error) {
+	c, err := a.guard.Charge(r.Charge)
+	if err != nil {
+		return nil, err
+	}
+	expiresAfter, err := c.Renew(ctx)
 	return &renewal{expiresAfter > 0, seconds(expiresAfter)}, err
 }
 
-func (a *API) release(ctx context.Context, r *leaseRequest) (*release, error) {
-	released, err := a.guard.ReleaseLease(ctx, r.Lease)
+func (a *API) release(ctx context.Context, r *chargeRequest) (*release, error) {
+	c, err := a.guard.Charge(r.Charge)
+	if err != nil {
+		return nil, err
+	}
+	released, err := c.Release(ctx)
 	return &release{released}, err
 }
 

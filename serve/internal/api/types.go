@@ -20,25 +20,23 @@ type decideRequest struct {
 	Payload        string   `json:"payload,omitempty" doc:"Text that the challenge was issued for; only with a challenge."`
 	Weight         int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once: an error if all are. 0 is 1."`
 	Estimate       money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets of an endpoint with a cost in the policy; the policy's estimate if omitted."`
-	Refundable     bool     `json:"refundable,omitempty" doc:"Whether the answer has a ticket for /v1/refund."`
+	Refundable     bool     `json:"refundable,omitempty" doc:"Whether the charge can be refunded by /v1/charges/refund."`
 }
 
 type decision struct {
-	Allowed           bool     `json:"allowed" doc:"Whether the request may pass."`
-	Reason            string   `json:"reason,omitempty" doc:"Why not: denied, blocked, attempts, limit, global, penalty, budget, too_large or challenge."`
-	Subject           string   `json:"subject,omitempty" doc:"The client by the policy."`
-	Refused           string   `json:"refused,omitempty" doc:"The subject whose limit, budget or block refuses."`
-	RetryAfter        seconds  `json:"retry_after" doc:"How long the request stays refused; 0 if it is allowed or waiting does not help."`
-	Duplicate         bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
-	Challenge         string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
-	Fallback          string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
-	Account           string   `json:"account,omitempty" doc:"The subject whose budgets have the reservation, for /v1/settle and /v1/cancel."`
-	Reservation       string   `json:"reservation,omitempty" doc:"Name of the reservation in the budgets, for /v1/settle and /v1/cancel."`
-	Ticket            string   `json:"ticket,omitempty" doc:"For /v1/refund."`
-	Lease             string   `json:"lease,omitempty" doc:"For /v1/leases/renew and /v1/leases/release, if the request has places of a limit of kind concurrency."`
-	LeaseExpiresAfter seconds  `json:"lease_expires_after,omitempty" doc:"How long the places are kept without a renewal."`
-	Limits            []limit  `json:"limits" doc:"The limits that count the request, global and shadow limits included."`
-	Budgets           []budget `json:"budgets" doc:"The budgets that the request is charged to."`
+	Allowed      bool     `json:"allowed" doc:"Whether the request may pass."`
+	Reason       string   `json:"reason,omitempty" doc:"Why not: denied, blocked, attempts, limit, global, penalty, budget, too_large or challenge."`
+	Subject      string   `json:"subject,omitempty" doc:"The client by the policy."`
+	Refused      string   `json:"refused,omitempty" doc:"The subject whose limit, budget or block refuses."`
+	RetryAfter   seconds  `json:"retry_after" doc:"How long the request stays refused; 0 if it is allowed or waiting does not help."`
+	Duplicate    bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
+	Challenge    string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
+	Fallback     string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
+	Charge       string   `json:"charge,omitempty" doc:"What the request holds until it ends, for /v1/charges: a reservation in budgets, places of limits of kind concurrency, and with refundable all that it was charged. Omitted if it holds nothing."`
+	Reserved     money    `json:"reserved,omitempty" doc:"What the request reserved of its budgets, for /v1/charges/settle."`
+	ExpiresAfter seconds  `json:"expires_after,omitempty" doc:"How long the places are kept without /v1/charges/renew."`
+	Limits       []limit  `json:"limits" doc:"The limits that count the request, global and shadow limits included."`
+	Budgets      []budget `json:"budgets" doc:"The budgets that the request is charged to."`
 }
 
 type limit struct {
@@ -69,30 +67,18 @@ type budget struct {
 }
 
 type settleRequest struct {
-	Subject     string `json:"subject" doc:"The account of the decision."`
-	Reservation string `json:"reservation"`
-	Actual      money  `json:"actual" doc:"What was spent. It replaces the estimate, once."`
+	Charge string `json:"charge" doc:"The charge of a decision that reserved."`
+	Actual money  `json:"actual" doc:"What was spent: 0 if nothing was. It replaces the estimate, once."`
 }
 
-type cancelRequest struct {
-	Subject     string `json:"subject" doc:"The account of the decision."`
-	Reservation string `json:"reservation"`
-}
+type settlement struct{}
 
-type settlement struct {
-	Outcome string `json:"outcome" doc:"settled, repeated, late, unknown, cancelled or lapsed."`
-}
-
-type refundRequest struct {
-	Ticket string `json:"ticket" doc:"The ticket of a decision that is at most an hour old."`
+type chargeRequest struct {
+	Charge string `json:"charge" doc:"The charge of a decision. To refund it, it is at most an hour old."`
 }
 
 type refund struct {
-	Refunded bool `json:"refunded" doc:"False if the ticket was refunded before."`
-}
-
-type leaseRequest struct {
-	Lease string `json:"lease" doc:"The lease of a decision."`
+	Refunded bool `json:"refunded" doc:"False if it was refunded before."`
 }
 
 type renewal struct {
@@ -101,7 +87,7 @@ type renewal struct {
 }
 
 type release struct {
-	Released bool `json:"released" doc:"False if the lease was released before or has ended."`
+	Released bool `json:"released" doc:"False if the places were released before or their lease has ended."`
 }
 
 type issueRequest struct {

@@ -49,7 +49,7 @@ func (c *Client) QueueAdd(ctx context.Context, pipe redis.Pipeliner, p AddParams
 	return PendingAdd{c.addArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAdd is a queued call of Add, or a late one from fcall.Late.
+// PendingAdd is a queued call of Add.
 type PendingAdd struct {
 	*fcall.Pending
 }

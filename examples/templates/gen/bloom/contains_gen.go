@@ -47,7 +47,7 @@ func (c *Client) QueueContains(ctx context.Context, pipe redis.Pipeliner, p Cont
 	return PendingContains{c.containsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingContains is a queued call of Contains, or a late one from fcall.Late.
+// PendingContains is a queued call of Contains.
 type PendingContains struct {
 	*fcall.Pending
 }

@@ -59,7 +59,7 @@ func (c *Client) QueueHit(ctx context.Context, pipe redis.Pipeliner, p HitParams
 	return PendingHit{c.hitArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingHit is a queued call of Hit, or a late one from fcall.Late.
+// PendingHit is a queued call of Hit.
 type PendingHit struct {
 	*fcall.Pending
 }

@@ -46,7 +46,7 @@ func (c *Client) QueueAbandon(ctx context.Context, pipe redis.Pipeliner, p Aband
 	return PendingAbandon{c.abandonArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAbandon is a queued call of Abandon, or a late one from fcall.Late.
+// PendingAbandon is a queued call of Abandon.
 type PendingAbandon struct {
 	*fcall.Pending
 }

@@ -71,7 +71,7 @@ func (c *Client) QueueBegin(ctx context.Context, pipe redis.Pipeliner, p BeginPa
 	return PendingBegin{c.beginArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingBegin is a queued call of Begin, or a late one from fcall.Late.
+// PendingBegin is a queued call of Begin.
 type PendingBegin struct {
 	*fcall.Pending
 }

@@ -52,7 +52,7 @@ func (c *Client) QueueFinish(ctx context.Context, pipe redis.Pipeliner, p Finish
 	return PendingFinish{c.finishArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFinish is a queued call of Finish, or a late one from fcall.Late.
+// PendingFinish is a queued call of Finish.
 type PendingFinish struct {
 	*fcall.Pending
 }

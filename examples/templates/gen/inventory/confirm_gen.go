@@ -64,7 +64,7 @@ func (c *Client) QueueConfirm(ctx context.Context, pipe redis.Pipeliner, p Confi
 	return PendingConfirm{c.confirmArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingConfirm is a queued call of Confirm, or a late one from fcall.Late.
+// PendingConfirm is a queued call of Confirm.
 type PendingConfirm struct {
 	*fcall.Pending
 }

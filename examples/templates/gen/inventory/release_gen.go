@@ -52,7 +52,7 @@ func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p Relea
 	return PendingRelease{c.releaseArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRelease is a queued call of Release, or a late one from fcall.Late.
+// PendingRelease is a queued call of Release.
 type PendingRelease struct {
 	*fcall.Pending
 }

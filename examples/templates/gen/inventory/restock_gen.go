@@ -57,7 +57,7 @@ func (c *Client) QueueRestock(ctx context.Context, pipe redis.Pipeliner, p Resto
 	return PendingRestock{c.restockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRestock is a queued call of Restock, or a late one from fcall.Late.
+// PendingRestock is a queued call of Restock.
 type PendingRestock struct {
 	*fcall.Pending
 }

@@ -53,7 +53,7 @@ func (c *Client) QueueRank(ctx context.Context, pipe redis.Pipeliner, p RankPara
 	return PendingRank{c.rankArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRank is a queued call of Rank, or a late one from fcall.Late.
+// PendingRank is a queued call of Rank.
 type PendingRank struct {
 	*fcall.Pending
 }

@@ -46,7 +46,7 @@ func (c *Client) QueueRemove(ctx context.Context, pipe redis.Pipeliner, p Remove
 	return PendingRemove{c.removeArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRemove is a queued call of Remove, or a late one from fcall.Late.
+// PendingRemove is a queued call of Remove.
 type PendingRemove struct {
 	*fcall.Pending
 }

@@ -57,7 +57,7 @@ func (c *Client) QueueSubmit(ctx context.Context, pipe redis.Pipeliner, p Submit
 	return PendingSubmit{c.submitArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSubmit is a queued call of Submit, or a late one from fcall.Late.
+// PendingSubmit is a queued call of Submit.
 type PendingSubmit struct {
 	*fcall.Pending
 }

@@ -62,7 +62,7 @@ func (c *Client) QueueTop(ctx context.Context, pipe redis.Pipeliner, p TopParams
 	return PendingTop{c.topArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingTop is a queued call of Top, or a late one from fcall.Late.
+// PendingTop is a queued call of Top.
 type PendingTop struct {
 	*fcall.Pending
 }

@@ -56,7 +56,7 @@ func (c *Client) QueueExtend(ctx context.Context, pipe redis.Pipeliner, p Extend
 	return PendingExtend{c.extendArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingExtend is a queued call of Extend, or a late one from fcall.Late.
+// PendingExtend is a queued call of Extend.
 type PendingExtend struct {
 	*fcall.Pending
 }

@@ -48,7 +48,7 @@ func (c *Client) QueueAck(ctx context.Context, pipe redis.Pipeliner, p AckParams
 	return PendingAck{c.ackArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAck is a queued call of Ack, or a late one from fcall.Late.
+// PendingAck is a queued call of Ack.
 type PendingAck struct {
 	*fcall.Pending
 }

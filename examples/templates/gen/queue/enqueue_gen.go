@@ -63,7 +63,7 @@ func (c *Client) QueueEnqueue(ctx context.Context, pipe redis.Pipeliner, p Enque
 	return PendingEnqueue{c.enqueueArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingEnqueue is a queued call of Enqueue, or a late one from fcall.Late.
+// PendingEnqueue is a queued call of Enqueue.
 type PendingEnqueue struct {
 	*fcall.Pending
 }

@@ -68,7 +68,7 @@ func (c *Client) QueueTake(ctx context.Context, pipe redis.Pipeliner, p TakePara
 	return PendingTake{c.takeArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingTake is a queued call of Take, or a late one from fcall.Late.
+// PendingTake is a queued call of Take.
 type PendingTake struct {
 	*fcall.Pending
 }

@@ -59,7 +59,7 @@ func (c *Client) QueueAcquire(ctx context.Context, pipe redis.Pipeliner, p Acqui
 	return PendingAcquire{c.acquireArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAcquire is a queued call of Acquire, or a late one from fcall.Late.
+// PendingAcquire is a queued call of Acquire.
 type PendingAcquire struct {
 	*fcall.Pending
 }

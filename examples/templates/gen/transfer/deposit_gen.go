@@ -58,7 +58,7 @@ func (c *Client) QueueDeposit(ctx context.Context, pipe redis.Pipeliner, p Depos
 	return PendingDeposit{c.depositArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingDeposit is a queued call of Deposit, or a late one from fcall.Late.
+// PendingDeposit is a queued call of Deposit.
 type PendingDeposit struct {
 	*fcall.Pending
 }

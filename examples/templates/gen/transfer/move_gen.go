@@ -75,7 +75,7 @@ func (c *Client) QueueMove(ctx context.Context, pipe redis.Pipeliner, p MovePara
 	return PendingMove{c.moveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingMove is a queued call of Move, or a late one from fcall.Late.
+// PendingMove is a queued call of Move.
 type PendingMove struct {
 	*fcall.Pending
 }

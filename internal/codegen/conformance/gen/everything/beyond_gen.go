@@ -90,7 +90,7 @@ func (c *Client) QueueBeyond(ctx context.Context, pipe redis.Pipeliner, p Beyond
 	return PendingBeyond{c.beyondArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingBeyond is a queued call of Beyond, or a late one from fcall.Late.
+// PendingBeyond is a queued call of Beyond.
 type PendingBeyond struct {
 	*fcall.Pending
 }

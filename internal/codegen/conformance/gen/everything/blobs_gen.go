@@ -157,7 +157,7 @@ func (c *Client) QueueBlobs(ctx context.Context, pipe redis.Pipeliner, p BlobsPa
 	return PendingBlobs{c.blobsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingBlobs is a queued call of Blobs, or a late one from fcall.Late.
+// PendingBlobs is a queued call of Blobs.
 type PendingBlobs struct {
 	*fcall.Pending
 }

@@ -130,7 +130,7 @@ func (c *Client) QueueEcho(ctx context.Context, pipe redis.Pipeliner, p EchoPara
 	return PendingEcho{c.echoArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingEcho is a queued call of Echo, or a late one from fcall.Late.
+// PendingEcho is a queued call of Echo.
 type PendingEcho struct {
 	*fcall.Pending
 }

@@ -64,7 +64,7 @@ func (c *Client) QueueFail(ctx context.Context, pipe redis.Pipeliner, p FailPara
 	return PendingFail{c.failArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFail is a queued call of Fail, or a late one from fcall.Late.
+// PendingFail is a queued call of Fail.
 type PendingFail struct {
 	*fcall.Pending
 }

@@ -63,7 +63,7 @@ func (c *Client) QueueFew(ctx context.Context, pipe redis.Pipeliner, p FewParams
 	return PendingFew{c.fewArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFew is a queued call of Few, or a late one from fcall.Late.
+// PendingFew is a queued call of Few.
 type PendingFew struct {
 	*fcall.Pending
 }

@@ -74,7 +74,7 @@ func (c *Client) QueueGroups(ctx context.Context, pipe redis.Pipeliner, p Groups
 	return PendingGroups{c.groupsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGroups is a queued call of Groups, or a late one from fcall.Late.
+// PendingGroups is a queued call of Groups.
 type PendingGroups struct {
 	*fcall.Pending
 }

@@ -56,7 +56,7 @@ func (c *Client) QueueKeep(ctx context.Context, pipe redis.Pipeliner, p KeepPara
 	return PendingKeep{c.keepArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingKeep is a queued call of Keep, or a late one from fcall.Late.
+// PendingKeep is a queued call of Keep.
 type PendingKeep struct {
 	*fcall.Pending
 }

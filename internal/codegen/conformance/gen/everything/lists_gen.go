@@ -105,7 +105,7 @@ func (c *Client) QueueLists(ctx context.Context, pipe redis.Pipeliner, p ListsPa
 	return PendingLists{c.listsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingLists is a queued call of Lists, or a late one from fcall.Late.
+// PendingLists is a queued call of Lists.
 type PendingLists struct {
 	*fcall.Pending
 }

@@ -92,7 +92,7 @@ func (c *Client) QueueMaps(ctx context.Context, pipe redis.Pipeliner, p MapsPara
 	return PendingMaps{c.mapsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingMaps is a queued call of Maps, or a late one from fcall.Late.
+// PendingMaps is a queued call of Maps.
 type PendingMaps struct {
 	*fcall.Pending
 }

@@ -126,7 +126,7 @@ func (c *Client) QueueMaybe(ctx context.Context, pipe redis.Pipeliner, p MaybePa
 	return PendingMaybe{c.maybeArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingMaybe is a queued call of Maybe, or a late one from fcall.Late.
+// PendingMaybe is a queued call of Maybe.
 type PendingMaybe struct {
 	*fcall.Pending
 }

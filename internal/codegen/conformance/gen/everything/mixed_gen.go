@@ -111,7 +111,7 @@ func (c *Client) QueueMixed(ctx context.Context, pipe redis.Pipeliner, p MixedPa
 	return PendingMixed{c.mixedArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingMixed is a queued call of Mixed, or a late one from fcall.Late.
+// PendingMixed is a queued call of Mixed.
 type PendingMixed struct {
 	*fcall.Pending
 }

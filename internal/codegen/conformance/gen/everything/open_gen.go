@@ -113,7 +113,7 @@ func (c *Client) QueueOpen(ctx context.Context, pipe redis.Pipeliner, p OpenPara
 	return PendingOpen{c.openArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingOpen is a queued call of Open, or a late one from fcall.Late.
+// PendingOpen is a queued call of Open.
 type PendingOpen struct {
 	*fcall.Pending
 }

@@ -122,7 +122,7 @@ func (c *Client) QueuePacks(ctx context.Context, pipe redis.Pipeliner, p PacksPa
 	return PendingPacks{c.packsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPacks is a queued call of Packs, or a late one from fcall.Late.
+// PendingPacks is a queued call of Packs.
 type PendingPacks struct {
 	*fcall.Pending
 }

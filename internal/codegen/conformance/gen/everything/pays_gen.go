@@ -64,7 +64,7 @@ func (c *Client) QueuePays(ctx context.Context, pipe redis.Pipeliner, p PaysPara
 	return PendingPays{c.paysArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPays is a queued call of Pays, or a late one from fcall.Late.
+// PendingPays is a queued call of Pays.
 type PendingPays struct {
 	*fcall.Pending
 }

@@ -130,7 +130,7 @@ func (c *Client) QueueRows(ctx context.Context, pipe redis.Pipeliner, p RowsPara
 	return PendingRows{c.rowsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRows is a queued call of Rows, or a late one from fcall.Late.
+// PendingRows is a queued call of Rows.
 type PendingRows struct {
 	*fcall.Pending
 }

@@ -58,7 +58,7 @@ func (c *Client) QueueShort(ctx context.Context, pipe redis.Pipeliner, p ShortPa
 	return PendingShort{c.shortArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingShort is a queued call of Short, or a late one from fcall.Late.
+// PendingShort is a queued call of Short.
 type PendingShort struct {
 	*fcall.Pending
 }

@@ -137,7 +137,7 @@ func (c *Client) QueueSigns(ctx context.Context, pipe redis.Pipeliner, p SignsPa
 	return PendingSigns{c.signsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSigns is a queued call of Signs, or a late one from fcall.Late.
+// PendingSigns is a queued call of Signs.
 type PendingSigns struct {
 	*fcall.Pending
 }

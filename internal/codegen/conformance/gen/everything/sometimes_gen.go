@@ -107,7 +107,7 @@ func (c *Client) QueueSometimes(ctx context.Context, pipe redis.Pipeliner, p Som
 	return PendingSometimes{c.sometimesArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSometimes is a queued call of Sometimes, or a late one from fcall.Late.
+// PendingSometimes is a queued call of Sometimes.
 type PendingSometimes struct {
 	*fcall.Pending
 }

@@ -171,7 +171,7 @@ func (c *Client) QueueTogether(ctx context.Context, pipe redis.Pipeliner, p Toge
 	return PendingTogether{c.togetherArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingTogether is a queued call of Together, or a late one from fcall.Late.
+// PendingTogether is a queued call of Together.
 type PendingTogether struct {
 	*fcall.Pending
 }

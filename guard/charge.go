@@ -1,0 +1,263 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A Charge is what an admitted request holds until it ends: a reservation in budgets, places of limits of kind concurrency, and the counts
+// of limits that count only some responses. The middleware ends it with the request.
+//
+// Its methods may be called in any order, at the same time, and of nil, which holds nothing. What has ended, ended once.
+type Charge struct{ held atomic.Pointer[held] }
+
+// A held is what a Charge holds. Detach moves it to another Charge.
+type held struct {
+	guard    *Guard
+	endpoint string
+
+	account     string // the subject whose budgets have the reservation; "" without one
+	reservation string
+	estimate    fcall.Micros
+	budgets     []cost.SettleLimits // that a settlement applies to
+	duplicate   bool                // the receipt was known, so Redis reserved nothing
+	settled     atomic.Bool
+	unrecorded  atomic.Pointer[fcall.Micros] // a cost that Settle could not record
+
+	leases []*decide.Lease
+	lost   chan struct{} // closed once some places are lost
+	lose   func()        // closes lost
+
+	counting  []*decide.Query // with counts that depend on the response
+	responded atomic.Bool
+	ticket    atomic.Pointer[ticket] // with Request.Refundable
+}
+
+// load returns what c holds, or nil.
+func (c *Charge) load() *held {
+	if c == nil {
+		return nil
+	}
+	return c.held.Load()
+}
+
+// hold adds what the calls of an admitted request charged to its decision.
+func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
+	if c := q.Reserving(); c != nil && !k.Local {
+		h := g.heldBy(d)
+		h.account, h.reservation, h.estimate, h.budgets = q.Account, c.Params.Reservation, c.Params.Estimate, c.Account.SettleLimits
+		h.duplicate = c.Err == nil && c.Result.Duplicate
+	}
+	if q.Endpoint.Counting {
+		h := g.heldBy(d)
+		h.counting = append(h.counting, q)
+	}
+	if q.Request.Refundable && !k.Local {
+		g.heldBy(d).ticket.Store(&ticket{ID: fcall.NewToken(), Refunds: q.RefundAll()})
+	}
+	if q.Holder == "" {
+		return
+	}
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.Err == nil && c.Result.Allowed {
+			if p, ok := q.Places(c); ok {
+				g.heldBy(d).addPlaces(k, p, q.Sent)
+			}
+		}
+	}
+}
+
+// heldBy returns what a decision's Charge holds, of a new one if it has none.
+func (g *Guard) heldBy(d *Decision) *held {
+	if d.Charge == nil {
+		d.Charge = new(Charge)
+		d.Charge.held.Store(&held{guard: g, endpoint: d.Endpoint})
+	}
+	return d.Charge.load()
+}
+
+// addPlaces adds places that a call charged, which was sent at a time.
+func (h *held) addPlaces(k *decide.Keeper, p decide.Places, sent monotime.Time) {
+	if h.lost == nil {
+		lost := make(chan struct{})
+		h.lost, h.lose = lost, sync.OnceFunc(func() { close(lost) })
+	}
+	h.leases = append(h.leases, k.Hold(h.guard.located(p), sent, h.lose))
+}
+
+// Detach returns a Charge with what c holds, and c holds nothing any longer: for work that goes on after the request, such as a hijacked
+// connection, a job or another process. Whoever has it calls End.
+func (c *Charge) Detach() *Charge {
+	out := new(Charge)
+	if c != nil {
+		out.held.Store(c.held.Swap(nil))
+	}
+	return out
+}
+
+// An End is how a request ended. The zero value is one that was served.
+type End struct {
+	// Gone reports that nothing of a response was sent, because the handler panicked or the client disconnected. Then a reservation is
+	// refunded, and otherwise it is settled as estimated.
+	Gone bool
+	// Counts reports whether a limit counts the response. Defaults to each of them.
+	Counts func(*policy.Responses) bool
+}
+
+// End ends all that the request holds, in the background and even if ctx has ended; Guard.Close waits for it. It releases places, settles the
+// reservation and refunds what does not count. What was settled or counted before stays as it is, but for a settlement that failed: End
+// tries it again. Hooks.Settled and Hooks.Refunded report the results.
+func (c *Charge) End(ctx context.Context, e End) {
+	h := c.load()
+	if h == nil {
+		return
+	}
+	for _, l := range h.leases {
+		l.Release()
+	}
+	h.settleAtEnd(ctx, e.Gone)
+	h.respond(ctx, e.Counts)
+}
+
+// Count decides whether limits that count only some responses count this request, whatever its response is. It does nothing after another
+// Count.
+func (c *Charge) Count(ctx context.Context, counts bool) {
+	if h := c.load(); h != nil {
+		h.respond(ctx, func(*policy.Responses) bool { return counts })
+	}
+}
+
+// respond refunds the counts of limits that do not count the response, once. A nil counts counts each of them.
+func (h *held) respond(ctx context.Context, counts func(*policy.Responses) bool) {
+	if !h.responded.CompareAndSwap(false, true) || counts == nil {
+		return
+	}
+	for _, q := range h.counting {
+		skipped := decide.RowSet(0)
+		for i := range q.Rows.All() {
+			if r := q.Endpoint.Rows[i].Count; r != nil && !counts(r) {
+				skipped |= 1 << i
+			}
+		}
+		if skipped == 0 {
+			continue
+		}
+		h.ticket.Store(nil) // or Refund would refund them once more
+		refunds, client := q.RefundRows(skipped), h.guard.asker.Client
+		if q.Share.Local {
+			client = h.guard.local.Load()
+		}
+		h.guard.finish(ctx, func(ctx context.Context) {
+			if err := h.guard.refund(ctx, client, refunds); err != nil {
+				h.guard.warn(noticeSettled, "charge not refunded", "endpoint", h.endpoint, "error", err)
+			}
+		})
+	}
+}
+
+// Keep renews the leases on the request's places in the background until Release or End. Without it they end by themselves. It returns a
+// channel that is closed if some are lost: then other requests may have them. Causes are that Redis did not answer for as long as a
+// lease, that it lost the keys, or that an operator reset the limit. The channel is nil if the request has no places.
+func (c *Charge) Keep() (lost <-chan struct{}) {
+	h := c.load()
+	if h == nil {
+		return nil
+	}
+	for _, l := range h.leases {
+		l.Keep()
+	}
+	return h.lost
+}
+
+// Renew keeps the places for their leases from now on, as Keep does in the background. It returns how long that is, or 0 if some are lost.
+// It returns within the policy's timeout. After an error, retry while the lease lasts.
+func (c *Charge) Renew(ctx context.Context) (expiresAfter time.Duration, err error) {
+	h := c.load()
+	if h == nil || len(h.leases) == 0 {
+		return 0, nil
+	}
+	outcome, err := h.callLeases(ctx, LeaseRenewed)
+	if outcome == LeaseLost || err != nil {
+		return 0, err
+	}
+	return max(h.expiresAfter(), 1), nil
+}
+
+// Release releases the places before the end of the request. It reports whether the request still had all of them. After an error, guard
+// goes on trying in the background.
+func (c *Charge) Release(ctx context.Context) (released bool, err error) {
+	h := c.load()
+	if h == nil || len(h.leases) == 0 {
+		return false, nil
+	}
+	outcome, err := h.callLeases(ctx, LeaseReleased)
+	if err != nil {
+		for _, l := range h.leases {
+			l.Release()
+		}
+	}
+	return outcome == LeaseReleased && err == nil, err
+}
+
+func (h *held) callLeases(ctx context.Context, outcome LeaseOutcome) (LeaseOutcome, error) {
+	lost, err := decide.CallNow(h.leases, outcome == LeaseReleased)
+	if lost {
+		outcome = LeaseLost
+	}
+	h.guard.hooks.leased(ctx, outcome, err)
+	return outcome, err
+}
+
+// ExpiresAfter returns how long the places are kept without another Renew; 0 without places.
+func (c *Charge) ExpiresAfter() time.Duration {
+	h := c.load()
+	if h == nil || len(h.leases) == 0 {
+		return 0
+	}
+	return h.expiresAfter()
+}
+
+func (h *held) expiresAfter() time.Duration {
+	first := slices.MinFunc(h.leases, func(a, b *decide.Lease) int { return cmp.Compare(a.Left(), b.Left()) })
+	return first.Left()
+}
+
+// A LeaseOutcome is the end of a call of Renew or Release.
+type LeaseOutcome string
+
+// The outcomes. Lost places were released before, have ended, or went otherwise.
+const (
+	LeaseRenewed  LeaseOutcome = "renewed"
+	LeaseReleased LeaseOutcome = "released"
+	LeaseLost     LeaseOutcome = "lost"
+)
+
+// located sets the node of places. The local engine ignores it.
+func (g *Guard) located(p decide.Places) decide.Places {
+	if g.split.Load() {
+		p.Node = g.asker.Client.Fcall().Node(context.Background(), p.Subject)
+	}
+	return p
+}
+
+func (g *Guard) startPlaces() {
+	g.places.Background, g.places.Do = g.background, func(node string, calls []decide.LeaseCall) {
+		g.asker.CallLeases(node, calls, g.Policy().Timeout)
+	}
+	g.localPlaces.Local = true
+	g.localPlaces.Background, g.localPlaces.Do = g.background, func(_ string, calls []decide.LeaseCall) {
+		for i := range calls {
+			calls[i].Make(context.Background(), g.local.Load())
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package guard_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// resumed takes up a charge in some process.
+func resumed(t *testing.T, g *guard.Guard, text string) *guard.Charge {
+	t.Helper()
+	c, err := g.Charge(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRefund_anotherProcessRefundsOnce(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{
+		{Name: "hour", Limit: 5, Window: time.Hour, Kind: policy.SlidingLog},
+		{Name: "all", By: policy.By{policy.ByAll}, Limit: 20, Window: time.Hour, Kind: policy.GCRA},
+		{Name: "wide", Limit: 9, Window: time.Hour, Kind: policy.FixedWindow},
+	}
+	g, other := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, p, guard.Options{})
+	left := func() (left [4]int64) {
+		d := decide(t, other, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Refundable: true})
+		for i, l := range d.Limits {
+			left[i] = l.Remaining
+		}
+		left[3] = int64(d.Budgets[0].Spent)
+		if refunded, err := d.Charge.Refund(t.Context()); !refunded || err != nil {
+			t.Fatal(refunded, err)
+		}
+		return left
+	}
+	before := left()
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1", Weight: 2, Refundable: true})
+	if after := left(); after == before {
+		t.Fatalf("the decision charged nothing: %v", after)
+	}
+	text := d.Charge.Detach().Text()
+	for i, g := range []*guard.Guard{other, g} {
+		if refunded, err := resumed(t, g, text).Refund(t.Context()); refunded != (i == 0) || err != nil {
+			t.Errorf("refund %d: %v %v", i+1, refunded, err)
+		}
+	}
+	if after := left(); after != before {
+		t.Errorf("after the refund: %v, want %v", after, before)
+	}
+	if again := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}); again.Duplicate {
+		t.Error("a refunded receipt is known")
+	}
+}
+
+// hangingUp ends the context of a refund once its refund has begun.
+type hangingUp struct{ context.CancelFunc }
+
+func (hangingUp) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h hangingUp) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		h.CancelFunc()
+		return err
+	}
+}
+
+func (hangingUp) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A caller that hangs up once its refund has begun does not leave the charges.
+func TestRefund_hangUpRefundsAll(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "hour", Limit: 2, Window: time.Hour}), guard.Options{})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Refundable: true}
+	c := decide(t, g, r).Charge
+	ctx, cancel := context.WithCancel(t.Context())
+	rdb.AddHook(hangingUp{cancel})
+	if refunded, err := c.Refund(ctx); !refunded || err != nil {
+		t.Error(refunded, err)
+	}
+	if left := decide(t, g, r).Limits[0].Remaining; left != 1 {
+		t.Errorf("%d left of 2 after a refund and a request", left)
+	}
+}
+
+// The text of a charge is that of one namespace.
+func TestCharge_isOfItsNamespace(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour}, streams(5))
+	q := *p
+	q.Namespace = "other"
+	g, other := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, &q, guard.Options{})
+	text := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Refundable: true}).Charge.Detach().Text()
+	if _, err := other.Charge(text); !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "of a charge in namespace other") {
+		t.Error(err)
+	}
+	if refunded, err := resumed(t, g, text).Refund(t.Context()); !refunded || err != nil {
+		t.Errorf("in its own namespace: %v %v", refunded, err)
+	}
+}
+
+func TestCharge_rejectsOtherText(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{streams(1)}
+	g := newGuard(t, rdb, p, guard.Options{})
+	text := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Refundable: true}).Charge.Detach().Text()
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := func(old, text string) string {
+		if !strings.Contains(string(decoded), old) {
+			t.Fatalf("%s lacks %s", decoded, old)
+		}
+		return base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(decoded), old, text, 1)))
+	}
+	for what, text := range map[string]string{
+		"nothing": "", "no base64": "?", "an empty list": "W10", "null": "bnVsbA", "an empty object": "e30", "1 MiB": strings.Repeat("a", 1<<20),
+		"the end is lost": text[:len(text)/2], "no ID": forged(`"ID":"`, `"ID":"","_":"`),
+		"another kind": forged(`"concurrency"`, `"gcra"`), "a limit of 0": forged(`"Limit":1`, `"Limit":0`), "two subjects of a limit": forged(`"Of":[`, `"Of":["ip=bob",`),
+		"65 places": forged(`"Places":[`, `"Places":[`+strings.Repeat("{},", 64)),
+	} {
+		if _, err := g.Charge(text); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, text := range map[string]string{"no holder": forged(`"Holder":"`, `"Holder":"","_":"`), "no subject": forged(`"Subject":"ip=ada"`, `"Subject":""`)} {
+		if _, err := resumed(t, g, text).Renew(t.Context()); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("renew with %s: %v", what, err)
+		}
+	}
+	for what, text := range map[string]string{"another holder": forged(`"Holder":"`, `"Holder":"x`), "another subject": forged(`"Of":["ip=ada"`, `"Of":["ip=bob"`)} {
+		if renew(t, g, text) || release(t, g, text) {
+			t.Errorf("%s has the place", what)
+		}
+	}
+	if !renew(t, g, text) {
+		t.Error("a forged charge took the place")
+	}
+}
+
+// What a charge does not have is an error, or nothing.
+func TestCharge_ofNothing(t *testing.T) {
+	var none *guard.Charge
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
+	held := decide(t, g, ada).Charge
+	held.Detach()
+	for what, c := range map[string]*guard.Charge{"none": none, "detached": held} {
+		if err := c.Settle(t.Context(), 1); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("%s: settle: %v", what, err)
+		}
+		if refunded, err := c.Refund(t.Context()); refunded || !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("%s: refund: %v, %v", what, refunded, err)
+		}
+		left, renewed := c.Renew(t.Context())
+		released, err := c.Release(t.Context())
+		if left != 0 || renewed != nil || released || err != nil || c.Keep() != nil || c.Text() != "" || c.ExpiresAfter() != 0 || c.Reserved() != 0 {
+			t.Errorf("%s: kept for %v (%v), released %v (%v), text %q", what, left, renewed, released, err, c.Text())
+		}
+		c.Count(t.Context(), false)
+		c.End(t.Context(), guard.End{Gone: true})
+	}
+	guard.WaitBackground(g)
+	if d := decide(t, g, ada); d.Allowed {
+		t.Error("the end of a charge that was detached released its place")
+	}
+}
+
+// renew renews the places of a charge in some process, and reports whether it still has its places.
+func renew(t *testing.T, g *guard.Guard, lease string) bool {
+	t.Helper()
+	left, err := resumed(t, g, lease).Renew(t.Context())
+	if err != nil || left > 30*time.Second {
+		t.Fatal(left, err)
+	}
+	return left > 0
+}
+
+func release(t *testing.T, g *guard.Guard, lease string) bool {
+	t.Helper()
+	released, err := resumed(t, g, lease).Release(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return released
+}
+
+func TestCharge_anotherProcessRenewsAndReleases(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		p := chat(streams(2), policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 100, Window: time.Hour})
+		p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.Concurrency, Limit: 9})
+		outcomes := map[guard.LeaseOutcome]int{}
+		o := guard.Options{Hooks: []guard.Hooks{{Leased: func(_ context.Context, outcome guard.LeaseOutcome, err error) {
+			if err == nil {
+				outcomes[outcome]++
+			}
+		}}}}
+		g, other := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, p, o)
+		d := decide(t, g, ada)
+		left, lease := d.Charge.ExpiresAfter(), d.Charge.Detach().Text()
+		if lease == "" || left <= 0 || left > 30*time.Second {
+			t.Fatalf("the lease %q lasts %v", lease, left)
+		}
+		d.Charge.End(context.Background(), guard.End{}) // has no effect
+		for range 2 {
+			if !renew(t, other, lease) || free(t, other) != 1 {
+				t.Error("the renewed place is lost")
+			}
+		}
+		for i := range 2 {
+			if released := release(t, other, lease); released != (i == 0) || free(t, g) != 2 {
+				t.Errorf("release %d: %v, %d places are free", i+1, released, free(t, g))
+			}
+		}
+		if renew(t, other, lease) || free(t, g) != 2 {
+			t.Error("a released lease is renewed")
+		}
+		if outcomes[guard.LeaseRenewed] != 2 || outcomes[guard.LeaseReleased] != 1 || outcomes[guard.LeaseLost] != 2 {
+			t.Errorf("hooks saw %v", outcomes)
+		}
+	})
+}
+
+// A lease that is not renewed in time is lost, and its release frees no place of another request.
+func TestCharge_leaseEnds(t *testing.T) {
+	rdb, clock := inProcess(t)
+	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
+	kept := decide(t, g, ada).Charge.Detach().Text()
+	clock.Advance(29 * time.Second)
+	if !renew(t, g, kept) {
+		t.Error("lost after 29 of 30 s")
+	}
+	clock.Advance(29 * time.Second)
+	if d := decide(t, g, ada); d.Allowed {
+		t.Error("the place is free 29 s after its renewal")
+	}
+	clock.Advance(time.Second)
+	next := decide(t, g, ada)
+	if !next.Allowed || renew(t, g, kept) || release(t, g, kept) {
+		t.Errorf("after 30 s the old lease still has the place: %+v", next)
+	}
+	if !renew(t, g, next.Charge.Text()) {
+		t.Error("the release of the old lease freed the place of the next request")
+	}
+}
+
+func TestCharge_placesWithoutRedis(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour}), guard.Options{})
+	l := streams(8)
+	l.Share = 1
+	for what, g := range map[string]*guard.Guard{"no limit of kind concurrency": g, "failure mode local": alone(t, chat(l), 1<<20)} {
+		if text := decide(t, g, ada).Charge.Text(); text != "" {
+			t.Errorf("%s: a text: %s", what, text)
+		}
+	}
+	g = newGuard(t, rdb, chat(streams(1)), guard.Options{BreakFor: time.Hour})
+	lease := decide(t, g, ada).Charge.Detach().Text()
+	network := new(flakyRedis)
+	rdb.AddHook(network)
+	network.down.Store(true)
+	for range 10 {
+		if left, err := resumed(t, g, lease).Renew(t.Context()); err == nil {
+			t.Fatalf("renewed without Redis for %v", left)
+		}
+	}
+	if released, err := resumed(t, g, lease).Release(t.Context()); !errors.Is(err, guard.ErrBreaker) || released {
+		t.Errorf("after ten lost calls: %v %v", released, err)
+	}
+	network.down.Store(false)
+	other := newGuard(t, rdb, chat(streams(1)), guard.Options{})
+	if !release(t, other, lease) {
+		t.Error("the lease is lost")
+	}
+}
+
+// What a response does not count is not refunded once more.
+func TestRefund_afterAResponse(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := logins()
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=ada"}, Refundable: true}
+	decide(t, g, r)
+	c := decide(t, g, r).Charge
+	c.Count(t.Context(), false)
+	guard.WaitBackground(g)
+	if refunded, err := c.Refund(t.Context()); refunded || !errors.Is(err, fcall.ErrArgument) {
+		t.Errorf("after a response that does not count: %v, %v", refunded, err)
+	}
+	c = decide(t, g, r).Charge
+	if refunded, err := c.Refund(t.Context()); !refunded || err != nil {
+		t.Error(refunded, err)
+	}
+	c.End(t.Context(), guard.End{Counts: func(*policy.Responses) bool { return false }})
+	guard.WaitBackground(g)
+	if d := decide(t, g, r); d.Limits[0].Remaining != 3 {
+		t.Errorf("%d of 5 are left after the first and this one", d.Limits[0].Remaining)
+	}
+}

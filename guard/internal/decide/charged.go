@@ -1,0 +1,122 @@
+package decide
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+)
+
+// AllRows are the rows of any endpoint.
+const AllRows = ^RowSet(0)
+
+// charged returns the rows that an admitted call charged. A known receipt is charged for global limits only.
+func (q *Query) charged(c *Call) RowSet {
+	charged := RowSet(0)
+	for i := range c.Limits.Rows.All() {
+		n := c.Limits.Rows.Rank(i)
+		if n < len(c.Result.Limits) && c.Result.Limits[n].Allowed && (q.Endpoint.Rows[i].Limit.Global || !c.Result.Duplicate) {
+			charged |= 1 << i
+		}
+	}
+	return charged
+}
+
+// Places returns the places that a call charged, or may have charged if it has no result. ok is false if there are none.
+func (q *Query) Places(c *Call) (p Places, ok bool) {
+	rows := c.Limits.Rows & q.Endpoint.Concurrent
+	if c.Err == nil {
+		rows &= q.charged(c)
+	}
+	if rows == 0 {
+		return p, false
+	}
+	limits := q.Endpoint.Limits(&q.Resolved, rows, q.Share)
+	p = Places{Subject: c.Params.Subject, Rows: limits.Each, Limits: limits.Pack, Holder: c.Params.Holder, Lease: shortestLease(limits.Each)}
+	for i := range rows.All() {
+		p.Of = append(p.Of, fcall.Subject(q.RowSubjects[i]))
+	}
+	return p, true
+}
+
+// A Refund is what one call charged and is to be refunded. Any process can make it.
+type Refund struct {
+	Limits []guard.Limit
+	Params guard.RefundParams // without the pack of Limits
+	Sent   time.Time          // when the call was sent
+}
+
+// RefundRows returns the refunds of some rows of an admitted query. Its attempt, receipt and budgets stay charged.
+func (q *Query) RefundRows(rows RowSet) []Refund {
+	var all []Refund
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.Err == nil && c.Result.Allowed {
+			if r := q.refund(c, rows); len(r.Limits) > 0 {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// RefundAll returns the refunds of all that the calls which admitted charged, except attempts.
+func (q *Query) RefundAll() []Refund {
+	var all []Refund
+	for i := range q.Calls {
+		c := &q.Calls[i]
+		if c.Err != nil || !c.Result.Allowed {
+			continue
+		}
+		r, p := q.refund(c, AllRows), &c.Params
+		r.Params.Subject = cmp.Or(p.ReceiptOf, p.Subject)
+		if !c.Result.Duplicate {
+			r.Params.Receipt = p.Receipt
+			if c.Account != nil {
+				r.Params.Reservation, r.Params.ReservationOf = p.Reservation, cmp.Or(p.BudgetsOf, p.Subject)
+			}
+			if c.Result.Challenge == guard.AdmitChallengeConsumed {
+				r.Params.Challenge, r.Params.ChallengeOf, r.Params.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
+			}
+		}
+		if len(r.Limits) > 0 || r.Params.Receipt != "" || r.Params.Reservation != "" || r.Params.Challenge != "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func (q *Query) refund(c *Call, rows RowSet) Refund {
+	rows &= q.charged(c)
+	r := Refund{Limits: q.Endpoint.Limits(&q.Resolved, rows, q.Share).Each, Sent: time.Now().Add(-monotime.Now().Since(q.Sent))}
+	r.Params = guard.RefundParams{Subject: c.Params.Subject, Weight: c.Params.Weight, At: c.Result.At, Holder: c.Params.Holder}
+	for i := range rows.All() {
+		r.Params.Taken = append(r.Params.Taken, guard.RefundTaken{Left: c.Result.Limits[c.Limits.Rows.Rank(i)].ResetAfter})
+		r.Params.LimitsOf = append(r.Params.LimitsOf, fcall.Subject(q.RowSubjects[i]))
+	}
+	return r
+}
+
+// Make makes the refund.
+func (r *Refund) Make(ctx context.Context, client *guard.Client) (err error) {
+	p := r.Params
+	if p.Limits, err = guard.PackLimit(r.Limits...); err == nil {
+		p.Age = max(time.Since(r.Sent), 0)
+		_, err = client.Refund(ctx, p)
+	}
+	return err
+}
+
+// Subjects returns the subjects that a refund changes, first that of the call.
+func (r *Refund) Subjects() []string {
+	all := []string{string(r.Params.Subject)}
+	for _, s := range append([]fcall.Subject{r.Params.ReservationOf, r.Params.ChallengeOf}, r.Params.LimitsOf...) {
+		if s != "" && !slices.Contains(all, string(s)) {
+			all = append(all, string(s))
+		}
+	}
+	return all
+}

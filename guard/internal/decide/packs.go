@@ -1,0 +1,183 @@
+package decide
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+// A packCache holds the packed constants of calls. Clients choose which claimed identities their requests have, so it is bounded.
+type packCache struct {
+	limits   sync.Map // limitsKey to *Limits
+	accounts sync.Map // accountKey to *Account
+	count    atomic.Int64
+}
+
+const maxPacks = 1024
+
+func (rules *packCache) store(in *sync.Map, key, p any) {
+	if rules.count.Add(1) > maxPacks {
+		rules.limits.Clear()
+		rules.accounts.Clear()
+		rules.count.Store(1)
+	}
+	in.Store(key, p)
+}
+
+// A Share is the part of a limit that the decider enforces: all of it in Redis, a part in this process.
+type Share struct {
+	Local     bool
+	Processes int // number of processes that decide; 0 if unknown
+}
+
+// apply returns the enforced part of a limit: the configured share or an even part, whichever is larger. It rounds down, to at least 1.
+func (s Share) apply(limit int64, configured float64) int64 {
+	if !s.Local || limit == 0 {
+		return limit
+	}
+	if s.Processes > 0 {
+		configured = max(configured, 1/float64(s.Processes))
+	}
+	return max(1, int64(math.Floor(float64(limit)*configured)))
+}
+
+type limitsKey struct {
+	rows    RowSet
+	share   Share
+	variant string // how the rows differ from the endpoint's; "" if they do not
+}
+
+// Limits are the rows of an endpoint that one call evaluates.
+type Limits struct {
+	Rows RowSet
+	Pack guard.LimitPack
+	Each []guard.Limit
+
+	from, until time.Time // when all quotas are in these periods; zero without quotas
+}
+
+// current reports whether the quotas are in their periods.
+func (p *Limits) current(clock func() time.Time) bool {
+	if p.until.IsZero() {
+		return true
+	}
+	now := clock()
+	return !now.Before(p.from) && now.Before(p.until)
+}
+
+// SetPeriod sets the boundaries of a quota.
+func SetPeriod(l *guard.Limit, b calendar.Boundaries) {
+	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
+}
+
+// setPeriod sets the boundaries of one of the quotas.
+func (p *Limits) setPeriod(l *guard.Limit, b calendar.Boundaries) {
+	SetPeriod(l, b)
+	if p.until.IsZero() || b.Next.Before(p.until) {
+		p.until = b.Next
+	}
+	if b.Start.After(p.from) {
+		p.from = b.Start
+	}
+}
+
+// Limits returns some rows of the endpoint, from the cache if possible.
+func (ep *Endpoint) Limits(w *Resolved, rows RowSet, share Share) *Limits {
+	key := limitsKey{rows: rows, share: share, variant: w.variantOf(rows)}
+	known, ok := ep.packCache.limits.Load(key)
+	if ok && known.(*Limits).current(ep.clock) {
+		return known.(*Limits)
+	}
+	p := &Limits{Rows: rows}
+	for i := range rows.All() {
+		r := &ep.Rows[i]
+		limit := r.Limit
+		if w.Rates != nil && w.Rates[i].Limit > 0 {
+			limit.Limit, limit.Window = w.Rates[i].Limit, w.Rates[i].Window
+		}
+		limit.Limit, limit.Burst = share.apply(limit.Limit, r.share), share.apply(limit.Burst, r.share)
+		if w.Factors != nil && !limit.Global {
+			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Kind, limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Kind, limit.Burst, w.Factors[i])
+		}
+		if r.calendar != nil {
+			p.setPeriod(&limit, r.calendar.Around(ep.clock()))
+		}
+		p.Each = append(p.Each, limit)
+	}
+	p.Pack = guard.MustPackLimit(p.Each...)
+	if ok {
+		ep.packCache.limits.Store(key, p) // in place of an ended period
+	} else {
+		ep.packCache.store(&ep.packCache.limits, key, p)
+	}
+	return p
+}
+
+// variantOf encodes how some rows differ from the endpoint's; "" if they do not.
+func (w *Resolved) variantOf(rows RowSet) string {
+	return encodeFactors(rows, w.Factors) + w.rateKey(rows)
+}
+
+// RowVariant encodes how a global row differs from the endpoint's; "" if it does not. No factor multiplies it.
+func (w *Resolved) RowVariant(i int) string { return w.rateKey(1 << i) }
+
+// encodeFactors returns the factors of the rows as a byte string; "" if all are 1.
+func encodeFactors(rows RowSet, times []int64) string {
+	if times == nil {
+		return ""
+	}
+	var text []byte
+	more := false
+	for i := range rows.All() {
+		more = more || times[i] != 1
+		for n := times[i]; ; n >>= 7 {
+			text = append(text, byte(n&0x7f))
+			if n < 0x80 {
+				break
+			}
+			text[len(text)-1] |= 0x80
+		}
+	}
+	if !more {
+		return ""
+	}
+	return string(text)
+}
+
+type accountKey struct {
+	share   Share
+	factors int64
+}
+
+// An Account is the budgets of an endpoint as one call evaluates them.
+type Account struct {
+	Pack         guard.AdmitBudgetsPack
+	Each         []Budget
+	SettleLimits []cost.SettleLimits // the same budgets for a settlement
+}
+
+// Account returns the endpoint's budgets, from the cache if possible.
+func (ep *Endpoint) Account(w *Resolved, share Share) *Account {
+	key := accountKey{share, w.BudgetFactor}
+	if p, ok := ep.packCache.accounts.Load(key); ok {
+		return p.(*Account)
+	}
+	p := new(Account)
+	var budgets []guard.AdmitBudgets
+	for _, b := range ep.budgets {
+		b.Budget = wire.MultiplyBudget(fcall.Micros(share.apply(int64(b.Budget), ep.share)), w.BudgetFactor)
+		p.Each = append(p.Each, b)
+		p.SettleLimits = append(p.SettleLimits, cost.SettleLimits{Budget: b.Budget, Window: b.Window})
+		budgets = append(budgets, guard.AdmitBudgets{Budget: b.Budget, Window: b.Window})
+	}
+	p.Pack = guard.MustPackAdmitBudgets(budgets...)
+	ep.packCache.store(&ep.packCache.accounts, key, p)
+	return p
+}

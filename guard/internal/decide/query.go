@@ -1,0 +1,308 @@
+package decide
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+// A Query is the calls that decide one request: one call, or one for each subject if keys may be on several servers.
+type Query struct {
+	Resolved
+	Endpoint  *Endpoint
+	Request   Request
+	Share     Share  // the part of each limit that is enforced
+	OneServer bool   // one call has all keys
+	Holder    string // of the places; "" if no row needs one
+	Sent      monotime.Time
+	Calls     []Call
+
+	context callContext
+
+	single     [1]Call          // storage for Calls, saves an allocation
+	blockBuf   [4]fcall.Subject // storage for its subjects
+	subjectBuf [4]fcall.Subject
+}
+
+// A Call evaluates some rows of an endpoint.
+type Call struct {
+	Params    guard.AdmitParams
+	Limits    *Limits
+	Account   *Account // nil if it charges no budgets
+	Challenge bool     // it checks the challenge
+
+	Result guard.AdmitResult
+	Err    error // why there is no result
+
+	overflow  RowSet // rows that do not fit into the call
+	undecided bool   // it is never made, see AddUndecided
+	permit    Permit
+	left      *fcall.OutcomeError // of a call that is under way
+}
+
+// Errors returns the first error that leaves the request undecided, and the first other one.
+func (q *Query) Errors() (undecided, failed error) {
+	for i := range q.Calls {
+		switch err := q.Calls[i].Err; {
+		case err == nil:
+		case !Undecided(err):
+			failed = cmp.Or(failed, err)
+		default:
+			undecided = cmp.Or(undecided, err)
+		}
+	}
+	return undecided, failed
+}
+
+// fail fails all calls.
+func (q *Query) fail(err error) {
+	for i := range q.Calls {
+		q.Calls[i].Err = err
+	}
+}
+
+// left reports whether calls are under way.
+func (q *Query) left() bool {
+	return slices.ContainsFunc(q.Calls, func(c Call) bool { return c.left != nil })
+}
+
+// Split returns the query with a call for each subject.
+func (q *Query) Split() *Query {
+	again := new(Query)
+	again.Build(q.Endpoint, &q.Request, &q.Resolved, true)
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.undecided {
+			again.Calls = append(again.Calls, *c)
+		}
+	}
+	return again
+}
+
+// Run makes the calls in this process's engine, which answers at once.
+func (q *Query) Run(ctx context.Context, client *guard.Client) {
+	q.Sent = monotime.Now()
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.Err == nil {
+			c.Result, c.Err = client.Admit(ctx, c.Params)
+		}
+	}
+}
+
+// Build builds the calls of a request.
+func (q *Query) Build(ep *Endpoint, r *Request, w *Resolved, split bool) {
+	*q = Query{Endpoint: ep, Request: *r, Resolved: *w}
+	if split {
+		q.split()
+		return
+	}
+	q.OneServer = true
+	bucket := w.bucket()
+	c := &q.single[0]
+	q.Calls = q.single[:]
+	c.Params = ep.Params
+	c.Params.Subject = fcall.Subject(bucket)
+	c.Params.Blocks = q.blockBuf[:0]
+	for _, s := range r.Subjects {
+		if s != bucket {
+			c.Params.Blocks = append(c.Params.Blocks, fcall.Subject(s))
+		}
+	}
+	q.setLimits(c, w.Rows)
+	q.setBudgets(c)
+	q.setChallenge(c)
+	q.setReceipt(c, w.Client)
+	if w.Attempts == "" {
+		c.clearAttempts()
+	}
+	q.addOverflowCalls()
+}
+
+// split builds a call for each subject, the bucket's first and global limits last.
+func (q *Query) split() {
+	ep, bucket := q.Endpoint, q.bucket()
+	var order []string
+	add := func(s string) {
+		if s != "" && !slices.Contains(order, s) {
+			order = append(order, s)
+		}
+	}
+	add(bucket)
+	for _, s := range q.Request.Subjects {
+		add(s)
+	}
+	add(q.Account)
+	add(q.Challenge)
+	for i := range q.Rows.All() {
+		add(q.RowSubjects[i])
+	}
+	q.Calls = make([]Call, len(order))
+	for n, s := range order {
+		c := &q.Calls[n]
+		c.Params.Subject = fcall.Subject(s)
+		rows := RowSet(0)
+		for i := range q.Rows.All() {
+			if q.RowSubjects[i] == s {
+				rows |= 1 << i
+			}
+		}
+		if s == q.Attempts {
+			c.Params = ep.Params
+			c.Params.Subject = fcall.Subject(s)
+		}
+		c.Params.ChallengeRequired = false
+		q.setLimits(c, rows)
+		if ep.challenge != nil && (s == q.Challenge || q.Challenge == "" && n == 0) {
+			c.Params.ChallengeRequired = ep.Params.ChallengeRequired
+			q.setChallenge(c)
+		}
+		if s == q.Account {
+			c.Params.Hold, c.Params.Penalty = ep.Params.Hold, ep.Params.Penalty
+			q.setBudgets(c)
+		}
+		if !strings.HasPrefix(s, wire.GlobalPrefix) {
+			q.setReceipt(c, s)
+		}
+	}
+	q.addOverflowCalls()
+}
+
+// setLimits adds rows to a call, as many as fit.
+func (q *Query) setLimits(c *Call, rows RowSet) {
+	rows, c.overflow = rows.split(maxCallLimits)
+	c.Limits = q.Endpoint.Limits(&q.Resolved, rows, q.Share)
+	if rows&q.Endpoint.Concurrent != 0 {
+		if q.Holder == "" {
+			q.Holder = fcall.NewToken()
+		}
+		c.Params.Holder = q.Holder
+	}
+	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, q.subjectsOf(q.subjectStorage(), rows, string(c.Params.Subject))
+	if q.Request.Weight > 1 {
+		c.Params.Weight = q.Request.Weight
+	}
+}
+
+// subjectStorage returns storage for subjects once, then nil.
+func (q *Query) subjectStorage() []fcall.Subject {
+	if q.subjectBuf[0] == "" {
+		return q.subjectBuf[:0]
+	}
+	return nil
+}
+
+// addOverflowCalls adds calls for rows that did not fit, for a request to several endpoints.
+func (q *Query) addOverflowCalls() {
+	for i := 0; i < len(q.Calls); i++ {
+		if rest := q.Calls[i].overflow; rest != 0 {
+			q.Calls = append(q.Calls, Call{Params: guard.AdmitParams{Subject: q.Calls[i].Params.Subject}})
+			q.setLimits(&q.Calls[len(q.Calls)-1], rest)
+		}
+	}
+}
+
+// setBudgets adds the budgets to a call.
+func (q *Query) setBudgets(c *Call) {
+	if q.Account == "" {
+		return
+	}
+	c.Account = q.Endpoint.Account(&q.Resolved, q.Share)
+	c.Params.Budgets, c.Params.BudgetsOf = c.Account.Pack, fcall.Subject(q.Account)
+	c.Params.Estimate = q.Endpoint.Estimate
+	if q.Request.Estimate > 0 {
+		c.Params.Estimate = q.Request.Estimate
+	}
+	c.Params.Reservation = fcall.NewToken()
+}
+
+func (q *Query) setChallenge(c *Call) {
+	c.Challenge = q.Endpoint.challenge != nil
+	if q.Challenge != "" {
+		c.Params.Challenge, c.Params.ChallengeOf, c.Params.Payload = q.Request.Challenge, fcall.Subject(q.Challenge), q.Request.Payload
+	}
+}
+
+func (q *Query) setReceipt(c *Call, of string) {
+	if receipt := q.Receipt(); receipt != "" && of != "" {
+		c.Params.Receipt, c.Params.ReceiptOf = receipt, fcall.Subject(of)
+		c.Params.Dedup, c.Params.Repeats = q.Endpoint.Dedup, q.Endpoint.repeats
+	}
+}
+
+// clearAttempts makes the call count no attempt.
+func (c *Call) clearAttempts() {
+	c.Params.Tiers, c.Params.Escalation = guard.AdmitTiersPack{}, guard.AdmitEscalationPack{}
+	c.Params.StrikeMemory, c.Params.CountRefused = 0, false
+}
+
+// OnlyGlobal reports whether a call evaluates only global limits.
+func (c *Call) OnlyGlobal() bool {
+	return strings.HasPrefix(string(c.Params.Subject), wire.GlobalPrefix)
+}
+
+// A LocalPart is the part of a query that failure mode local decides.
+type LocalPart struct {
+	Rows                      RowSet
+	Account, Attempts, Blocks bool
+}
+
+// Any reports whether the part has anything to decide.
+func (a LocalPart) Any() bool { return a.Rows != 0 || a.Account || a.Attempts || a.Blocks }
+
+// Local returns the query to the embedded engine.
+func (q *Query) Local(a LocalPart, share Share) *Query {
+	local := &Query{Endpoint: q.Endpoint, Request: q.Request, Resolved: q.Resolved, Share: share}
+	local.Rows = a.Rows
+	c := &local.single[0]
+	local.Calls = local.single[:]
+	if a.Attempts {
+		c.Params = q.Endpoint.Params
+	}
+	c.Params.ChallengeRequired = false
+	c.Params.Subject = fcall.Subject(q.bucket())
+	local.setLimits(c, a.Rows)
+	if a.Account {
+		c.Params.Hold, c.Params.Penalty = q.Endpoint.Params.Hold, q.Endpoint.Params.Penalty
+		local.setBudgets(c)
+		if reserving := q.Reserving(); reserving != nil {
+			c.Params.Reservation = reserving.Params.Reservation
+		}
+	}
+	local.setReceipt(c, q.Client)
+	local.addOverflowCalls()
+	return local
+}
+
+// Reserving returns the call that reserves of budgets, or nil.
+func (q *Query) Reserving() *Call {
+	for i := range q.Calls {
+		if q.Calls[i].Account != nil {
+			return &q.Calls[i]
+		}
+	}
+	return nil
+}
+
+// maxReceipt is the longest receipt in bytes; see gen/guard.
+const maxReceipt = 224
+
+// Receipt returns the request's receipt, prefixed by the endpoint so that it is not valid for another one. A long receipt is hashed.
+func (q *Query) Receipt() string {
+	own := q.Request.Receipt
+	if own == "" || q.Endpoint.Dedup == 0 {
+		return ""
+	}
+	named := q.Endpoint.endpoint.Name + ":" + own
+	if len(named) <= maxReceipt && own[0] != '~' { // which marks a hash
+		return named
+	}
+	sum := sha256.Sum256([]byte(own))
+	return q.Endpoint.endpoint.Name + ":~" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,157 @@
+package decide
+
+import (
+	"iter"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+const (
+	maxCallLimits = 16                // limits; see gen/guard
+	maxRows       = 2 * maxCallLimits // limits of one request
+)
+
+// Resolved holds the subjects of one request, by row.
+type Resolved struct {
+	RowSubjects  [maxRows]string // "" if the request lacks the row's identity
+	Rows         RowSet          // rows whose identity the request has
+	Client       string          // the subject that owns receipts
+	Account      string          // subject of the budgets
+	Attempts     string
+	Challenge    string
+	Factors      []int64 // by row; nil if no override multiplies
+	Rates        []Rate  // by row; nil if the request brings none
+	BudgetFactor int64   // of the budgets
+}
+
+// Resolve fills in the subjects that the rows of an endpoint count.
+func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides) {
+	subjects := r.Subjects
+	w.BudgetFactor, w.Rates = 1, ep.resolveRates(r.Rates)
+	for i := range ep.Rows {
+		if w.RowSubjects[i] = ep.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
+			w.Rows |= 1 << i
+		}
+	}
+	w.Client = rules.client.subject(subjects)
+	if w.Client == "" && len(subjects) > 0 {
+		w.Client = subjects[0]
+	}
+	w.Account, w.Attempts, w.Challenge = ep.account.subject(subjects), ep.attempts.subject(subjects), ep.challenge.subject(subjects)
+	if o == nil || !o.multiply {
+		return
+	}
+	w.Factors = make([]int64, len(ep.Rows))
+	for i := range ep.Rows {
+		w.Factors[i] = ep.Rows[i].grouping.factor(subjects, o.lookup)
+	}
+	if ep.account != nil {
+		w.BudgetFactor = ep.account.factor(subjects, o.lookup)
+	}
+}
+
+// Variant encodes how the limits and budgets differ from the endpoint's; "" if they do not.
+func (w *Resolved) Variant() string {
+	text := w.variantOf(w.Rows)
+	if w.BudgetFactor != 1 {
+		text += "$" + strconv.FormatInt(w.BudgetFactor, 10)
+	}
+	return text
+}
+
+// Counted reports whether any row that can refuse counts the request.
+func (w *Resolved) Counted(ep *Endpoint) bool {
+	for i := range w.Rows.All() {
+		if !ep.Rows[i].Limit.Shadow {
+			return true
+		}
+	}
+	return w.Attempts != "" && !ep.Params.CountRefused
+}
+
+// OwnSubjects joins the subjects of all rows that are not global. A cached refusal is valid for requests with the same ones.
+func (w *Resolved) OwnSubjects(ep *Endpoint) string {
+	var room [maxRows]string
+	names := room[:0]
+	add := func(s string) {
+		if s != "" && !slices.Contains(names, s) {
+			names = append(names, s)
+		}
+	}
+	for i := range w.Rows.All() {
+		if !ep.Rows[i].Limit.Global {
+			add(w.RowSubjects[i])
+		}
+	}
+	add(w.Account)
+	add(w.Challenge)
+	switch len(names) {
+	case 0:
+		return w.Client
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names, "++") // no subject contains it, nor begins or ends with +
+}
+
+// bucket returns the subject of the call: of attempts if they count, else the client.
+func (w *Resolved) bucket() string {
+	if w.Attempts != "" {
+		return w.Attempts
+	}
+	if w.Client != "" {
+		return w.Client
+	}
+	return wire.GlobalPrefix + "none" // has neither blocks nor receipts
+}
+
+// subjectsOf appends the subjects of rows to room. It returns nil if all equal the bucket.
+func (w *Resolved) subjectsOf(room []fcall.Subject, rows RowSet, bucket string) []fcall.Subject {
+	same := true
+	for i := range rows.All() {
+		same = same && w.RowSubjects[i] == bucket
+	}
+	if same {
+		return nil
+	}
+	for i := range rows.All() {
+		room = append(room, fcall.Subject(w.RowSubjects[i]))
+	}
+	return room
+}
+
+// A RowSet is a set of rows of an endpoint, by index.
+type RowSet uint32
+
+// Has reports whether the set contains row i.
+func (s RowSet) Has(i int) bool { return s>>i&1 == 1 }
+
+// Rank returns the number of rows of the set before row i.
+func (s RowSet) Rank(i int) int { return bits.OnesCount64(uint64(s) & (1<<i - 1)) }
+
+// All yields the rows in order.
+func (s RowSet) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for left := uint32(s); left != 0; left &= left - 1 {
+			if !yield(bits.TrailingZeros32(left)) {
+				return
+			}
+		}
+	}
+}
+
+// split separates the first n rows from the overflow.
+func (s RowSet) split(n int) (first, overflow RowSet) {
+	for i := range s.All() {
+		if first.Rank(32) == n {
+			return first, s &^ first
+		}
+		first |= 1 << i
+	}
+	return first, 0
+}

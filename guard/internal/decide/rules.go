@@ -1,0 +1,296 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/prefetch"
+)
+
+// Rules are a compiled policy.
+type Rules struct {
+	Policy *policy.Policy
+
+	client     grouping
+	clock      func() time.Time
+	byName     map[string]*Endpoint
+	unions     sync.Map // several endpoints together, by a union
+	unionCount atomic.Int64
+	overrides  *atomic.Pointer[Overrides] // shared with the tariffs
+	batches    *Batches                   // shared with the tariffs
+	tariffs    map[string]func() *Rules   // of clients with a plan of the policy, by its name; compiled by their first request
+}
+
+// HasTariffs reports whether some clients have other limits.
+func (rules *Rules) HasTariffs() bool { return len(rules.tariffs) > 0 }
+
+// An Endpoint is what an endpoint's requests are checked against. A call evaluates the rows whose identities the request has.
+type Endpoint struct {
+	Scope     any // of cached refusals: the same each time that these endpoints are compiled
+	Rows      []Row
+	Params    guard.AdmitParams // the constant part of a call
+	Estimate  fcall.Micros
+	Dedup     time.Duration // how long a receipt is known; 0 if the endpoint has none
+	Attempts  bool          // each request is an attempt
+	Counting  bool          // some limit counts only some responses
+	Unbounded bool          // a request that no limit counts may pass
+
+	Prefetched RowSet // rows whose tokens are taken in batches
+	Concurrent RowSet // rows of kind concurrency, whose places a request holds
+
+	OnCost, OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
+
+	endpoint  *policy.Endpoint
+	place     int       // of the endpoint in the policy
+	repeats   *int64    // how often a receipt may repeat
+	account   *grouping // of the budgets; nil without budgets
+	attempts  *grouping // nil if requests are not attempts
+	challenge *grouping // nil without challenges
+	budgets   []Budget
+	share     float64 // this process's share of the budgets
+
+	clock     func() time.Time
+	packCache packCache
+}
+
+// A Row is a limit of the policy.
+type Row struct {
+	Limit     guard.Limit
+	Name      string // in the policy
+	Endpoint  string // the endpoint that has the limit; "" for a limit of the whole policy
+	Kind      policy.Kind
+	OnFailure policy.OnFailure
+	Count     *policy.Responses // the responses that it counts; nil for all
+	Scope     *policy.Limit     // of cached refusals: the same each time that these endpoints are compiled
+	Tokens    *prefetch.Limiter // hands out its tokens in this process; nil if Redis decides each request
+
+	grouping grouping
+	share    float64
+	calendar *calendar.Calendar // of a quota
+	maxRate  int64              // most that a request's rate may admit in the window; 0 if a request cannot bring one
+}
+
+// A Budget is a budget of the policy.
+type Budget struct {
+	Name   string
+	Budget fcall.Micros
+	Window time.Duration
+}
+
+// Compile compiles a policy that was checked and completed. It starts the batches of its limits. clock finds the periods of quotas.
+func Compile(p *policy.Policy, clock func() time.Time, start StartBatches) *Rules {
+	batches := &Batches{start: start, byName: map[string]*prefetch.Limiter{}}
+	rules := compileTariff(p, clock, batches)
+	rules.overrides = new(atomic.Pointer[Overrides])
+	rules.Override(p.Overrides)
+	if p.Plans == nil {
+		return rules
+	}
+	rules.tariffs = make(map[string]func() *Rules, len(p.Plans.Named))
+	for name := range p.Plans.Named {
+		rules.tariffs[name] = sync.OnceValue(func() *Rules {
+			tariff := compileTariff(p.ForPlan(name), clock, batches)
+			tariff.overrides = rules.overrides
+			return tariff
+		})
+	}
+	return rules
+}
+
+// ForSubjects returns the tariff that one of the subjects has, or the policy's own limits.
+func (rules *Rules) ForSubjects(subjects []string) *Rules {
+	if name := rules.Policy.Plan(subjects); name != "" {
+		return rules.tariffs[name]()
+	}
+	return rules
+}
+
+// compileTariff compiles one set of limits.
+func compileTariff(p *policy.Policy, clock func() time.Time, batches *Batches) *Rules {
+	rules := &Rules{
+		Policy: p, clock: clock, batches: batches,
+		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Endpoint, len(p.Endpoints)),
+	}
+	for i := range p.Endpoints {
+		ep := rules.compile(&p.Endpoints[i])
+		ep.place = i
+		rules.byName[p.Endpoints[i].Name] = ep
+	}
+	return rules
+}
+
+// compile compiles one endpoint, or several whose limits apply together.
+func (rules *Rules) compile(endpoints ...*policy.Endpoint) *Endpoint {
+	p, ep := rules.Policy, &Endpoint{endpoint: endpoints[0], Unbounded: true, clock: rules.clock}
+	ep.Scope = ep
+	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
+	for _, global := range []bool{false, true} {
+		for i := range p.Limits {
+			ep.add(rules, "", &p.Limits[i], global)
+		}
+		for _, e := range endpoints {
+			for i := range e.Limits {
+				ep.add(rules, e.Name, &e.Limits[i], global)
+			}
+		}
+	}
+	for _, e := range endpoints {
+		ep.Unbounded = ep.Unbounded && e.Unbounded
+		if e.Idempotency != nil && len(endpoints) == 1 {
+			ep.Dedup, ep.repeats = e.Idempotency.For, e.Idempotency.Repeats
+		}
+		ep.addCost(p, e)
+		ep.addAbuse(p, e)
+		if c := e.Challenge; c != nil {
+			ep.challenge = new(newGrouping(p, c.By, ""))
+			ep.Params.ChallengeRequired = ep.Params.ChallengeRequired || c.Required
+			ep.OnChallenge = c.OnFailure
+		}
+	}
+	ep.Attempts = ep.attempts != nil
+	return ep
+}
+
+// add adds a limit if it matches global.
+func (ep *Endpoint) add(rules *Rules, endpoint string, l *policy.Limit, global bool) {
+	if l.By.Global() != global {
+		return
+	}
+	limitName := wire.LimitName(endpoint, l.Name)
+	r := Row{
+		Limit: guard.Limit{
+			Name: limitName, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
+			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
+		},
+		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count, Scope: l,
+		grouping: newGrouping(rules.Policy, l.By, limitName), share: l.Share, maxRate: l.DynamicMax,
+	}
+	r.calendar, _ = l.Calendar() // the policy was checked
+	if l.Kind == policy.Concurrency {
+		r.Limit.Window = l.Lease
+		ep.Concurrent |= 1 << len(ep.Rows)
+	}
+	if l.Prefetch != nil {
+		r.Tokens = rules.batches.of(r, l.Prefetch, ep.clock)
+		ep.Prefetched |= 1 << len(ep.Rows)
+	}
+	ep.Counting = ep.Counting || l.Count != nil
+	if l.Shadow {
+		r.OnFailure = policy.Open
+	}
+	ep.Rows = append(ep.Rows, r)
+}
+
+func (ep *Endpoint) addCost(p *policy.Policy, e *policy.Endpoint) {
+	c := p.Cost
+	if c == nil || e.Cost == nil {
+		return
+	}
+	ep.account, ep.OnCost, ep.share = new(newGrouping(p, c.By, "")), c.OnFailure, p.Share
+	ep.Params.Hold, ep.Params.Penalty = c.Hold, c.Penalty
+	ep.Estimate = max(ep.Estimate, fcall.Micros(e.Cost.Estimate))
+	ep.budgets = nil
+	for _, b := range c.Budgets {
+		ep.budgets = append(ep.budgets, Budget{Name: b.Name, Budget: fcall.Micros(b.Budget), Window: b.Window})
+	}
+}
+
+func (ep *Endpoint) addAbuse(p *policy.Policy, e *policy.Endpoint) {
+	a := p.Abuse
+	if a == nil {
+		return
+	}
+	ep.OnAbuse = a.OnFailure // also applies to blocks
+	if e.Abuse == "" {
+		return
+	}
+	counted := ep.attempts != nil
+	ep.attempts = new(newGrouping(p, a.By, ""))
+	var tiers []guard.AdmitTiers
+	for _, t := range a.Tiers {
+		tiers = append(tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
+	}
+	var escalation []guard.AdmitEscalation
+	for _, d := range a.Escalation {
+		escalation = append(escalation, guard.AdmitEscalation{Block: d})
+	}
+	ep.Params.Tiers, ep.Params.Escalation = guard.MustPackAdmitTiers(tiers...), guard.MustPackAdmitEscalation(escalation...)
+	ep.Params.StrikeMemory = a.StrikeMemory
+	ep.Params.CountRefused = e.Abuse == policy.CountRefused && (ep.Params.CountRefused || !counted)
+}
+
+// NeedsLocal reports whether any failure mode is local.
+func (rules *Rules) NeedsLocal() bool {
+	for _, ep := range rules.byName {
+		local := func(r Row) bool { return r.OnFailure == policy.Local }
+		if ep.OnCost == policy.Local || ep.OnAbuse == policy.Local || slices.ContainsFunc(ep.Rows, local) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxUnions bounds the compiled unions, because clients choose which combinations occur.
+const maxUnions = 256
+
+// A union is several endpoints of one set of limits, by their names in the order of the policy.
+type union struct {
+	of    *Rules
+	names string // with a NUL behind each
+}
+
+// EndpointFor returns the endpoint of a request.
+func (rules *Rules) EndpointFor(r *Request) (*Endpoint, error) {
+	ep, err := rules.named(r.Endpoint)
+	if err != nil || len(r.OtherEndpoints) == 0 {
+		return ep, err
+	}
+	all := []*Endpoint{ep}
+	for _, name := range r.OtherEndpoints {
+		other, err := rules.named(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(all, other) {
+			all = append(all, other)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Endpoint) int { return cmp.Compare(a.place, b.place) })
+	endpoints, u := make([]*policy.Endpoint, len(all)), union{of: rules}
+	for i, one := range all {
+		endpoints[i] = one.endpoint
+		u.names += one.endpoint.Name + "\x00"
+	}
+	if known, ok := rules.unions.Load(u); ok {
+		return known.(*Endpoint), nil
+	}
+	ep = rules.compile(endpoints...)
+	if len(ep.Rows) > maxRows {
+		return nil, argumentError("OtherEndpoints", fmt.Sprintf("have at most %d limits together", maxRows), strconv.Itoa(len(ep.Rows)))
+	}
+	ep.Scope = u
+	if rules.unionCount.Add(1) > maxUnions {
+		rules.unions.Clear()
+		rules.unionCount.Store(1)
+	}
+	rules.unions.Store(u, ep)
+	return ep, nil
+}
+
+func (rules *Rules) named(endpoint string) (*Endpoint, error) {
+	ep, ok := rules.byName[endpoint]
+	if !ok {
+		return nil, fmt.Errorf("decide %q: %w", endpoint, ErrEndpoint)
+	}
+	return ep, nil
+}

@@ -1,2 +1,0 @@
-// Package fallback decides while Redis does not: circuit breakers, failure modes, and the embedded engine of this process.
-package fallback
