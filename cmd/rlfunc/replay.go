@@ -35,9 +35,9 @@ It reads Apache's and nginx's common and combined formats, and JSON lines as ngi
 names other fields. It reports lines that it cannot read, and skips them. A line that is slightly earlier than the line before is decided
 at the time of the line before.
 
-Each line counts for its address, or with --subject user for its user: the first identity of the policy's client that is not an address.
-Limits by other identities or by a combination are skipped; the report names them. Challenges are skipped, because a log does not show
-which request had one. Budgets are charged an endpoint's estimate. A global limit is checked only if the subject's own limits admit.
+Each line counts for its address, and with --subject user also for its user: the first identity of the policy's client that is not an address.
+Limits by other identities are skipped; the report names them. Challenges are skipped, because a log does not show
+which request had one. Budgets are charged an endpoint's estimate, and a limit that counts only some responses counts by the line's status.
 
 Exit code 0 if the policy would have refused nothing, 2 if it would have refused a request or if the log does not tell enough to know, 1 if
 the log or the policy cannot be read.`,
@@ -52,7 +52,7 @@ the log or the policy cannot be read.`,
 	}
 	cmd.Flags().StringVar(&f.format, "format", "auto", "format of the lines: auto, common, combined or json")
 	cmd.Flags().StringVar(&f.fields, "json-fields", "", "names of fields (time, ip, method, path, request, user, status, id), such as time=ts,ip=remote_ip")
-	cmd.Flags().StringVar(&f.subject, "subject", "ip", "subject of a line: ip, or user")
+	cmd.Flags().StringVar(&f.subject, "subject", "ip", "subjects of a line: ip, or user, which is also its address")
 	cmd.Flags().StringVar(&f.o.Endpoint, "endpoint", "", "endpoint of every line (default by the policy's patterns)")
 	duration.Flag(cmd, &f.o.Late, "late", "how much earlier a line may be than the line before (default 1m)")
 	cmd.Flags().StringVar(&f.html, "html", "", "`FILE` for a page with charts")

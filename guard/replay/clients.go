@@ -3,7 +3,6 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Subject is the field of a log that identifies the client.
@@ -20,7 +20,7 @@ type Subject string
 // The fields.
 const (
 	ByIP   Subject = "ip"   // the client's address, by the policy's identities
-	ByUser Subject = "user" // the user, as the first identity of the policy's client that is not an address; or else the address
+	ByUser Subject = "user" // also the user, as the first identity of the policy's client that is not an address
 )
 
 // ParseSubject reads the name of a field.
@@ -38,21 +38,18 @@ var errAddress = errors.New("the client's address is not valid")
 
 // clients identifies the clients of lines with package identity, and caches them.
 type clients struct {
-	coverage  coverage
+	policy    *policy.Policy
+	user      string   // the identity of a line's user; "" if users do not count
+	addresses []string // those of its address
 	identity  *identity.Reader
-	overrides *policy.Lookup
-	shards    int
-	seed      maphash.Seed
-	known     map[source]client
-	byName    map[string]*tracked
-	all       []*tracked // in order of appearance
+	known     map[source]*client
+	numbers   map[string]int // of clients by their subjects
 }
 
-// A client is the client of a line, with its overrides.
+// A client is the client of a line.
 type client struct {
-	*tracked
-	allow, deny bool // by the policy's overrides of any of its identities
-	planned     bool // it has a plan of the policy, with other limits
+	number int // of its subjects, in order of appearance
+	found  identity.Found
 }
 
 // userHeader passes the user of a line to package identity, so that subjects are the same as in requests.
@@ -61,29 +58,32 @@ const userHeader = "X-User"
 // A source holds the fields of a line that identify its client.
 type source struct{ addr, user string }
 
-func newClients(w coverage, shards int) (*clients, error) {
+func newClients(p *policy.Policy, by Subject) (*clients, error) {
+	w := &clients{policy: p, known: map[source]*client{}, numbers: map[string]int{}}
 	var identities []identity.Config
-	if w.user != "" {
+	if by == ByUser {
+		own := p.Alternatives(policy.ByClient)
+		i := slices.IndexFunc(own, func(name string) bool { return !p.OfAddress(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("subject user: the policy's client is %s, which is an address", strings.Join(own, " or "))
+		}
+		w.user = own[i]
 		identities = append(identities, identity.Config{Name: w.user, Header: userHeader})
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.policy.Identities)) {
-		if id := w.policy.Identities[name]; w.policy.OfAddress(name) {
+	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
+		if id := p.Identities[name]; p.OfAddress(name) {
+			w.addresses = append(w.addresses, name)
 			identities = append(identities, identity.Config{Name: name, Address: true, IPv4Prefix: id.IPv4Prefix, IPv6Prefix: id.IPv6Prefix})
 		}
 	}
-	reader, err := identity.New(identity.Options{}, identities...)
-	if err != nil {
-		return nil, err
-	}
-	return &clients{
-		coverage: w, identity: reader, overrides: w.policy.Overrides.Lookup(), shards: shards,
-		seed: maphash.MakeSeed(), known: map[source]client{}, byName: map[string]*tracked{},
-	}, nil
+	var err error
+	w.identity, err = identity.New(identity.Options{}, identities...)
+	return w, err
 }
 
-func (w *clients) of(l *accesslog.Line) (client, error) {
+func (w *clients) of(l *accesslog.Line) (*client, error) {
 	s := source{addr: l.Addr}
-	if w.coverage.user != "" {
+	if w.user != "" {
 		s.user = l.User
 	}
 	if c, ok := w.known[s]; ok {
@@ -94,38 +94,72 @@ func (w *clients) of(l *accesslog.Line) (client, error) {
 		r.Header = http.Header{userHeader: {s.user}}
 	}
 	found, err := w.identity.Read(r, nil)
+	if err == nil && len(found.Subjects) == 0 {
+		err = errAddress
+	}
 	if err != nil {
-		return client{}, err
+		return nil, err
 	}
-	name, user := "", false
-	if w.coverage.user != "" {
-		name = found.Subject(w.coverage.user)
-		user = name != ""
+	subjects := strings.Join(found.Subjects, "+")
+	number, ok := w.numbers[subjects]
+	if !ok {
+		number = len(w.numbers)
+		w.numbers[subjects] = number
 	}
-	if !user {
-		name = found.Subject(w.coverage.address)
-	}
-	if name == "" {
-		return client{}, errAddress
-	}
-	t := w.byName[name]
-	if t == nil {
-		t = w.named(name, user)
-	}
-	c := client{tracked: t, planned: w.coverage.policy.Plan(found.Subjects) != ""}
-	for _, one := range found.Subjects {
-		o := w.overrides.Of(one)
-		c.allow, c.deny = c.allow || o.Allow, c.deny || o.Deny
-	}
+	c := &client{number, found}
 	w.known[source{strings.Clone(s.addr), strings.Clone(s.user)}] = c
 	return c, nil
 }
 
-func (w *clients) named(name string, user bool) *tracked {
-	t := &tracked{
-		name: name, user: user, factor: w.overrides.Of(name).Multiply, shard: int(maphash.String(w.seed, name) % uint64(w.shards)),
+// separate reports whether no limit counts two clients together, so that each can have a guard of its own.
+func (w *clients) separate() bool {
+	alone := func(limits []policy.Limit) bool {
+		return !slices.ContainsFunc(limits, func(l policy.Limit) bool { return l.By.Global() })
 	}
-	w.byName[name] = t
-	w.all = append(w.all, t)
-	return t
+	if w.user != "" || len(w.addresses) > 1 || !alone(w.policy.Limits) {
+		return false
+	}
+	return !slices.ContainsFunc(w.policy.Endpoints, func(e policy.Endpoint) bool { return !alone(e.Limits) })
+}
+
+// tells reports whether lines have an identity of each of these names.
+func (w *clients) tells(by policy.By) bool {
+	return by.Global() || !slices.ContainsFunc(by, func(name string) bool {
+		return !slices.ContainsFunc(w.policy.Alternatives(name), func(one string) bool { return one == w.user || slices.Contains(w.addresses, one) })
+	})
+}
+
+// leftOut returns the limits, cost and abuse that the log does not tell enough about.
+func (w *clients) leftOut() (all []LeftOut) {
+	add := func(name string, by policy.By, why string) {
+		switch {
+		case why != "":
+		case !w.tells(by):
+			why = "the log does not have its identity"
+		default:
+			return
+		}
+		all = append(all, LeftOut{Name: name, By: by, Why: why})
+	}
+	limits := func(endpoint string, limits []policy.Limit) {
+		for i := range limits {
+			l, why := &limits[i], ""
+			if l.Kind == policy.Concurrency {
+				why = "a log does not say which requests ran at the same time"
+			}
+			add(wire.LimitName(endpoint, l.Name), l.By, why)
+		}
+	}
+	p := w.policy
+	limits("", p.Limits)
+	for i := range p.Endpoints {
+		limits(p.Endpoints[i].Name, p.Endpoints[i].Limits)
+	}
+	if p.Cost != nil {
+		add("cost", p.Cost.By, "")
+	}
+	if p.Abuse != nil {
+		add("abuse", p.Abuse.By, "")
+	}
+	return all
 }

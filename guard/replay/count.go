@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
@@ -19,42 +22,96 @@ const (
 // A tally holds the counts of a subject.
 type tally struct {
 	requests, refused int64
-	first, last       int64
+	first, last       time.Time
 	reason            Reason
 }
 
+// A meter identifies a limit, or a budget by its name.
+type meter struct{ endpoint, name string }
+
 // A reporter counts decisions, in the order of the log.
 type reporter struct {
-	plans     *plans
-	rep       Report
-	bytes     int64
-	reasons   map[Reason]int64
-	buckets   buckets
-	subsecond bool
-
-	concurrent, counting []LeftOut // limits that a log does not tell enough about
+	policy     *policy.Policy
+	clients    *clients
+	rep        Report
+	bytes      int64
+	limits     map[meter]*Limit
+	budgets    map[string]*Limit
+	reasons    map[Reason]int64
+	subjects   map[string]*tally
+	buckets    buckets
+	subsecond  bool
+	unanswered bool
 }
 
-func newReporter(ps *plans, format string) *reporter {
-	r := &reporter{plans: ps, reasons: map[Reason]int64{}}
+func newReporter(p *policy.Policy, w *clients, format string) *reporter {
+	r := &reporter{policy: p, clients: w, limits: map[meter]*Limit{}, budgets: map[string]*Limit{}, reasons: map[Reason]int64{}, subjects: map[string]*tally{}}
 	r.rep.Form, r.rep.Format = 1, format
-	r.rep.Limits = slices.Clone(ps.meters)
-	for i := range ps.policy.Endpoints {
-		r.rep.Endpoints = append(r.rep.Endpoints, EndpointCount{Name: ps.policy.Endpoints[i].Name})
+	r.rep.LeftOut = w.leftOut()
+	left := func(name string) bool {
+		return slices.ContainsFunc(r.rep.LeftOut, func(l LeftOut) bool { return l.Name == name })
+	}
+	add := func(l Limit) {
+		if !left(l.Title()) {
+			r.rep.Limits = append(r.rep.Limits, l)
+		}
+	}
+	limits := func(endpoint string, limits []policy.Limit) {
+		for i := range limits {
+			l := &limits[i]
+			add(Limit{
+				Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: seconds(window(l)),
+				Global: l.By.Global(), Shadow: l.Shadow,
+			})
+		}
+	}
+	limits("", p.Limits)
+	for i := range p.Endpoints {
+		limits(p.Endpoints[i].Name, p.Endpoints[i].Limits)
+		r.rep.Endpoints = append(r.rep.Endpoints, EndpointCount{Name: p.Endpoints[i].Name})
+	}
+	if p.Cost != nil && !left("cost") {
+		for _, b := range p.Cost.Budgets {
+			add(Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: seconds(b.Window)})
+		}
+	}
+	for i := range r.rep.Limits {
+		l := &r.rep.Limits[i]
+		if l.Kind == "budget" {
+			r.budgets[l.Name] = l
+		} else {
+			r.limits[meter{l.Endpoint, l.Name}] = l
+		}
 	}
 	return r
+}
+
+// window returns the window of a limit, or the longest period of a quota.
+func window(l *policy.Limit) time.Duration {
+	const day = 24 * time.Hour
+	switch l.Every {
+	case policy.Hour:
+		return time.Hour
+	case policy.Day:
+		return day
+	case policy.Week:
+		return 7 * day
+	case policy.Month:
+		return 31 * day
+	case policy.Year:
+		return 366 * day
+	}
+	return l.Window
 }
 
 func (r *reporter) add(b *batch) {
 	t, rep := &b.stats, &r.rep
 	r.bytes += t.bytes
-	r.subsecond = r.subsecond || t.subsecond
+	r.subsecond, r.unanswered = r.subsecond || t.subsecond, r.unanswered || t.unanswered
 	rep.Lines += t.lines
 	rep.Unmatched += t.unmatched
 	rep.Disordered += t.disordered
 	rep.Limited += t.limited
-	rep.Several += t.several
-	rep.Planned += t.planned
 	rep.Unreadable += int64(len(t.bad))
 	if room := mostBad - len(rep.Bad); room > 0 {
 		slices.SortFunc(t.bad, func(a, b accesslog.Bad) int { return cmp.Compare(a.Number, b.Number) })
@@ -66,55 +123,82 @@ func (r *reporter) add(b *batch) {
 }
 
 func (r *reporter) job(jb *job) {
-	rep, a, t := &r.rep, &jb.answer, &jb.subject.tally
+	rep, d, at := &r.rep, jb.decision, jb.at.UTC()
 	if rep.Requests == 0 {
-		rep.First = time.UnixMicro(jb.at).UTC()
+		rep.First = at
 	}
-	rep.Last = time.UnixMicro(jb.at).UTC()
+	rep.Last = at
 	rep.Requests++
+	t := r.subjects[d.Subject]
+	if t == nil {
+		t = new(tally)
+		r.subjects[d.Subject] = t
+	}
 	t.requests++
 	e := &rep.Endpoints[jb.endpoint]
 	e.Requests++
-	r.buckets.add(jb.at, a.allowed)
-	for _, m := range a.shadows {
-		rep.Limits[m].Refused++
-		if len(a.shadows) == 1 {
-			rep.Limits[m].Alone++
-		}
-	}
-	if a.allowed {
+	r.buckets.add(jb.at.UnixMicro(), d.Allowed)
+	r.refusals(d, true)
+	if d.Allowed {
 		e.Allowed++
 		rep.Allowed++
-		if a.duplicate {
+		if d.Duplicate {
 			rep.Duplicates++
 		}
 		return
 	}
+	r.refusals(d, false)
 	e.Refused++
 	rep.Refused++
-	r.reasons[a.reason]++
+	reason := Reason(d.Reason)
+	r.reasons[reason]++
 	if t.refused == 0 {
-		t.first = jb.at
+		t.first = at
 	}
 	t.refused++
-	t.last, t.reason = jb.at, a.reason
-	for _, m := range a.meters {
-		rep.Limits[m].Refused++
-		if len(a.meters) == 1 {
-			rep.Limits[m].Alone++
-		}
-	}
-	if a.block != nil {
-		a.block.Subject, a.block.Endpoint = jb.subject.name, e.Name
+	t.last, t.reason = at, reason
+	if d.Reason == guard.ReasonAttempts {
 		rep.Blocks++
 		if len(rep.BlockList) < mostBlocks {
-			rep.BlockList = append(rep.BlockList, *a.block)
+			rep.BlockList = append(rep.BlockList, Block{Time: at, Subject: d.Refused, Endpoint: e.Name, Tier: d.Tier, Strikes: d.Strikes, Seconds: seconds(r.block(d))})
+		}
+	}
+}
+
+// block returns how long a block lasts that a decision starts.
+func (r *reporter) block(d *guard.Decision) time.Duration {
+	if steps := r.policy.Abuse.Escalation; len(steps) > 0 {
+		return steps[min(d.Strikes, len(steps))-1]
+	}
+	return r.policy.Abuse.Tiers[d.Tier-1].Block
+}
+
+// refusals counts the limits and budgets that refuse a request, or the shadow limits that would.
+func (r *reporter) refusals(d *guard.Decision, shadow bool) {
+	var refusing []*Limit
+	for i := range d.Limits {
+		if l := &d.Limits[i]; !l.Allowed && l.Shadow == shadow {
+			refusing = append(refusing, r.limits[meter{l.Endpoint, l.Name}])
+		}
+	}
+	for i := range d.Budgets {
+		if b := &d.Budgets[i]; !b.Allowed && !shadow {
+			refusing = append(refusing, r.budgets[b.Name])
+		}
+	}
+	for _, l := range refusing {
+		if l == nil {
+			continue
+		}
+		l.Refused++
+		if len(refusing) == 1 {
+			l.Alone++
 		}
 	}
 }
 
 // report completes and returns the report.
-func (r *reporter) report(w *clients) (*Report, error) {
+func (r *reporter) report() (*Report, error) {
 	rep := &r.rep
 	if rep.Lines == 0 {
 		return nil, ErrEmpty
@@ -128,68 +212,65 @@ func (r *reporter) report(w *clients) (*Report, error) {
 	slices.SortFunc(rep.Reasons, func(a, b ReasonCount) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Reason, b.Reason))
 	})
-	r.subjects(w)
+	rep.Subjects = int64(len(r.subjects))
+	for name, t := range r.subjects {
+		if t.refused > 0 {
+			rep.Top = append(rep.Top, SubjectCount{Subject: name, Requests: t.requests, Refused: t.refused, Reason: t.reason, First: t.first, Last: t.last})
+		}
+	}
+	slices.SortFunc(rep.Top, func(a, b SubjectCount) int {
+		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Subject, b.Subject))
+	})
+	rep.Hit = int64(len(rep.Top))
+	rep.Top = slices.Clip(rep.Top[:min(mostTop, len(rep.Top))])
 	rep.Bucket, rep.Buckets = r.buckets.list()
 	r.notes()
 	return rep, nil
 }
 
-func (r *reporter) subjects(w *clients) {
-	rep := &r.rep
-	var hit []*tracked
-	for _, t := range w.all {
-		if t.tally.requests > 0 {
-			rep.Subjects++
-		}
-		if t.tally.refused > 0 {
-			hit = append(hit, t)
-		}
-	}
-	rep.Hit = int64(len(hit))
-	slices.SortFunc(hit, func(a, b *tracked) int {
-		return cmp.Or(cmp.Compare(b.tally.refused, a.tally.refused), cmp.Compare(a.name, b.name))
-	})
-	for _, t := range hit[:min(mostTop, len(hit))] {
-		rep.Top = append(rep.Top, SubjectCount{
-			Subject: t.name, Requests: t.tally.requests, Refused: t.tally.refused, Reason: t.tally.reason,
-			First: time.UnixMicro(t.tally.first).UTC(), Last: time.UnixMicro(t.tally.last).UTC(),
-		})
-	}
-}
-
 // notes adds the notes on what the numbers do not show.
 func (r *reporter) notes() {
-	p, rep := r.plans.policy, &r.rep
+	p, rep := r.policy, &r.rep
 	note := func(format string, args ...any) { rep.Notes = append(rep.Notes, fmt.Sprintf(format, args...)) }
 	challenges, charged, short := false, false, false
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		challenges = challenges || e.Challenge != nil
-		charged = charged || e.Cost != nil && p.Cost != nil && r.plans.coverage.covers(p.Cost.By)
+		charged = charged || e.Cost != nil && p.Cost != nil && r.clients.tells(p.Cost.By)
 	}
-	for i := range r.plans.meters {
-		short = short || r.plans.meters[i].Window < 10
+	for i := range rep.Limits {
+		short = short || rep.Limits[i].Window < 10
 	}
-	if rep.LeftOut = r.plans.coverage.leftOut(); len(rep.LeftOut) > 0 {
-		rep.Notes = append(rep.Notes, r.plans.coverage.note(rep.LeftOut))
+	for _, l := range rep.LeftOut {
+		note("Left out: %s (by %s): %s.", l.Name, strings.Join(l.By, " and "), l.Why)
 	}
 	if challenges {
 		note("Challenges are left out: a log does not show which requests carry one.")
 	}
 	if charged {
-		note("Budgets are charged the endpoint's estimate for the whole window: a log does not show the cost of a request.")
+		note("Budgets are charged the endpoint's estimate: a log does not show the cost of a request.")
 	}
 	if short && !r.subsecond {
 		note("The log's times are whole seconds: limits with short windows see all requests of a second at once, and refuse more than they would.")
 	}
-	unknown := p.Plans != nil && p.Plans.By != r.plans.coverage.user
+	unknown := p.Plans != nil && !r.clients.tells(policy.By{p.Plans.By})
 	if unknown {
 		note("The log does not tell which clients have a plan: all are decided by the limits of those without one.")
+	}
+	unanswered := r.unanswered && counting(p)
+	if unanswered {
+		note("Some lines have no status: limits that count only some responses count them.")
 	}
 	if rep.Disordered > 0 {
 		note("%s.", counted(rep.Disordered, "line is out of order, and decided at the time of a later one before it", "lines are out of order, and decided at the time of a later one before them"))
 	}
-	rep.leaveOut(r.concurrent, "of kind concurrency. A log does not say which requests ran at the same time.")
-	rep.leaveOut(r.counting, "which count only some responses: replay decides before the response.")
-	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && rep.Several+rep.Planned+rep.Unreadable == 0
+	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && !unanswered && rep.Unreadable == 0
+}
+
+// counting reports whether a limit counts only some responses.
+func counting(p *policy.Policy) bool {
+	some := func(limits []policy.Limit) bool {
+		return slices.ContainsFunc(limits, func(l policy.Limit) bool { return l.Count != nil })
+	}
+	return some(p.Limits) || slices.ContainsFunc(p.Endpoints, func(e policy.Endpoint) bool { return some(e.Limits) })
 }

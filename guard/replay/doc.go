@@ -6,15 +6,16 @@
 //	...
 //	err = report.WriteText(os.Stdout)
 //
-// [Run] finds the endpoint of each line by the policy's patterns and the subject by its address or user. It decides each line as
-// package guard does, with the same Lua, on embedded servers with the clock of the log. The [Report] counts allowed and refused
+// [Run] finds the endpoints of each line by the policy's patterns and the client by its address or user, as the middleware does, and package
+// guard decides, on an embedded server with the clock of the log. The [Report] counts allowed and refused
 // requests by reason, endpoint, limit, subject and time. It prints as text, JSON and one HTML page.
 //
 // # Limits of a log
 //
-// A line counts for one identity: the client's address, or the user. Run skips limits by other identities or by a combination, and
-// the report names them. A deny of an address also applies to lines with a user. Run also skips challenges, and idempotency unless a
-// JSON field has the request's ID. It charges budgets the endpoint's estimate. It never applies failure modes.
+// A line has the client's address, and its user if Options.Subject says so. Limits by other identities count no line, and
+// the report names them, as it does limits of kind concurrency. Run also skips challenges, and idempotency unless a
+// JSON field has the request's ID. It charges budgets the endpoint's estimate. A limit that counts only some responses counts by the
+// line's status.
 //
 // # Clock
 //
@@ -23,7 +24,5 @@
 //
 // # Speed
 //
-// Run defers calls that cannot be refused until a call for the same subject might be. It also knows the next refusals until the
-// retry_after of one, because a refusal writes nothing. Several servers share the subjects. None of this changes a result; a test
-// compares with a run that makes one call after the other.
+// One goroutine reads, one decides and one counts. If no limit counts two clients together, as many decide as there are processors.
 package replay

@@ -1,6 +1,11 @@
 package replay
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,46 +14,65 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// TestRun_decidesLikeGuard compares the refusals of a guard on the same lines, by reason.
-func TestRun_decidesLikeGuard(t *testing.T) {
-	for _, n := range []int{0, 1, 3} {
-		t.Run(policies[n].name, func(t *testing.T) {
-			t.Parallel()
-			log := traffic{seed: uint64(n), lines: 700, clients: 20, gap: 20 * time.Millisecond, bursts: 200, json: true}.String()
-			p := policyOf(t, n)
-			p.Timeout = time.Minute
-			got := map[Reason]int64{}
-			for _, c := range replay(t, log, policyOf(t, n), Options{}).Reasons {
-				got[c.Reason] = c.Refused
-			}
-			if diff := cmp.Diff(guarded(t, log, n), got); diff != "" || len(got) == 0 {
-				t.Errorf("refused by reason (-guard +replay):\n%s", diff)
-			}
-		})
-	}
+// outcomes are what happened to the requests of a log.
+type outcomes struct {
+	Endpoints map[string][2]int64 // allowed and refused
+	Reasons   map[Reason]int64
+	Limits    map[string]int64 // refusals, by limit
+	Blocks    int64
+	Repeats   int64
 }
 
-func guarded(t *testing.T, log string, n int) map[Reason]int64 {
-	p := policyOf(t, n)
-	p.Timeout = time.Minute // never exceeded
+// asReplayed returns the numbers of a report.
+func asReplayed(r *Report) outcomes {
+	o := outcomes{map[string][2]int64{}, map[Reason]int64{}, map[string]int64{}, r.Blocks, r.Duplicates}
+	for _, e := range r.Endpoints {
+		if e.Requests > 0 {
+			o.Endpoints[e.Name] = [2]int64{e.Allowed, e.Refused}
+		}
+	}
+	for _, c := range r.Reasons {
+		o.Reasons[c.Reason] = c.Refused
+	}
+	for i := range r.Limits {
+		if l := &r.Limits[i]; l.Refused > 0 {
+			o.Limits[l.Title()] = l.Refused
+		}
+	}
+	return o
+}
+
+// asServed sends the requests of a log to a service with the middleware, whose handler answers as the log says. Redis has the log's clock.
+func asServed(t *testing.T, log string, p *policy.Policy) outcomes {
+	t.Helper()
+	o := outcomes{map[string][2]int64{}, map[Reason]int64{}, map[string]int64{}, 0, 0}
 	clock := embedded.NewManualClock(time.UnixMicro(0))
 	server := embedded.New(embedded.Options{Clock: clock})
-	t.Cleanup(func() { server.Close() })
-	client := server.Client()
-	t.Cleanup(func() { client.Close() })
-	g, err := guard.New(client, p, guard.Options{CacheSize: -1})
+	t.Cleanup(func() { _ = server.Close() })
+	g, err := guard.New(server, p, guard.Options{CacheSize: -1, NoOverrides: true, Hooks: []guard.Hooks{{Decided: func(_ context.Context, e guard.Event) {
+		if e.Err != nil {
+			t.Fatal(e.Err)
+		}
+		o.add(e.Request.Endpoint, e.Decision)
+	}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.Close() })
-	routes, err := newRoutes(p, "")
+	t.Cleanup(func() { _ = g.Close() })
+	user := func(r *http.Request) (string, error) { return r.Header.Get("X-Who"), nil }
+	m, err := httpguard.New(g, httpguard.Options{Code: policy.Code{Funcs: map[string]identity.Func{"user": user}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{})
+	status := 0
+	h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{Fields: map[string]string{"id": "id"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,20 +80,169 @@ func guarded(t *testing.T, log string, n int) map[Reason]int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := map[Reason]int64{}
 	for _, l := range block.Lines {
-		endpoint := routes.of(l.Method, l.Path).endpoint
-		if endpoint < 0 {
-			continue
-		}
 		clock.Set(l.Time)
-		d, err := g.Decide(t.Context(), guard.Request{Endpoint: p.Endpoints[endpoint].Name, Subjects: []string{"ip=" + l.Addr}})
+		status = l.Status
+		r := httptest.NewRequest(l.Method, l.Path, nil)
+		r.RemoteAddr = l.Addr + ":1"
+		if strings.Contains(l.Addr, ":") {
+			r.RemoteAddr = "[" + l.Addr + "]:1"
+		}
+		r.Host = r.URL.Host
+		if l.User != "" {
+			r.Header.Set("X-Who", l.User)
+		}
+		if l.ID != "" {
+			r.Header.Set("Idempotency-Key", l.ID)
+		}
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	return o
+}
+
+func (o *outcomes) add(endpoint string, d *guard.Decision) {
+	n := o.Endpoints[endpoint]
+	if d.Allowed {
+		n[0]++
+	} else {
+		n[1]++
+		o.Reasons[Reason(d.Reason)]++
+	}
+	o.Endpoints[endpoint] = n
+	if d.Duplicate && d.Allowed {
+		o.Repeats++
+	}
+	if d.Reason == guard.ReasonAttempts {
+		o.Blocks++
+	}
+	for _, l := range d.Limits {
+		title := (&Limit{Endpoint: l.Endpoint, Name: l.Name}).Title()
+		if !l.Allowed && (l.Shadow || !d.Allowed) {
+			o.Limits[title]++
+		}
+	}
+	for _, b := range d.Budgets {
+		if !b.Allowed && !d.Allowed {
+			o.Limits[b.Name]++
+		}
+	}
+}
+
+// randomPolicy returns a policy with limits of each kind that may count some responses, clients with plans, folded paths, hosts, idempotency,
+// blocks and budgets.
+func randomPolicy(random *rand.Rand) string {
+	limits := func(name string, most int) string {
+		var all []string
+		for i := range 1 + random.IntN(3) {
+			l := fmt.Sprintf("{name: %s%d, by: %s, limit: %d", name, i, [...]string{"ip", "user", "client", "all"}[random.IntN(4)], 1+random.IntN(most))
+			switch kind := [...]string{"sliding_log", "sliding_counter", "fixed_window", "gcra", "quota"}[random.IntN(5)]; kind {
+			case "quota":
+				l += ", kind: quota, every: hour, zone: Asia/Kolkata"
+			default:
+				l += fmt.Sprintf(", kind: %s, window: %ds", kind, 5+random.IntN(600))
+			}
+			if random.IntN(4) == 0 {
+				l += ", count: {status: [401]}"
+			}
+			if random.IntN(6) == 0 {
+				l += ", shadow: true"
+			}
+			all = append(all, l+"}")
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	text := `
+version: 1
+timeout: 10s
+identities: {user: {func: true}, client: {first: [user, ip]}}
+paths: {case: fold}
+plans: {by: user, named: {pro: {limits: {base: {limit: 60}}}}}
+overrides: {deny: ["ip=192.0.2.2"], multiply: {"ip=192.0.2.3": 3}}
+limits: [{name: base, by: ip, kind: gcra, limit: 30, window: 1m}, ` + limits("shared", 60)[1:] + `
+endpoints:
+  - {name: items, match: ["GET /v1/items"], limits: ` + limits("items", 40) + `}
+  - {name: files, match: ["GET /files/{path...}"], limits: ` + limits("files", 20) + `}
+  - {name: list, match: ["GET /files/list"], limits: ` + limits("list", 20) + `}`
+	chat := `
+  - {name: chat, match: ["POST /v1/chat", "POST chat.example/{any...}"], idempotency: {header: Idempotency-Key, repeats: 2}`
+	if random.IntN(2) == 0 {
+		text = strings.Replace(text, "limits: [{name: base", `abuse: {by: ip, tiers: [{threshold: 9, window: 1m, block: 90s}], escalation: [30s, 4m]}
+limits: [{name: base`, 1)
+		chat += ", abuse: " + [...]string{"all", "refused"}[random.IntN(2)]
+	}
+	if random.IntN(2) == 0 {
+		text = strings.Replace(text, "limits: [{name: base", `cost: {by: ip, budgets: [{name: small, budget: "0.90", window: 5m}], hold: 1m, penalty: 1m}
+limits: [{name: base`, 1)
+		chat += `, cost: {estimate: "0.10"}`
+	}
+	return text + chat + ", limits: " + limits("chat", 20) + "}\n"
+}
+
+// randomLog returns lines of some clients, with all that a log can tell.
+func randomLog(random *rand.Rand, lines int) string {
+	var b strings.Builder
+	at := time.Date(2026, 3, 1, 6, 20, 0, 0, time.UTC)
+	for range lines {
+		at = at.Add(time.Duration(random.ExpFloat64() * float64(400*time.Millisecond)).Truncate(time.Microsecond))
+		request := [...]string{
+			"GET /v1/items", "GET /V1/Items?page=2", "POST /v1/chat", "POST /v1//chat", "POST http://CHAT.example/x", "GET /files/a", "GET /files/list", "GET /files/x/../list",
+			"GET /files//list", "GET /", "post /v1/chat", "GET /v1/%69tems",
+		}[random.IntN(12)]
+		method, path, _ := strings.Cut(request, " ")
+		user, id := "", ""
+		if random.IntN(3) == 0 {
+			user = [...]string{"ada", "bob", "pro"}[random.IntN(3)]
+		}
+		if random.IntN(3) == 0 {
+			id = fmt.Sprint("id", random.IntN(5))
+		}
+		fmt.Fprintf(&b, `{"time":%q,"remote_addr":"192.0.2.%d","method":%q,"uri":%q,"status":%d,"user":%q,"id":%q}`+"\n",
+			at.Format(time.RFC3339Nano), 1+random.IntN(5), method, path, [...]int{200, 200, 401}[random.IntN(3)], user, id)
+	}
+	return b.String()
+}
+
+// A replay has the numbers of a service with the middleware that serves the requests of the log.
+func TestRun_hasTheNumbersOfTheMiddleware(t *testing.T) {
+	kinds := map[Reason]bool{}
+	for seed := range uint64(12) {
+		random := rand.New(rand.NewPCG(seed, 38))
+		text, log := randomPolicy(random), randomLog(random, 600)
+		served := asServed(t, log, mustPolicy(t, text))
+		reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{Fields: map[string]string{"id": "id"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !d.Allowed {
-			refused[Reason(d.Reason)]++
+		r, err := Run(t.Context(), reader, mustPolicy(t, text), Options{Subject: ByUser})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(served, asReplayed(r)); diff != "" {
+			t.Fatalf("seed %d (-middleware +replay):\n%s\n%s", seed, diff, text)
+		}
+		for reason := range served.Reasons {
+			kinds[reason] = true
 		}
 	}
-	return refused
+	for _, want := range []Reason{ReasonDenied, ReasonBlocked, ReasonAttempts, ReasonLimit, ReasonGlobal, ReasonBudget} {
+		if !kinds[want] {
+			t.Errorf("no request was refused for %q", want)
+		}
+	}
+}
+
+// Clients that no limit counts together have guards of their own, which does not change the numbers.
+func TestRun_shardsDoNotChangeTheNumbers(t *testing.T) {
+	log := traffic{seed: 7, lines: 1500, clients: 40, gap: 100 * time.Millisecond, bursts: 200, json: true}.String()
+	p := policyOf(t, 1)
+	clients, err := newClients(p, ByIP)
+	if err != nil || !clients.separate() {
+		t.Fatalf("%v: the clients are not separate", err)
+	}
+	together := mustPolicy(t, strings.Replace("version: 1\n"+policies[1].head, "limits:", "limits:\n  - {name: all, by: all, limit: 1000000, window: 1s}", 1)+
+		strings.NewReplacer(", ABOUT_CHAT", comma(policies[1].chat), ", ABOUT_LOGIN", "").Replace(endpoints))
+	want, got := asReplayed(replay(t, log, together, Options{})), asReplayed(replay(t, log, p, Options{}))
+	if diff := cmp.Diff(want, got); diff != "" || len(got.Limits) < 2 {
+		t.Errorf("(-one guard +several):\n%s", diff)
+	}
 }

@@ -1,11 +1,12 @@
 package replay
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/rlfunc/rlfunc/guard/internal/web"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
@@ -18,14 +19,14 @@ type batch struct {
 // blockStats counts the lines of a block.
 type blockStats struct {
 	bytes, lines, unmatched, disordered, limited int64
-	several, planned                             int64 // lines that are not decided: of several endpoints, or of a client with a plan
 	bad                                          []accesslog.Bad
 	subsecond                                    bool // a time has a fraction of a second
+	unanswered                                   bool // a line has no status
 }
 
 // A preparer turns lines into jobs, in one goroutine.
 type preparer struct {
-	plans   *plans
+	policy  *policy.Policy
 	routes  *routes
 	clients *clients
 	late    time.Duration
@@ -45,12 +46,11 @@ func (p *preparer) prepare(b *accesslog.Block) *batch {
 
 func (p *preparer) line(l *accesslog.Line, out *batch) {
 	stats := &out.stats
+	bad := func(why string) { stats.bad = append(stats.bad, accesslog.Bad{Number: l.Number, Why: why}) }
 	stats.subsecond = stats.subsecond || l.Time.Nanosecond() != 0
 	if l.Time.Before(p.clock) {
 		if behind := p.clock.Sub(l.Time); behind > p.late {
-			stats.bad = append(stats.bad, accesslog.Bad{
-				Number: l.Number, Why: fmt.Sprintf("is %s earlier than line %d: the log is not in order", behind, p.latest),
-			})
+			bad(fmt.Sprintf("is %s earlier than line %d: the log is not in order", behind, p.latest))
 			return
 		}
 		stats.disordered++
@@ -62,49 +62,25 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		stats.unmatched++
 		return
 	}
-	if found.several {
-		stats.several++
-		return
-	}
-	c, err := client{}, found.err
+	c, err := (*client)(nil), found.err
 	if err == nil {
 		c, err = p.clients.of(l)
 	}
 	if err != nil {
-		stats.bad = append(stats.bad, accesslog.Bad{Number: l.Number, Why: err.Error()})
+		bad(err.Error())
 		return
 	}
-	if c.planned {
-		stats.planned++
-		return
-	}
-	endpoint := found.endpoint
-	if l.Status == statusTooMany {
+	if l.Status == http.StatusTooManyRequests {
 		stats.limited++
 	}
-	jb := job{number: l.Number, at: p.clock.UnixMicro(), endpoint: endpoint, subject: c.tracked, denied: c.deny}
-	if !c.allow && !c.deny {
-		jb.plan = p.plans.subject(endpoint, planKey{c.user, c.factor})
-		jb.id = p.id(l, endpoint)
+	stats.unanswered = stats.unanswered || l.Status == 0
+	e := &p.policy.Endpoints[found.endpoint]
+	call := web.Call{Operation: l.Method, Path: l.Path}
+	if e.Idempotency != nil && l.ID != "" {
+		call.Header = http.Header{http.CanonicalHeaderKey(e.Idempotency.Header): {l.ID}}
 	}
-	out.jobs = append(out.jobs, jb)
+	out.jobs = append(out.jobs, job{
+		number: l.Number, at: p.clock, endpoint: found.endpoint, client: c, status: l.Status,
+		request: call.Request(p.policy, e, found.others, &c.found),
+	})
 }
-
-// id returns the receipt that guard makes of a line's ID. It has the endpoint and method, so an ID counts once for each.
-func (p *preparer) id(l *accesslog.Line, endpoint int) string {
-	e := &p.plans.policy.Endpoints[endpoint]
-	if l.ID == "" || e.Idempotency == nil {
-		return ""
-	}
-	own := l.Method + " " + l.ID
-	if named := e.Name + ":" + own; len(named) <= longestID {
-		return named
-	}
-	sum := sha256.Sum256([]byte(own))
-	return e.Name + ":~" + hex.EncodeToString(sum[:])
-}
-
-const (
-	statusTooMany = 429
-	longestID     = 224 // bytes of a receipt, see gen/guard
-)

@@ -22,8 +22,6 @@ type Report struct {
 	Bad        []accesslog.Bad `json:"unreadable_lines"` // the first 10 of them
 	Unmatched  int64           `json:"unmatched"`        // lines that no endpoint of the policy matches
 	Disordered int64           `json:"out_of_order"`     // lines decided at the time of a later one before them
-	Several    int64           `json:"several"`          // lines that a router may read as several endpoints; not decided
-	Planned    int64           `json:"planned"`          // lines of clients with a plan of the policy; not decided
 	Limited    int64           `json:"status_429"`       // lines that the service itself answered with 429
 
 	First time.Time `json:"first"` // first decided line
@@ -61,6 +59,7 @@ const (
 	ReasonLimit    Reason = "limit"     // a limit of the subject
 	ReasonGlobal   Reason = "global"    // a global limit
 	ReasonBudget   Reason = "budget"    // a budget of the subject
+	ReasonPenalty  Reason = "penalty"   // a cost exceeded a budget of the subject
 	ReasonTooLarge Reason = "too_large" // the estimate exceeds a budget
 )
 
@@ -94,10 +93,11 @@ type Limit struct {
 // Title returns the limit's name as in refusals: ENDPOINT/LIMIT, or LIMIT for one of the whole policy.
 func (l *Limit) Title() string { return wire.LimitName(l.Endpoint, l.Name) }
 
-// LeftOut is a limit, cost or abuse by an identity that the log does not have.
+// LeftOut is a limit, cost or abuse that the log does not tell enough about.
 type LeftOut struct {
 	Name string    `json:"name"` // such as chat/minute, cost or abuse
 	By   policy.By `json:"by"`
+	Why  string    `json:"why"`
 }
 
 // A SubjectCount holds the counts of a subject.

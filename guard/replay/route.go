@@ -22,9 +22,9 @@ type routeKey struct{ method, path string }
 
 // routed is the endpoint of a line.
 type routed struct {
-	endpoint int   // -1 if none matches
-	several  bool  // a router may mean others, and guard holds the request to all of them
-	err      error // guard answers 400
+	endpoint int      // -1 if none matches
+	others   []string // that a router may also mean: guard holds the request to all of them
+	err      error    // guard answers 400
 }
 
 // maxCached bounds the cache: a log may have many paths with IDs.
@@ -78,7 +78,7 @@ func (r *routes) of(method, path string) routed {
 		if m.Endpoint != nil {
 			found.endpoint = r.places[m.Endpoint]
 		}
-		found.several, found.err = len(m.Others) > 0, err
+		found.others, found.err = m.Others, err
 	}
 	if len(r.found) >= maxCached {
 		clear(r.found)

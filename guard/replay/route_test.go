@@ -61,7 +61,7 @@ endpoints:
 		}
 		got := "none"
 		if found := routes.of(method, target); found.endpoint >= 0 {
-			got = fmt.Sprint(complete.Endpoints[found.endpoint].Name, found.several)
+			got = fmt.Sprint(complete.Endpoints[found.endpoint].Name, len(found.others) > 0)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-middleware +replay):\n%s", line, diff)
@@ -75,21 +75,28 @@ endpoints:
 
 // What a log does not tell is listed, and then the report is not complete.
 func TestRun_saysWhatItCannotDecide(t *testing.T) {
-	const limits = `
-identities: {user: {jwt: {claim: sub, keys: keys.json}}}
-plans: {by: user, named: {pro: {limits: {minute: {limit: 100}}}}}
-limits: [{name: minute, by: ip, limit: 50, window: 1m}]
-endpoints:
-  - {name: files, match: ["GET /files/{path...}"]}
-  - {name: list, match: ["GET /files/list"], limits: [{name: failed, by: ip, limit: 5, window: 1m, count: {status: [401]}}]}
-`
-	at := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","user":"`
-	log := at + `ada","path":"/files/a"}` + "\n" + at + `pro","path":"/files/a"}` + "\n" + at + `ada","path":"/files/x/../list"}` + "\n"
-	r := replay(t, log, mustPolicy(t, limits), Options{Subject: ByUser})
-	if r.Complete || r.Planned != 1 || r.Several != 1 || r.Requests != 1 || len(r.LeftOut) == 0 || !strings.Contains(r.Verdict(), "as far as the log tells") {
-		t.Errorf("got %+v", r)
-	}
-	if r := replay(t, at+`ada","path":"/"}`+"\n"+at+`ada","path":"/a"}`+"\n", mustPolicy(t, "endpoints: [{name: a, match: [/a], limits: [{name: minute, by: ip, limit: 5, window: 1m}]}]"), Options{}); !r.Complete || r.Requests != 1 {
-		t.Errorf("got %+v", r)
+	const whole = "endpoints: [{name: a, match: [/a], limits: [{name: minute, by: ip, limit: 5, window: 1m}]}]"
+	line := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/a","status":200}` + "\n"
+	silent := strings.Replace(line, `,"status":200`, "", 1)
+	for what, c := range map[string]struct {
+		log, policy string
+		note        string
+	}{
+		"nothing":                {line, whole, ""},
+		"no status":              {silent, whole, ""},
+		"responses":              {line, strings.Replace(whole, "window: 1m", "window: 1m, count: {status: [401]}", 1), ""},
+		"responses, no status":   {silent, strings.Replace(whole, "window: 1m", "window: 1m, count: {status: [401]}", 1), "Some lines have no status"},
+		"an identity":            {line, "identities: {key: {func: true}}\n" + strings.Replace(whole, "{name: minute", "{name: keyed, by: key, limit: 9, window: 1m}, {name: minute", 1), "Left out: a/keyed (by key)"},
+		"requests at a time":     {line, strings.Replace(whole, "{name: minute", "{name: places, kind: concurrency, limit: 2}, {name: minute", 1), "Left out: a/places (by client): a log does not say which requests ran at the same time"},
+		"a challenge":            {line, strings.Replace(whole, "limits:", "challenge: {required: true}, limits:", 1), "Challenges are left out"},
+		"what it cost":           {line, `cost: {budgets: [{name: day, budget: "1", window: 24h}]}` + "\n" + strings.Replace(whole, "limits:", `cost: {estimate: "0.1"}, limits:`, 1), "Budgets are charged"},
+		"who has a plan":         {line, "identities: {user: {func: true}}\nplans: {by: user, named: {pro: {limits: {a/minute: {limit: 9}}}}}\n" + whole, "which clients have a plan"},
+		"a line in another form": {line + `{"time":"x"}` + "\n", whole, ""},
+	} {
+		r := replay(t, c.log, mustPolicy(t, c.policy), Options{})
+		complete := c.note == "" && !strings.Contains(c.log, `"x"`)
+		if r.Complete != complete || r.Requests != 1 || r.Allowed != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), c.note) || complete == strings.Contains(r.Verdict(), "as far as the log tells") {
+			t.Errorf("%s: %+v", what, r)
+		}
 	}
 }

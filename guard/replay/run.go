@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -20,13 +21,8 @@ type Options struct {
 	Subject Subject
 	// Late is the most time that a line may be earlier than a line before it. Defaults to 1 min.
 	Late time.Duration
-	// Shards is the number of goroutines that decide. It does not change results. Defaults to one per processor.
-	Shards int
 	// Progress is called after each block of lines, from one goroutine. Defaults to nothing.
 	Progress func(Progress)
-
-	sequential bool        // make one call for each line, in order
-	asked      func(int64) // is called with the number of calls
 }
 
 // Progress is the progress of a replay.
@@ -49,48 +45,44 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if err != nil {
 		return nil, err
 	}
-	if o.Shards == 0 {
-		o.Shards = runtime.GOMAXPROCS(0)
-	}
 	if o.Late == 0 {
 		o.Late = time.Minute
 	}
-	p, concurrent, counting := withoutUntold(p)
 	routes, err := newRoutes(p, o.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	coverage := newCoverage(p, o.Subject)
-	clients, err := newClients(coverage, o.Shards)
+	clients, err := newClients(p, o.Subject)
 	if err != nil {
 		return nil, err
 	}
-	ps := compile(p, coverage)
-	judge, err := newJudge(ps, o.Shards, o.sequential)
-	if err != nil {
+	shards := 1
+	if clients.separate() {
+		shards = runtime.GOMAXPROCS(0)
+	}
+	judges := make([]*judge, shards)
+	for i := range judges {
+		if judges[i], err = newJudge(p); err != nil {
+			return nil, err
+		}
+		defer judges[i].close()
+	}
+	r := newReporter(p, clients, string(log.Format()))
+	prep := &preparer{policy: p, routes: routes, clients: clients, late: o.Late}
+	if err := pump(ctx, log, prep, judges, r, o.Progress); err != nil {
 		return nil, err
 	}
-	defer judge.close()
-	prep := &preparer{plans: ps, routes: routes, clients: clients, late: o.Late}
-	r := newReporter(ps, string(log.Format()))
-	r.concurrent, r.counting = concurrent, counting
-	if err := pump(ctx, log, prep, judge, r, o.Progress); err != nil {
-		return nil, err
-	}
-	if o.asked != nil {
-		o.asked(judge.asked())
-	}
-	return r.report(clients)
+	return r.report()
 }
 
-// pump reads and prepares lines in one goroutine, and decides them in this one and those of the judge.
-func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judge *judge, r *reporter, progress func(Progress)) error {
+// pump reads lines, decides them and counts the decisions, each in a goroutine of its own.
+func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judges []*judge, r *reporter, progress func(Progress)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	batches := make(chan *batch, 2)
-	var readErr error
+	read, decided := make(chan *batch, 2), make(chan *batch, 2)
+	var readErr, failed error
 	go func() {
-		defer close(batches)
+		defer close(read)
 		for {
 			block, err := log.Next()
 			if err != nil {
@@ -100,25 +92,41 @@ func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judge *jud
 				return
 			}
 			select {
-			case batches <- prep.prepare(block):
+			case read <- prep.prepare(block):
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	var failed error
-	for b := range batches {
-		if failed != nil {
-			continue
+	go func() {
+		defer close(decided)
+		for b := range read {
+			if failed == nil {
+				failed = decide(ctx, b.jobs, judges)
+			}
+			if failed != nil {
+				cancel()
+				continue
+			}
+			decided <- b
 		}
-		if failed = judge.decide(ctx, b.jobs); failed != nil {
-			cancel()
-			continue
-		}
+	}()
+	for b := range decided {
 		r.add(b)
 		if progress != nil {
 			progress(Progress{Lines: r.rep.Lines, Bytes: r.bytes, At: r.rep.Last})
 		}
 	}
 	return errors.Join(failed, readErr)
+}
+
+// decide decides jobs, each by the judge of its client, in order.
+func decide(ctx context.Context, jobs []job, judges []*judge) error {
+	errs := make([]error, len(judges))
+	var all sync.WaitGroup
+	for shard, j := range judges {
+		all.Go(func() { errs[shard] = j.decide(ctx, jobs, shard, len(judges)) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

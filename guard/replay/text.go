@@ -80,8 +80,6 @@ func (r *Report) writeRest(b *strings.Builder) {
 			rest = append(rest, counted(n, one, more))
 		}
 	}
-	add(r.Several, "line may be of several endpoints, and is not decided", "lines may be of several endpoints, and are not decided")
-	add(r.Planned, "line is of a client with a plan, and is not decided", "lines are of clients with a plan, and are not decided")
 	add(r.Unmatched, "line matches no endpoint of the policy", "lines match no endpoint of the policy")
 	add(r.Limited, "request that the service itself answered with 429", "requests that the service itself answered with 429")
 	add(r.Duplicates, "duplicate", "duplicates")

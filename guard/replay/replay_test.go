@@ -3,9 +3,6 @@ package replay
 import (
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
@@ -97,43 +94,4 @@ func comma(text string) string {
 		return ""
 	}
 	return ", " + text
-}
-
-// TestRun_shortcutsDoNotChangeResults compares with a run that makes one call after the other.
-func TestRun_shortcutsDoNotChangeResults(t *testing.T) {
-	traffics := []struct {
-		name string
-		traffic
-	}{
-		{"busy, microseconds", traffic{lines: 1600, clients: 60, gap: 30 * time.Millisecond, bursts: 400, json: true}},
-		{"busy, seconds", traffic{lines: 1800, clients: 400, gap: 20 * time.Millisecond, bursts: 500, early: 3 * time.Second}},
-		{"slow", traffic{lines: 1400, clients: 30, gap: 2 * time.Second, bursts: 300, json: true, early: time.Second}},
-	}
-	for n, p := range policies {
-		for i, tr := range traffics {
-			if testing.Short() && i != n%len(traffics) {
-				continue
-			}
-			t.Run(p.name+"/"+tr.name, func(t *testing.T) {
-				t.Parallel()
-				tr.seed = uint64(100*n + i)
-				log, policy := tr.String(), policyOf(t, n)
-				var calls, sequentialCalls int64
-				want := replay(t, log, policy, Options{Shards: 1, sequential: true, asked: func(n int64) { sequentialCalls = n }})
-				if want.Refused == 0 || want.Allowed == 0 {
-					t.Fatalf("traffic needs allowed and refused requests: %d allowed, %d refused", want.Allowed, want.Refused)
-				}
-				for _, shards := range []int{1, 3} {
-					got := replay(t, log, policy, Options{Shards: shards, asked: func(n int64) { calls = n }})
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Fatalf("%d shards (-one by one +got):\n%s", shards, diff)
-					}
-				}
-				if calls >= sequentialCalls {
-					t.Errorf("%d calls, want fewer than %d", calls, sequentialCalls)
-				}
-				t.Logf("%d requests, %d refused %v, %d blocks: %d calls, one by one %d", want.Requests, want.Refused, want.Reasons, want.Blocks, calls, sequentialCalls)
-			})
-		}
-	}
 }
