@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -311,5 +312,48 @@ func TestRefund_afterAResponse(t *testing.T) {
 	guard.WaitBackground(g)
 	if d := decide(t, g, r); d.Limits[0].Remaining != 3 {
 		t.Errorf("%d of 5 are left after the first and this one", d.Limits[0].Remaining)
+	}
+}
+
+// Whatever a handler, its middleware and a job do at the same time, what a request holds ends once.
+func TestCharge_endsOnceFromManyGoroutines(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{streams(1), {Name: "hour", Kind: policy.FixedWindow, Limit: 1000, Window: time.Hour, Count: &policy.Responses{Status: []int{401}}}}
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+	ctx := t.Context()
+	for round := range 20 {
+		c := decide(t, g, ada).Charge
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				switch i % 8 {
+				case 0:
+					c.End(ctx, guard.End{Gone: true, Counts: func(*policy.Responses) bool { return false }})
+				case 1:
+					_ = c.Settle(ctx, 0) // of a charge that was detached it is an error
+				case 2:
+					_, _ = c.Release(ctx)
+				case 3:
+					c.Count(ctx, false)
+				case 4:
+					c.Keep()
+				case 5:
+					c.Detach().End(ctx, guard.End{Gone: true, Counts: func(*policy.Responses) bool { return false }})
+				case 6:
+					_, _ = c.Renew(ctx)
+				case 7:
+					_ = c.Text()
+				}
+			})
+		}
+		all.Wait()
+		guard.WaitBackground(g)
+		d := decide(t, g, ada)
+		if !d.Allowed || d.Limits[1].Remaining != 999 || d.Budgets[0].Spent != 100_000 {
+			t.Fatalf("round %d: %+v", round, d)
+		}
+		d.Charge.End(ctx, guard.End{Gone: true, Counts: func(*policy.Responses) bool { return false }})
+		guard.WaitBackground(g)
 	}
 }
