@@ -110,7 +110,7 @@ func (c *Charge) Refund(ctx context.Context) (refunded bool, err error) {
 		t = h.ticket.Load()
 	}
 	if t == nil {
-		return false, invalid("be of a request with Refundable, of which nothing was refunded", "another one")
+		return false, invalid("be of a refundable request of which nothing was refunded", "another one")
 	}
 	refunds := t.Refunds
 	if len(refunds) == 0 {

@@ -20,9 +20,9 @@ type Settlement struct {
 
 var errNoReservation = &fcall.ArgumentError{Function: "guard.settle", Name: "charge", Must: "have a reservation", Got: "none"}
 
-// Reserved returns the amount that the request reserved of its budgets; 0 if none.
+// Reserved returns the amount that the request reserved of its budgets; 0 if none, as of a repeat of a receipt.
 func (c *Charge) Reserved() fcall.Micros {
-	if h := c.load(); h != nil {
+	if h := c.load(); h != nil && !h.duplicate {
 		return h.estimate
 	}
 	return 0
