@@ -1,3 +1,5 @@
+// Code generated from adapters/rueidis by go test ./adapters -update. DO NOT EDIT.
+
 package valkeygo_test
 
 import (

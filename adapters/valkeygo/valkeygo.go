@@ -1,3 +1,5 @@
+// Code generated from adapters/rueidis by go test ./adapters -update. DO NOT EDIT.
+
 // Package valkeygo runs the calls of generated clients and guard over github.com/valkey-io/valkey-go.
 package valkeygo
 

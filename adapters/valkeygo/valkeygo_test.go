@@ -1,3 +1,5 @@
+// Code generated from adapters/rueidis by go test ./adapters -update. DO NOT EDIT.
+
 package valkeygo_test
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/callertest"
 )
 
-// Each way in which valkey sends commands passes the suite.
+// Each way in which valkey-go sends commands passes the suite.
 func TestClient_passesTheSuite(t *testing.T) {
 	for name, change := range map[string]func(*valkey.ClientOption){
 		"default":               func(*valkey.ClientOption) {},
@@ -24,7 +26,7 @@ func TestClient_passesTheSuite(t *testing.T) {
 	}
 }
 
-// Without client-side caching, valkey needs no permission that go-redis does not need.
+// Without client-side caching, valkey-go needs no permission that go-redis does not need.
 func TestClient_needsNoMorePermissions(t *testing.T) {
 	callertest.RunWithLeastPermissions(t, opener(func(o *valkey.ClientOption) { o.DisableCache = true }))
 }
