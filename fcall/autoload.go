@@ -29,8 +29,7 @@ type Stats struct {
 type autoloader struct {
 	caller Caller
 	lib    *Library
-	hook   func(ctx context.Context) error // instead of the load, or nil
-	off    bool                            // nothing is loaded; the server is only asked why the library is missing
+	off    bool // nothing is loaded; the server is only asked why the library is missing
 	now    func() time.Time
 
 	ended     atomic.Uint64 // loads that have ended
@@ -92,9 +91,6 @@ func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flig
 		return nil, ctx.Err()
 	case <-f.done:
 	}
-	if h.hook != nil {
-		return f, f.err
-	}
 	return f, permanentError(f.err)
 }
 
@@ -105,8 +101,6 @@ func (h *autoloader) run(ctx context.Context, f *flight, at route) {
 	switch {
 	case h.off:
 		err = errOff
-	case h.hook != nil:
-		err = h.hook(ctx)
 	default:
 		if err = refuseOld(ctx, at, h.lib); err == nil {
 			err = at.run(ctx, newLoad(ctx, h.lib))

@@ -12,28 +12,38 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
+// slowLoads returns a client of a server without the library. Its first load closes started, and goes on once finish is closed.
+func slowLoads(t *testing.T) (rdb *redis.Client, started, finish chan struct{}) {
+	t.Helper()
+	server := embedded.New(embedded.Options{})
+	rdb, started, finish = server.Client(), make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
+	rdb.AddHook(gated(func(_ context.Context, words []any) {
+		if words[1] == "LOAD" {
+			close(started)
+			<-finish
+		}
+	}))
+	return rdb, started, finish
+}
+
 // If the context of the first caller ends, the load continues for the others.
 func TestAutoLoad_contextEndsOnlyItsOwnCall(t *testing.T) {
-	server := newFakeServer(t, "-ERR Function not found\r\n", "-ERR Function not found\r\n", "*1\r\n:1\r\n")
-	started, finish := make(chan struct{}), make(chan struct{})
-	c := fakeClient(t, server, fcall.Options{OnNotLoaded: func(ctx context.Context) error {
-		close(started)
-		<-finish
-		return ctx.Err()
-	}})
+	rdb, started, finish := slowLoads(t)
+	c := newClient(t, rdb, fcall.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error), make(chan error)
 	go func() {
-		_, err := c.Call(ctx, countFunction("hit"), nil, nil)
+		_, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
 		first <- err
 	}()
 	<-started
 	go func() {
-		_, err := c.Call(t.Context(), countFunction("hit"), nil, nil)
+		_, err := c.Call(t.Context(), countFunction("hit"), []string{"k"}, nil)
 		second <- err
 	}()
 	eventually(t, "the second call finds no library", func() error {
-		if n := server.served(); n != 2 {
+		if n := c.Stats().NotLoaded; n != 2 {
 			return fmt.Errorf("%d calls", n)
 		}
 		return nil
@@ -50,18 +60,12 @@ func TestAutoLoad_contextEndsOnlyItsOwnCall(t *testing.T) {
 
 // Reply stops waiting for a load if the context of Queue ends. The load continues.
 func TestAutoLoad_replyEndsWithContextOfQueue(t *testing.T) {
-	server := newFakeServer(t, "-ERR Function not found\r\n")
-	rdb := admin(t, server.addr)
-	started, finish := make(chan struct{}), make(chan struct{})
+	rdb, started, finish := slowLoads(t)
 	defer close(finish)
-	c := newClient(t, rdb, fcall.Options{OnNotLoaded: func(context.Context) error {
-		close(started)
-		<-finish
-		return nil
-	}})
+	c := newClient(t, rdb, fcall.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	pipe := rdb.Pipeline()
-	pending := c.Queue(ctx, pipe, countFunction("hit"), nil, nil)
+	pending := c.Queue(ctx, pipe, countFunction("hit"), []string{"k"}, nil)
 	_, _ = pipe.Exec(ctx)
 	go func() {
 		<-started

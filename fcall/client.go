@@ -38,9 +38,6 @@ type Options struct {
 	// most once a second on each node, never replaces one, and sends the call once more. The user needs +function|load for
 	// that; on a cluster also +multi, +exec and +type. Defaults to auto-load.
 	NoAutoLoad bool
-	// OnNotLoaded is called instead of that load, as rarely. If it returns nil the call is sent once more. Defaults to the
-	// load.
-	OnNotLoaded func(ctx context.Context) error
 }
 
 // A Client calls the functions of one library. It is safe for concurrent use if its Caller is.
@@ -93,7 +90,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	}
 	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, mode: o.Mode, now: time.Now}
 	c.transport = transportFor(caller, !o.NoSharing)
-	c.autoload = &autoloader{caller: caller, lib: channel, hook: o.OnNotLoaded, off: o.NoAutoLoad, now: time.Now}
+	c.autoload = &autoloader{caller: caller, lib: channel, off: o.NoAutoLoad, now: time.Now}
 	return c, nil
 }
 

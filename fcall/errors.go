@@ -94,7 +94,7 @@ type NotLoadedError struct {
 	Found     string // the version of the loaded library, which lacks the function, or ""
 	Missing   bool   // the server was asked and lacks the library
 	NowLoaded bool   // of a queued call: the library was loaded since, so sending the call again would succeed
-	Cause     error  // why auto-load or Options.OnNotLoaded did not help, or nil
+	Cause     error  // why auto-load did not help, or nil
 }
 
 // Error says why the function is missing and what to do.

@@ -221,44 +221,6 @@ func TestCall_retriesUntilItRuns(t *testing.T) {
 	}
 }
 
-func TestCall_onNotLoadedRunsOnce(t *testing.T) {
-	const missing, ok = "-ERR Function not found\r\n", "*1\r\n:7\r\n"
-	refuse := errors.New("no permission\r\nto load")
-	steps := []struct {
-		name    string
-		answers []string
-		load    error
-		sent    int
-		text    string
-	}{
-		{"loaded", []string{missing, ok}, nil, 2, ""},
-		{"still missing", []string{missing}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: it was loaded, but the call did not find it; it may go to a replica that has not received it yet"},
-		{"cannot load", []string{missing}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: no permission to load"},
-	}
-	for _, s := range steps {
-		t.Run(s.name, func(t *testing.T) {
-			server := newFakeServer(t, s.answers...)
-			asked := 0
-			// One attempt: the call after a load is not one more try of the same thing.
-			c := fakeClient(t, server, fcall.Options{MaxAttempts: 1, OnNotLoaded: func(context.Context) error { asked++; return s.load }})
-			_, err := c.Call(context.Background(), countFunction("hit"), nil, nil)
-			got := ""
-			if err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(s.text, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			if s.load != nil && !errors.Is(err, s.load) {
-				t.Errorf("%v does not wrap the hook's error", err)
-			}
-			if asked != 1 || server.served() != s.sent {
-				t.Errorf("asked %d times and sent %d times, want 1 and %d", asked, server.served(), s.sent)
-			}
-		})
-	}
-}
-
 // go-redis keeps the first error of a command in a cluster pipeline. Both commands are MOVED, then run on the new node,
 // which breaks the connection: the second command still says MOVED, and may have run.
 func TestQueue_movedCommandThatRanIsUnknown(t *testing.T) {

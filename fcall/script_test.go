@@ -2,7 +2,6 @@ package fcall_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -116,7 +115,7 @@ func TestScript_replacesFunctionsThatCannotBeLoaded(t *testing.T) {
 	plain, clustered := startRedis(t, withoutLoads...), startCluster(t, withoutLoads...)
 	for _, w := range ways {
 		for name, o := range map[string]fcall.Options{
-			"auto-load": {}, "no auto-load": {NoAutoLoad: true}, "a load of its own": {OnNotLoaded: func(context.Context) error { return errors.New("no") }},
+			"auto-load": {}, "no auto-load": {NoAutoLoad: true},
 			"functions only": {Mode: fcall.ModeFunctions},
 		} {
 			t.Run(w.name+"/"+name, func(t *testing.T) {
