@@ -42,7 +42,7 @@ func (a *Args) Key(name string, subject Subject, suffix string) {
 	a.key(name, a.client.namespace+":{"+a.tagOf(name, subject)+"}:"+suffix)
 }
 
-// Keys adds the key of each subject, at most most.
+// Keys adds the key of each subject, at most maximum.
 func (a *Args) Keys(name string, subjects []Subject, suffix string, maximum int) {
 	if len(subjects) > maximum {
 		a.reject(name, "be at most "+strconv.Itoa(maximum)+" subjects", strconv.Itoa(len(subjects)))
@@ -79,7 +79,7 @@ func (a *Args) key(name, key string) {
 	a.cmd = append(a.cmd, key)
 }
 
-// Int adds a whole number from least to most.
+// Int adds a whole number from minimum to maximum.
 func (a *Args) Int(name string, v, minimum, maximum int64) {
 	if v < minimum || v > maximum {
 		a.reject(name, mustInt(minimum, maximum), strconv.FormatInt(v, 10))
@@ -106,7 +106,7 @@ func (a *Args) OptIntPtr(name string, v *int64, minimum, maximum int64) {
 	a.Int(name, *v, minimum, maximum)
 }
 
-// Micros adds an amount of money from least to most micros.
+// Micros adds an amount of money from minimum to maximum micros.
 func (a *Args) Micros(name string, v Micros, minimum, maximum int64) {
 	a.Int(name, int64(v), minimum, maximum)
 }
@@ -121,7 +121,7 @@ func (a *Args) OptMicrosPtr(name string, v *Micros, minimum, maximum int64) {
 	a.OptIntPtr(name, (*int64)(v), minimum, maximum)
 }
 
-// Duration adds a duration, rounded up to a microsecond, of least to most microseconds.
+// Duration adds a duration, rounded up to a microsecond, of minimum to maximum microseconds.
 func (a *Args) Duration(name string, d time.Duration, minimum, maximum int64) {
 	us := ArgDuration(d)
 	if us < minimum || us > maximum {
@@ -149,7 +149,7 @@ func (a *Args) OptDurationPtr(name string, d *time.Duration, minimum, maximum in
 	a.Duration(name, *d, minimum, maximum)
 }
 
-// Time adds a time, rounded down to a microsecond, of least to most microseconds since 1970.
+// Time adds a time, rounded down to a microsecond, of minimum to maximum microseconds since 1970.
 func (a *Args) Time(name string, t time.Time, minimum, maximum int64) {
 	us := ArgTime(t)
 	if us < minimum || us > maximum {
@@ -186,7 +186,7 @@ func (a *Args) OptBoolPtr(name string, v *bool) {
 	a.Bool(name, *v)
 }
 
-// Text adds any bytes, least to most of them.
+// Text adds any bytes, minimum to maximum of them.
 func (a *Args) Text(name, v string, minimum, maximum int64) {
 	if n := int64(len(v)); n < minimum || n > maximum {
 		a.reject(name, mustText(minimum, maximum), strconv.FormatInt(n, 10)+" bytes")

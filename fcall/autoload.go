@@ -55,36 +55,36 @@ type flight struct {
 
 // mark returns the number of loads that have ended. A call takes it before it is sent: a later load may provide the library
 // that the call misses.
-func (h *autoloader) mark() uint64 { return h.ended.Load() }
+func (a *autoloader) mark() uint64 { return a.ended.Load() }
 
 // load loads the missing library, or waits for a load in progress. It returns nil if the call should be sent once more, and the
 // load, which explain uses if that does not help.
-func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flight, error) {
-	h.notLoaded.Add(1)
-	to, late := within(ctx, func() route { return routeOf(ctx, h.caller, cmd) })
+func (a *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flight, error) {
+	a.notLoaded.Add(1)
+	to, late := within(ctx, func() route { return routeOf(ctx, a.caller, cmd) })
 	if late {
 		return nil, ctx.Err()
 	}
-	h.mu.Lock()
-	f, started := h.nodes[to.addr], false
+	a.mu.Lock()
+	f, started := a.nodes[to.addr], false
 	switch {
-	case f == nil || f.over() && f.number <= mark && h.now().Sub(f.at) >= loadInterval:
+	case f == nil || f.over() && f.number <= mark && a.now().Sub(f.at) >= loadInterval:
 		f, started = &flight{done: make(chan struct{})}, true
-		if h.nodes == nil {
-			h.nodes = map[string]*flight{}
+		if a.nodes == nil {
+			a.nodes = map[string]*flight{}
 		}
-		h.nodes[to.addr] = f
+		a.nodes[to.addr] = f
 	case f.over() && f.number <= mark:
-		h.mu.Unlock()
-		if h.off || f.refused {
+		a.mu.Unlock()
+		if a.off || f.refused {
 			return f, nil
 		}
 		return nil, f.tooSoon()
 	}
-	h.mu.Unlock()
+	a.mu.Unlock()
 	if started {
 		// Other calls wait for the load, so it does not end with this call's context.
-		go h.run(context.WithoutCancel(ctx), f, to)
+		go a.run(context.WithoutCancel(ctx), f, to)
 	}
 	select {
 	case <-ctx.Done():
@@ -94,29 +94,29 @@ func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flig
 	return f, permanentError(f.err)
 }
 
-func (h *autoloader) run(ctx context.Context, f *flight, at route) {
+func (a *autoloader) run(ctx context.Context, f *flight, at route) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	var err error
 	switch {
-	case h.off:
+	case a.off:
 		err = errOff
 	default:
-		if err = refuseOld(ctx, at, h.lib); err == nil {
-			err = at.run(ctx, newLoad(ctx, h.lib))
+		if err = refuseOld(ctx, at, a.lib); err == nil {
+			err = at.run(ctx, newLoad(ctx, a.lib))
 		}
 	}
 	if err != nil {
-		f.look(ctx, at, h.lib)
+		f.look(ctx, at, a.lib)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f.number, f.at, f.err = h.ended.Add(1), h.now(), err
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f.number, f.at, f.err = a.ended.Add(1), a.now(), err
 	switch {
 	case err == nil:
-		h.loads.Add(1)
-	case !h.off:
-		h.refused.Add(1)
+		a.loads.Add(1)
+	case !a.off:
+		a.refused.Add(1)
 	}
 	close(f.done)
 }
@@ -177,7 +177,7 @@ func permanentError(err error) error {
 }
 
 // explain completes the error of a call that found the library missing even after the load f.
-func (h *autoloader) explain(lost *NotLoadedError, f *flight) error {
+func (a *autoloader) explain(lost *NotLoadedError, f *flight) error {
 	switch {
 	case f.err == nil:
 		lost.Cause = errors.New("it was loaded, but the call did not find it; it may go to a replica that has not received it yet")
@@ -185,7 +185,7 @@ func (h *autoloader) explain(lost *NotLoadedError, f *flight) error {
 		lost.Cause = errors.New("it was retired at " + f.found.retired + "; upgrade this client, or bring the library back with `rlfunc deploy`")
 	case f.found != nil:
 		lost.Found = f.found.version
-	case h.off:
+	case a.off:
 		lost.Missing = f.missing
 	default:
 		lost.Cause = f.err

@@ -111,8 +111,8 @@ func (c *Client) Namespace() string { return c.namespace }
 
 // Stats returns the client's counters of missing libraries.
 func (c *Client) Stats() Stats {
-	h := c.autoload
-	return Stats{NotLoaded: h.notLoaded.Load(), Loads: h.loads.Load(), Refused: h.refused.Load()}
+	a := c.autoload
+	return Stats{NotLoaded: a.notLoaded.Load(), Loads: a.loads.Load(), Refused: a.refused.Load()}
 }
 
 // Call sends one call with keys and arguments unchecked. Generated code uses Args, which checks them.

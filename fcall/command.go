@@ -133,14 +133,14 @@ const (
 	signalMissing
 )
 
-func (t *writeSignal) seen() bool { return t.state.Load() == signalSeen }
+func (s *writeSignal) seen() bool { return s.state.Load() == signalSeen }
 
-func (t *writeSignal) observe(wrote bool) {
+func (s *writeSignal) observe(wrote bool) {
 	switch {
 	case !wrote:
-		t.state.Store(signalMissing)
-	case t.state.Load() == signalUnknown:
-		t.state.CompareAndSwap(signalUnknown, signalSeen)
+		s.state.Store(signalMissing)
+	case s.state.Load() == signalUnknown:
+		s.state.CompareAndSwap(signalUnknown, signalSeen)
 	}
 }
 

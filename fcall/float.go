@@ -12,7 +12,7 @@ const (
 	NoMax = math.MaxInt64
 )
 
-// Float adds a number from least to most, as the shortest text that reads back as the same float64. -0 is sent as 0. NaN and
+// Float adds a number from minimum to maximum, as the shortest text that reads back as the same float64. -0 is sent as 0. NaN and
 // infinities are out of bounds.
 func (a *Args) Float(name string, v float64, minimum, maximum int64) {
 	below, above := minimum != NoMin && v < float64(minimum), maximum != NoMax && v > float64(maximum)

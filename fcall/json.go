@@ -2,7 +2,7 @@ package fcall
 
 import "encoding/json"
 
-// JSON adds a value as encoding/json writes it, least to most bytes. A json.RawMessage must be JSON, and is sent unchanged.
+// JSON adds a value as encoding/json writes it, minimum to maximum bytes. A json.RawMessage must be JSON, and is sent unchanged.
 func (a *Args) JSON(name string, v any, minimum, maximum int64) {
 	raw, encoded := v.(json.RawMessage)
 	if !encoded {

@@ -109,7 +109,7 @@ func writeCell(b *strings.Builder, cell string) {
 	}
 }
 
-// Pack adds a packed group of least to most rows.
+// Pack adds a packed group of minimum to maximum rows.
 func (a *Args) Pack(name string, p *Pack, minimum, maximum int64) {
 	if n := int64(p.Len()); n < minimum || n > maximum {
 		a.reject(name, mustRows(minimum, maximum), strconv.FormatInt(n, 10))

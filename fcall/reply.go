@@ -33,7 +33,7 @@ func (r *Reply) Bool(field string) bool {
 	return n == 1
 }
 
-// Int reads a whole number from least to most.
+// Int reads a whole number from minimum to maximum.
 func (r *Reply) Int(field string, minimum, maximum int64) int64 {
 	n, ok := r.int(field)
 	if !ok {

@@ -100,11 +100,11 @@ func newTransport(caller Caller, pipeline func() redis.Pipeliner) *transport {
 
 // send sends a call and waits for its reply until the context ends. A late call is still in flight and must not be modified.
 func (t *transport) send(ctx context.Context, cmd *command) result {
-	l := t.queueFor(ctx, cmd)
-	if n := l.inFlight.Add(1); t.endsInTime(ctx) && (t.pipeline == nil || n <= t.maxDirect || n <= maxUnshared && t.sharingPaused()) {
-		defer l.inFlight.Add(-1)
+	q := t.queueFor(ctx, cmd)
+	if n := q.inFlight.Add(1); t.endsInTime(ctx) && (t.pipeline == nil || n <= t.maxDirect || n <= maxUnshared && t.sharingPaused()) {
+		defer q.inFlight.Add(-1)
 		_ = process(ctx, t.caller, cmd)
-	} else if late := l.send(ctx, cmd); late {
+	} else if late := q.send(ctx, cmd); late {
 		return cmd.late(ctx)
 	}
 	r := cmd.result(cmd.Err())
