@@ -33,12 +33,14 @@ type judge struct {
 	guard  *guard.Guard
 }
 
-// newJudge returns a judge of a policy. It asks for no challenge, because a log has none, and passes requests that no limit counts.
+// newJudge returns a judge of a policy. It asks for no challenge, because a log has none, passes requests that no limit counts, and takes no
+// tokens in batches, which real time ends.
 func newJudge(p *policy.Policy) (*judge, error) {
 	told := *p
-	told.Endpoints = slices.Clone(p.Endpoints)
+	told.Limits, told.Endpoints = unbatched(p.Limits), slices.Clone(p.Endpoints)
 	for i := range told.Endpoints {
-		told.Endpoints[i].Challenge, told.Endpoints[i].Unbounded = nil, true
+		e := &told.Endpoints[i]
+		e.Challenge, e.Unbounded, e.Limits = nil, true, unbatched(e.Limits)
 	}
 	j := &judge{clock: embedded.NewManualClock(time.UnixMicro(0))}
 	j.server = embedded.New(embedded.Options{Clock: j.clock})
@@ -51,6 +53,14 @@ func newJudge(p *policy.Policy) (*judge, error) {
 	var err error
 	j.guard, err = guard.New(j.server, &told, guard.Options{CacheSize: -1, NoOverrides: true})
 	return j, err
+}
+
+func unbatched(limits []policy.Limit) []policy.Limit {
+	limits = slices.Clone(limits)
+	for i := range limits {
+		limits[i].Prefetch = nil
+	}
+	return limits
 }
 
 func (j *judge) close() { _, _ = j.guard.Close(), j.server.Close() }

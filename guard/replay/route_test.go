@@ -73,6 +73,17 @@ endpoints:
 	}
 }
 
+// Batches of tokens, which a process takes of a hot limit, change no number.
+func TestRun_takesNoBatches(t *testing.T) {
+	const p = "limits: [{name: all, by: all, kind: fixed_window, limit: 3, window: 1m}]\nendpoints: [{name: a, match: [/a]}]"
+	line := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/a","status":200}` + "\n"
+	next := strings.ReplaceAll(line, "06:00", "06:01") // in the log's next window, which begins at once in real time
+	r := replay(t, strings.Repeat(line, 5)+strings.Repeat(next, 2), mustPolicy(t, strings.Replace(p, "window: 1m", "window: 1m, prefetch: {most: 2, for: 10s}", 1)), Options{})
+	if r.Allowed != 5 || r.Refused != 2 {
+		t.Errorf("%d allowed, %d refused of 7", r.Allowed, r.Refused)
+	}
+}
+
 // What a log does not tell is listed, and then the report is not complete.
 func TestRun_saysWhatItCannotDecide(t *testing.T) {
 	const whole = "endpoints: [{name: a, match: [/a], limits: [{name: minute, by: ip, limit: 5, window: 1m}]}]"
