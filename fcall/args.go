@@ -2,6 +2,10 @@ package fcall
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -297,4 +301,120 @@ func (a *Args) addError(name, must, got string) {
 		name = inRow(a.group, a.row, name)
 	}
 	a.bad = append(a.bad, &ArgumentError{Function: a.fn.String(), Name: name, Must: must, Got: got})
+}
+
+// Must rejects a call, or a row of a pack, that breaks a rule of the header: what name says must be otherwise.
+func (a *Args) Must(name, must string) { a.addError(name, must, "") }
+
+// MustRow rejects a row of a group that breaks a rule of the header.
+func (a *Args) MustRow(group string, row int, name, must string) {
+	a.group, a.row = group, row
+	a.addError(name, must, "")
+	a.group = ""
+}
+
+// Differ rejects a call of whose rows two are alike.
+func (a *Args) Differ(name, must string, rows int, alike func(i, j int) bool) {
+	for i := range rows {
+		for j := range i {
+			if alike(i, j) {
+				a.addError(name, must, "")
+				return
+			}
+		}
+	}
+}
+
+// Or returns what a pointer leads to, or the default if it is nil.
+func Or[T any](v *T, absent T) T {
+	if v == nil {
+		return absent
+	}
+	return *v
+}
+
+// ArgDuration returns a duration in microseconds, rounded up: a wait that is cut short would be refused again.
+func ArgDuration(d time.Duration) int64 {
+	us := int64(d / time.Microsecond)
+	if d%time.Microsecond > 0 {
+		us++
+	}
+	return us
+}
+
+// ArgTime returns a time in microseconds since 1970, rounded down and clamped to an int64.
+func ArgTime(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s > math.MaxInt64/1_000_000-1:
+		return math.MaxInt64
+	case s < math.MinInt64/1_000_000+1:
+		return math.MinInt64
+	}
+	return t.UnixMicro()
+}
+
+// Float adds a number from minimum to maximum, as the shortest text that reads back as the same float64. -0 is sent as 0. NaN and
+// infinities are out of bounds.
+func (a *Args) Float(name string, v float64, minimum, maximum int64) {
+	below, above := minimum != NoMin && v < float64(minimum), maximum != NoMax && v > float64(maximum)
+	if below || above || v-v != 0 {
+		a.reject(name, mustFloat(minimum, maximum), floatText(v))
+		return
+	}
+	a.cmd = append(a.cmd, floatText(v+0))
+}
+
+// OptFloat adds a number; 0 means omitted. It is for ranges without 0.
+func (a *Args) OptFloat(name string, v float64, minimum, maximum int64) {
+	if v == 0 {
+		a.omit()
+		return
+	}
+	a.Float(name, v, minimum, maximum)
+}
+
+// OptFloatPtr adds a number; nil means omitted. It is for ranges with 0.
+func (a *Args) OptFloatPtr(name string, v *float64, minimum, maximum int64) {
+	if v == nil {
+		a.omit()
+		return
+	}
+	a.Float(name, *v, minimum, maximum)
+}
+
+func floatText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// JSON adds a value as encoding/json writes it, minimum to maximum bytes. A json.RawMessage must be JSON, and is sent unchanged.
+func (a *Args) JSON(name string, v any, minimum, maximum int64) {
+	raw, encoded := v.(json.RawMessage)
+	if !encoded {
+		var err error
+		if raw, err = json.Marshal(v); err != nil {
+			a.reject(name, "be a value that encoding/json writes", quote(err.Error()))
+			return
+		}
+	} else if !json.Valid(raw) {
+		a.reject(name, "be JSON", describe(string(raw)))
+		return
+	}
+	a.Text(name, string(raw), minimum, maximum)
+}
+
+// OptJSON adds JSON; an empty message means omitted.
+func (a *Args) OptJSON(name string, raw json.RawMessage, minimum, maximum int64) {
+	if len(raw) == 0 {
+		a.omit()
+		return
+	}
+	a.JSON(name, raw, minimum, maximum)
+}
+
+// AddMap adds the pairs of a map, sorted by key. It calls add for the key and the value of each.
+func AddMap[V any](a *Args, name string, m map[string]V, minimum, maximum int64, add func(key string, value V)) {
+	a.Rows(name, len(m), minimum, maximum)
+	for i, key := range slices.Sorted(maps.Keys(m)) {
+		a.Row(i)
+		add(key, m[key])
+	}
+	a.EndRows()
 }

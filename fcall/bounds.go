@@ -2,6 +2,7 @@ package fcall
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -68,32 +69,25 @@ func quote(s string) string {
 	return strconv.QuoteToASCII(s[:maximum]) + fmt.Sprintf("... (%d bytes)", len(s))
 }
 
-// Must rejects a call, or a row of a pack, that breaks a rule of the header: what name says must be otherwise.
-func (a *Args) Must(name, must string) { a.addError(name, must, "") }
+// MaxInt is the largest integer in calls and replies, 2^53: a Lua number holds every integer up to it exactly.
+const MaxInt = 1 << 53
 
-// MustRow rejects a row of a group that breaks a rule of the header.
-func (a *Args) MustRow(group string, row int, name, must string) {
-	a.group, a.row = group, row
-	a.addError(name, must, "")
-	a.group = ""
-}
+// Micros are millionths of any currency.
+type Micros int64
 
-// Differ rejects a call of whose rows two are alike.
-func (a *Args) Differ(name, must string, rows int, alike func(i, j int) bool) {
-	for i := range rows {
-		for j := range i {
-			if alike(i, j) {
-				a.addError(name, must, "")
-				return
-			}
-		}
+// String returns the amount with six decimals, "1.250000".
+func (m Micros) String() string {
+	u := uint64(m)
+	sign := ""
+	if m < 0 {
+		sign, u = "-", -u
 	}
+	frac := strconv.FormatUint(1_000_000+u%1_000_000, 10)
+	return sign + strconv.FormatUint(u/1_000_000, 10) + "." + frac[1:]
 }
 
-// Or returns what a pointer leads to, or the default if it is nil.
-func Or[T any](v *T, absent T) T {
-	if v == nil {
-		return absent
-	}
-	return *v
-}
+// NoMin and NoMax are the bounds of a float that has none.
+const (
+	NoMin = math.MinInt64
+	NoMax = math.MaxInt64
+)

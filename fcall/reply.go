@@ -1,7 +1,9 @@
 package fcall
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 )
@@ -158,4 +160,65 @@ func describe(v any) string {
 		return "the error " + quote(v.Error())
 	}
 	return fmt.Sprintf("a %T", v)
+}
+
+// Signed reads a whole number between -MaxInt and MaxInt, both excluded. The server sends text, which is empty for 0.
+func (r *Reply) Signed(field string) int64 {
+	text := r.Text(field)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= -MaxInt || n >= MaxInt || n == 0 || strconv.FormatInt(n, 10) != text {
+		r.fail(field, mustInt(1-MaxInt, MaxInt-1), describe(text))
+		return 0
+	}
+	return n
+}
+
+var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$`)
+
+// Float reads a finite number. The server sends text, which is empty for 0.
+func (r *Reply) Float(field string) float64 {
+	text := r.Text(field)
+	if text == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !decimal.MatchString(text) {
+		r.fail(field, mustFloat(NoMin, NoMax), describe(text))
+		return 0
+	}
+	return v
+}
+
+// JSON reads JSON into v, a pointer, as encoding/json does. A json.RawMessage has the text unchanged.
+func (r *Reply) JSON(field string, v any) {
+	text := r.Text(field)
+	if r.err != nil {
+		return
+	}
+	if raw, ok := v.(*json.RawMessage); ok && json.Valid([]byte(text)) {
+		*raw = json.RawMessage(text)
+		return
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		r.fail(field, "be JSON of its type", describe(text)+": "+quote(err.Error()))
+	}
+}
+
+// ReadMap reads a map of results. It calls read for the value of each key. A repeated key is a ReplyError.
+func ReadMap[V any](r *Reply, name string, read func() V) map[string]V {
+	n := r.Rows(name)
+	m := make(map[string]V, n)
+	for i := range n {
+		r.Row(i)
+		key := r.Text("key")
+		m[key] = read()
+	}
+	r.EndRows()
+	if len(m) != n {
+		r.fail(name, "have each key once", strconv.Itoa(n-len(m))+" repeated")
+	}
+	return m
 }
