@@ -32,7 +32,7 @@ func TestFUNCTION_loadListDelete(t *testing.T) {
 		{"and its name is free", []any{"FUNCTION", "LOAD", taken}, "two"},
 		{"unknown option", []any{"FUNCTION", "LOAD", "FOO", one}, "ERR Unknown option given: FOO"},
 		{"no code", []any{"FUNCTION", "LOAD"}, "ERR wrong number of arguments for 'function|load' command"},
-		{"unknown subcommand", []any{"FUNCTION", "FOO"}, "ERR unknown subcommand 'FOO'. Try FUNCTION HELP."},
+		{"unknown subcommand", []any{"FUNCTION", "FOO"}, "ERR unknown subcommand 'FOO'. Try FUNCTION HELP. (the embedded engine has no 'FUNCTION FOO', see docs/embedded.md)"},
 		{"list: bad word", []any{"FUNCTION", "LIST", "FOO"}, "ERR Unknown argument FOO"},
 		{"list: no pattern", []any{"FUNCTION", "LIST", "LIBRARYNAME"}, "ERR library name argument was not given"},
 		{"list: word twice", []any{"FUNCTION", "LIST", "WITHCODE", "WITHCODE"}, "ERR Unknown argument WITHCODE"},

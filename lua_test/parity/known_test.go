@@ -6,8 +6,8 @@ var knownWordings = []wording{
 	{
 		servers: "*",
 		reason:  "The embedded engine names a command that it does not have.",
-		ours:    regexp.MustCompile(`called from script \(the embedded engine has no '\w+', see docs/embedded\.md\)`),
-		theirs:  "called from script",
+		ours:    regexp.MustCompile(` \(the embedded engine has no '[^']*', see docs/embedded\.md\)`),
+		theirs:  "",
 	},
 	{
 		servers: "Valkey 9.[1-9]*",

@@ -81,9 +81,14 @@ func badExpire(name string) reply.Value {
 	return failure("ERR invalid expire time in '" + lower(name) + "' command")
 }
 
+// absent is what Redis's replies do not say: a command may be missing only here.
+func absent(name []string) string {
+	return " (the embedded engine has no '" + clip(strings.Join(name, " ")) + "', see docs/embedded.md)"
+}
+
 func unknown(args []string) reply.Value {
 	var b strings.Builder
-	b.WriteString("ERR unknown command '" + clip(args[0]) + "', with args beginning with: ")
+	b.WriteString("ERR unknown command '" + clip(args[0]) + "'" + absent(args[:1]) + ", with args beginning with: ")
 	start := b.Len()
 	for _, a := range args[1:] {
 		if b.Len()-start >= 128 {

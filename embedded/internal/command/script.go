@@ -3,7 +3,6 @@ package command
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
@@ -88,9 +87,8 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 	return cmd, okay
 }
 
-// unknownInScript is Redis's reply, and what that does not say: a command may be missing only here.
 func unknownInScript(name []string) reply.Value {
-	return failure("ERR Unknown Redis command called from script (the embedded engine has no '" + clip(strings.Join(name, " ")) + "', see docs/embedded.md)")
+	return failure("ERR Unknown Redis command called from script" + absent(name))
 }
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.

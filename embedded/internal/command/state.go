@@ -107,7 +107,7 @@ func resolve(args []string) (*Command, reply.Value) {
 	if cmd.Sub != nil && len(args) > 1 {
 		sub := cmd.Sub[lower(args[1])]
 		if sub == nil {
-			return nil, failure("ERR unknown subcommand '" + clip(args[1]) + "'. Try " + upper(args[0]) + " HELP.")
+			return nil, failure("ERR unknown subcommand '" + clip(args[1]) + "'. Try " + upper(args[0]) + " HELP." + absent(args[:2]))
 		}
 		cmd = sub
 	}
