@@ -135,21 +135,6 @@ func TestBlockingPop_takesNothingForAClientThatIsGone(t *testing.T) {
 	}
 }
 
-func TestSwapDB_servesWaitingClients(t *testing.T) {
-	s, c := blockingServer(t, embedded.Options{})
-	done := waiting(t, s, 1, "blpop", "k", 0)
-	conn := c.Conn()
-	t.Cleanup(func() { conn.Close() })
-	conn.Select(t.Context(), 5)
-	conn.RPush(t.Context(), "k", "x")
-	if err := c.Do(t.Context(), "swapdb", 0, 5).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-done; got != "[k x] <nil>" {
-		t.Errorf("got %s", got)
-	}
-}
-
 func TestClientUnblock_endsACommandAsItsTimeoutOrWithAnError(t *testing.T) {
 	s, c := blockingServer(t, embedded.Options{})
 	for reason, want := range map[string]string{"timeout": "<nil> redis: nil", "error": "<nil> UNBLOCKED client unblocked via CLIENT UNBLOCK"} {

@@ -103,7 +103,6 @@ func TestXReadGroup_endsOnceItsGroupIsGone(t *testing.T) {
 		"deleted":   {[][]any{{"del", "jobs"}}, deleted},
 		"replaced":  {[][]any{{"set", "jobs", "x"}}, deleted},
 		"flushed":   {[][]any{{"flushall"}}, deleted},
-		"swapped":   {[][]any{{"swapdb", 0, 7}}, deleted},
 		"destroyed": {[][]any{{"xgroup", "destroy", "jobs", "workers"}}, "NOGROUP the consumer group this client was blocked on no longer exists"},
 		"renamed over": {
 			[][]any{{"xadd", "other", "*", "n", "1"}, {"rename", "other", "jobs"}},

@@ -12,7 +12,7 @@ var (
 	// trims remove what is over a bound: their work is paid for by what was added before.
 	trims = strings.Fields("LTRIM ZREMRANGEBYSCORE ZREMRANGEBYRANK ZREMRANGEBYLEX XTRIM DEL UNLINK")
 	// whole look at all elements of their keys, whatever they reply.
-	whole = strings.Fields("BITOP SUNIONSTORE SDIFFSTORE SINTERSTORE SINTERCARD ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD SORT SORT_RO LCS SINTER SUNION SDIFF ZINTER ZUNION ZDIFF COPY")
+	whole = strings.Fields("BITOP SUNIONSTORE SDIFFSTORE SINTERSTORE SINTERCARD ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD SINTER SUNION SDIFF ZINTER ZUNION ZDIFF COPY")
 	// removes are commands that remove what they name.
 	removes = strings.Fields("DEL UNLINK GETDEL HDEL SREM ZREM LPOP RPOP SPOP ZPOPMIN ZPOPMAX LMPOP ZMPOP LREM SMOVE LMOVE RPOPLPUSH EXPIRE PEXPIRE EXPIREAT PEXPIREAT XDEL")
 	// unordered are commands whose replies may differ between two servers, or two calls, with the same content.
@@ -46,7 +46,7 @@ func (w *watch) work(name string, words []string, sizes []int) {
 		}
 	case name == "ZRANGESTORE" && len(words) > 4 && len(sizes) > 1:
 		w.cost += stored(words, sizes[1])
-	case len(name) > 1 && name[0] == 'L' && name != "LCS": // of a list the size is what the command looks at
+	case len(name) > 1 && name[0] == 'L': // of a list the size is what the command looks at
 		w.cost += first
 	case strings.HasPrefix(name, "Z"):
 		for i, a := range words {

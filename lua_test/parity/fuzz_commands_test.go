@@ -12,15 +12,15 @@ import (
 var grammar = map[string]string{
 	"get": "K", "set": "K V ?NX ?XX ?GET ?KEEPTTL ?EX:T ?PX:T", "setex": "K T V", "psetex": "K T V", "setnx": "K V", "getset": "K V", "getdel": "K",
 	"getex": "K ?PERSIST ?EX:T", "mget": "*K", "mset": "*K:V", "msetnx": "*K:V", "incr": "K", "decr": "K", "incrby": "K I", "decrby": "K I",
-	"incrbyfloat": "K F", "append": "K V", "strlen": "K", "getrange": "K I I", "substr": "K I I", "setrange": "K O V", "lcs": "K K ?LEN ?IDX ?MINMATCHLEN:I ?WITHMATCHLEN",
+	"incrbyfloat": "K F", "append": "K V", "strlen": "K", "getrange": "K I I", "substr": "K I I", "setrange": "K O V",
 	"getbit": "K O", "setbit": "K O B", "bitcount": "K ?I:I:BYTE ?I:I", "bitpos": "K B ?I ?I:I:BIT", "bitop": "AND K *K", "bitfield": "K ?OVERFLOW:Y *SET:W:O:I ?GET:W:O ?OVERFLOW:Y *INCRBY:W:O:I ?SET:W:O:I ?GET:W:#1", "bitfield_ro": "K *GET:W:O ?GET:W:#3",
 	"pfadd": "K *E *E *E *E *E", "pfcount": "*K", "pfmerge": "K *K",
 	"del": "*K", "unlink": "*K", "exists": "*K", "touch": "*K", "type": "K", "keys": "P", "rename": "K K", "renamenx": "K K", "copy": "K K ?REPLACE", "dbsize": "",
 	"expire": "K T ?NX ?XX ?GT ?LT", "pexpire": "K T ?NX", "ttl": "K", "persist": "K",
 	"lpush": "K *V", "rpush": "K *V", "lpushx": "K *V", "rpushx": "K *V", "lpop": "K ?I", "rpop": "K ?I", "llen": "K", "lindex": "K I", "lset": "K I V",
 	"linsert": "K BEFORE V V", "lrange": "K I I", "lrem": "K I V", "ltrim": "K I I", "lmove": "K K LEFT RIGHT", "rpoplpush": "K K", "lpos": "K V ?RANK:I ?COUNT:I ?MAXLEN:I",
-	"lmpop": "1 K LEFT ?COUNT:I", "sort": "K ?ALPHA ?DESC ?LIMIT:I:I ?STORE:K",
-	"hset": "K *M:V", "hmset": "K *M:V", "hsetnx": "K M V", "hget": "K M", "hmget": "K *M", "hdel": "K *M", "hexists": "K M", "hlen": "K", "hstrlen": "K M", "hgetall": "K",
+	"lmpop": "1 K LEFT ?COUNT:I",
+	"hset":  "K *M:V", "hmset": "K *M:V", "hsetnx": "K M V", "hget": "K M", "hmget": "K *M", "hdel": "K *M", "hexists": "K M", "hlen": "K", "hstrlen": "K M", "hgetall": "K",
 	"hkeys": "K", "hvals": "K", "hincrby": "K M I", "hincrbyfloat": "K M F", "hrandfield": "K ?N ?N:WITHVALUES", "hscan": "K 0 ?COUNT:100 ?MATCH:P",
 	"sadd": "K *M", "srem": "K *M", "scard": "K", "sismember": "K M", "smismember": "K *M", "smembers": "K", "smove": "K K M", "sinter": "*K", "sunion": "*K", "sdiff": "*K",
 	"sinterstore": "K *K", "sunionstore": "K *K", "sdiffstore": "K *K", "sintercard": "2 K K ?LIMIT:I", "srandmember": "K ?N", "sscan": "K 0 ?COUNT:100 ?MATCH:P",
@@ -40,13 +40,13 @@ var grammar = map[string]string{
 
 // unfit are commands that change other tests, wait, or answer by the clock, the connection or the server's version.
 var unfit = strings.Fields(`acl asking auth blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin client cluster command config debug dump eval
-	eval_ro evalsha evalsha_ro expireat expiretime fcall fcall_ro flushall flushdb function hello info migrate move object pexpireat pexpiretime pttl quit randomkey readonly readwrite
-	reset restore role save scan script select shutdown slowlog spop swapdb time wait memory latency monitor subscribe psubscribe unsubscribe punsubscribe pubsub xinfo lolwut
+	eval_ro evalsha evalsha_ro expireat expiretime fcall fcall_ro flushall flushdb function hello info migrate object pexpireat pexpiretime pttl quit randomkey readonly readwrite
+	reset restore role save scan script select shutdown slowlog spop time wait memory latency monitor subscribe psubscribe unsubscribe punsubscribe pubsub xinfo lolwut
 	lastsave bgsave bgrewriteaof failover replicaof slaveof replconf psync sync module`)
 
 // unordered are commands whose replies are in the order of a hash table, and loose those of which only the kind of reply is compared.
 var (
-	unordered = strings.Fields("hgetall hkeys hvals hscan keys sinter smembers sdiff sscan sunion sort zscan")
+	unordered = strings.Fields("hgetall hkeys hvals hscan keys sinter smembers sdiff sscan sunion zscan")
 	loose     = strings.Fields("hrandfield srandmember zrandmember")
 )
 
@@ -112,7 +112,7 @@ func argument(r *rand.Rand, kind, command string) string {
 // keyOf names the keys that mostly have the command's type.
 func keyOf(command string) string {
 	switch {
-	case command == "sort" || command == "llen" || strings.HasPrefix(command, "l") && command != "lcs" || strings.HasPrefix(command, "r") && command != "rename" && command != "renamenx":
+	case strings.HasPrefix(command, "l") || strings.HasPrefix(command, "r") && command != "rename" && command != "renamenx":
 		return "list"
 	case strings.HasPrefix(command, "pf"):
 		return "hll"

@@ -39,6 +39,20 @@ func ping(c *Call) reply.Value {
 	return c.arity()
 }
 
+var errDBIndex = failure("ERR DB index is out of range")
+
+// parseDB reads the index of a database.
+func parseDB(text string) (n int, problem reply.Value) {
+	i, valid := parseInt(text)
+	switch {
+	case !valid:
+		return 0, errNotInt
+	case i < 0 || i >= Databases:
+		return 0, errDBIndex
+	}
+	return int(i), okay
+}
+
 func selectDB(c *Call) reply.Value {
 	n, problem := parseDB(c.Args[1])
 	if problem.Kind == reply.Error {

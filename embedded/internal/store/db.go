@@ -164,7 +164,11 @@ func (d *DB) Flush() {
 			d.touch(key)
 		}
 	}
-	d.signalAll(d)
+	for key := range d.awaited {
+		if d.keys.get(key) != nil {
+			d.signal(key)
+		}
+	}
 	d.keys = table[Entry]{}
 	d.volatile, d.hand, d.used = 0, 0, 0
 	d.oldest, d.newest = nil, nil
