@@ -26,7 +26,6 @@ var connectionCommands = []Command{
 	{Name: "client|unblock", Arity: -3, Flags: NoScript | Admin, Run: clientUnblock},
 	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: clientSwitch},
 	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: clientSwitch},
-	{Name: "client|help", Arity: 2, Run: clientHelp},
 }
 
 func ping(c *Call) reply.Value {

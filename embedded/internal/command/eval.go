@@ -17,7 +17,6 @@ var evalCommands = []Command{
 	{Name: "script|exists", Arity: -3, Flags: NoScript, Run: scriptExists},
 	{Name: "script|flush", Arity: -2, Flags: NoScript, Run: scriptFlush},
 	{Name: "script|kill", Arity: 2, Flags: NoScript | AllowBusy, Run: func(c *Call) reply.Value { return c.State.Kill(true) }},
-	{Name: "script|help", Arity: 2, Run: scriptHelp},
 }
 
 var errNoScript = failure("NOSCRIPT No matching script. Please use EVAL.")
@@ -96,26 +95,4 @@ func scriptFlush(c *Call) reply.Value {
 	}
 	c.State.scripts.Flush()
 	return okay
-}
-
-func scriptHelp(*Call) reply.Value {
-	return statuses(
-		"SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-		"DEBUG (YES|SYNC|NO)",
-		"    Set the debug mode for subsequent scripts executed.",
-		"EXISTS <sha1> [<sha1> ...]",
-		"    Return information about the existence of the scripts in the script cache.",
-		"FLUSH [ASYNC|SYNC]",
-		"    Flush the Lua scripts cache. Very dangerous on replicas.",
-		"    When called without the optional mode argument, the behavior is determined by the",
-		"    lazyfree-lazy-user-flush configuration directive. Valid modes are:",
-		"    * ASYNC: Asynchronously flush the scripts cache.",
-		"    * SYNC: Synchronously flush the scripts cache.",
-		"KILL",
-		"    Kill the currently executing Lua script.",
-		"LOAD <script>",
-		"    Load a script into the scripts cache without executing it.",
-		"HELP",
-		"    Prints this help.",
-	)
 }

@@ -23,7 +23,6 @@ var functionCommands = []Command{
 	{Name: "function|restore", Arity: -3, Flags: NoScript | Write | DenyOOM, Run: functionRestore},
 	{Name: "function|stats", Arity: 2, Flags: NoScript | AllowBusy, Run: functionStats},
 	{Name: "function|kill", Arity: 2, Flags: NoScript | AllowBusy, Run: func(c *Call) reply.Value { return c.State.Kill(false) }},
-	{Name: "function|help", Arity: 2, Run: functionHelp},
 }
 
 func functionLoad(c *Call) reply.Value {
@@ -147,29 +146,5 @@ func functionStats(c *Call) reply.Value {
 			bulk("libraries_count"), number(len(c.State.Functions.Libraries())),
 			bulk("functions_count"), number(c.State.Functions.Len()),
 		)),
-	)
-}
-
-func functionHelp(*Call) reply.Value {
-	return statuses(
-		"FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-		"LOAD [REPLACE] <FUNCTION CODE>",
-		"    Create a new library with the given library name and code.",
-		"DELETE <LIBRARY NAME>",
-		"    Delete the given library.",
-		"LIST [LIBRARYNAME PATTERN] [WITHCODE]",
-		"    Return general information on all the libraries.",
-		"STATS",
-		"    Return information about the current function running.",
-		"KILL",
-		"    Kill the current running function.",
-		"FLUSH [ASYNC|SYNC]",
-		"    Delete all the libraries.",
-		"DUMP",
-		"    Return a serialized payload representing the current libraries.",
-		"RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
-		"    Restore the libraries represented by the given payload.",
-		"HELP",
-		"    Prints this help.",
 	)
 }

@@ -25,7 +25,6 @@ var keyCommands = []Command{
 	{Name: "object|encoding", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: encoding},
 	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: objectNumber},
 	{Name: "object|idletime", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: objectNumber},
-	{Name: "object|help", Arity: 2, Run: objectHelp},
 }
 
 func del(c *Call) reply.Value {

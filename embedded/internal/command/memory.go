@@ -5,7 +5,6 @@ import "github.com/rlfunc/rlfunc/embedded/internal/reply"
 var memoryCommands = []Command{
 	{Name: "memory", Arity: -2},
 	{Name: "memory|usage", Arity: -3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: memoryUsage},
-	{Name: "memory|help", Arity: 2, Run: memoryHelp},
 }
 
 // memoryUsage is what the key adds to used_memory. There are no samples: elements are counted as they are written.

@@ -58,14 +58,6 @@ func array(values []reply.Value) reply.Value {
 	return reply.Value{Kind: reply.Array, Array: values}
 }
 
-func statuses(texts ...string) reply.Value {
-	values := make([]reply.Value, len(texts))
-	for i, text := range texts {
-		values[i] = status(text)
-	}
-	return array(values)
-}
-
 func truth(b bool) reply.Value {
 	if b {
 		return one

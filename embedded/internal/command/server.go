@@ -19,19 +19,16 @@ var serverCommands = []Command{
 	{Name: "cluster", Arity: -2, Run: noCluster},
 	{Name: "acl", Arity: -2, Flags: NoScript},
 	{Name: "acl|whoami", Arity: 2, Flags: NoScript, Run: func(*Call) reply.Value { return bulk("default") }},
-	{Name: "acl|help", Arity: 2, Run: aclHelp},
 	{Name: "config", Arity: -2, Flags: NoScript | Admin},
 	{Name: "config|get", Arity: -3, Flags: NoScript | Admin, Run: configGet},
 	{Name: "config|set", Arity: -4, Flags: NoScript | Admin, Run: configSet},
 	{Name: "config|resetstat", Arity: 2, Flags: NoScript | Admin, Run: configResetStat},
-	{Name: "config|help", Arity: 2, Run: configHelp},
 	{Name: "command", Arity: -1, Run: commandAll},
 	{Name: "command|count", Arity: 2, Run: func(*Call) reply.Value { return number(len(commands) / 2) }},
 	{Name: "command|docs", Arity: -2, Run: func(*Call) reply.Value { return maps() }},
 	{Name: "command|list", Arity: -2, Run: commandList},
 	{Name: "command|info", Arity: -2, Run: commandInfo},
 	{Name: "command|getkeys", Arity: -4, Run: commandGetKeys},
-	{Name: "command|help", Arity: 2, Run: commandHelp},
 }
 
 func timeNow(c *Call) reply.Value {

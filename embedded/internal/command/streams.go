@@ -23,7 +23,6 @@ var streamCommands = []Command{
 	{Name: "xgroup|destroy", Arity: 4, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDestroy},
 	{Name: "xgroup|createconsumer", Arity: 5, Flags: Write | DenyOOM, First: 2, Last: 2, Step: 1, Run: xgroupCreateConsumer},
 	{Name: "xgroup|delconsumer", Arity: 5, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDeleteConsumer},
-	{Name: "xgroup|help", Arity: 2, Run: xgroupHelp},
 	{Name: "xack", Arity: -4, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xack},
 	{Name: "xpending", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: xpending},
 	{Name: "xclaim", Arity: -6, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xclaim},
@@ -32,7 +31,6 @@ var streamCommands = []Command{
 	{Name: "xinfo|stream", Arity: -3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoStream},
 	{Name: "xinfo|groups", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoGroups},
 	{Name: "xinfo|consumers", Arity: 4, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoConsumers},
-	{Name: "xinfo|help", Arity: 2, Run: xinfoHelp},
 }
 
 // addOptions are the words of XADD before the fields, and those of XTRIM.
