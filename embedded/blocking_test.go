@@ -27,14 +27,11 @@ func waitBlocked(t *testing.T, c *redis.Client, n string) {
 	}
 }
 
-func TestXReadGroup_waitsForAnEntry(t *testing.T) {
+func TestXRead_waitsForAnEntry(t *testing.T) {
 	s := embedded.New(embedded.Options{})
 	t.Cleanup(func() { s.Close() })
 	c := s.Client()
 	t.Cleanup(func() { c.Close() })
-	if err := c.XGroupCreateMkStream(t.Context(), "jobs", "workers", "$").Err(); err != nil {
-		t.Fatal(err)
-	}
 	type answer struct {
 		streams []redis.XStream
 		err     error
@@ -43,7 +40,7 @@ func TestXReadGroup_waitsForAnEntry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			done := make(chan answer, 1)
 			go func() {
-				cmd := redis.NewXStreamSliceCmd(t.Context(), "xreadgroup", "group", "workers", "w1", "block", 0, "streams", "jobs", ">")
+				cmd := redis.NewXStreamSliceCmd(t.Context(), "xread", "block", 0, "streams", "jobs", "$")
 				err := process(t.Context(), cmd)
 				done <- answer{cmd.Val(), err}
 			}()
@@ -91,39 +88,6 @@ func TestXRead_endsWithItsConnection(t *testing.T) {
 	waitBlocked(t, c, "0")
 	if err := <-done; err == nil {
 		t.Error("no error after the client was closed")
-	}
-}
-
-func TestXReadGroup_endsOnceItsGroupIsGone(t *testing.T) {
-	const deleted = "UNBLOCKED the stream key no longer exists"
-	for name, step := range map[string]struct {
-		commands [][]any
-		want     string
-	}{
-		"deleted":   {[][]any{{"del", "jobs"}}, deleted},
-		"replaced":  {[][]any{{"set", "jobs", "x"}}, deleted},
-		"flushed":   {[][]any{{"flushall"}}, deleted},
-		"destroyed": {[][]any{{"xgroup", "destroy", "jobs", "workers"}}, "NOGROUP the consumer group this client was blocked on no longer exists"},
-		"renamed over": {
-			[][]any{{"xadd", "other", "*", "n", "1"}, {"rename", "other", "jobs"}},
-			"NOGROUP the consumer group this client was blocked on no longer exists",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, c := blockingServer(t, embedded.Options{})
-			if err := c.XGroupCreateMkStream(t.Context(), "jobs", "workers", "$").Err(); err != nil {
-				t.Fatal(err)
-			}
-			done := waiting(t, s, 1, "xreadgroup", "group", "workers", "w1", "block", 0, "streams", "jobs", ">")
-			for _, args := range step.commands {
-				if err := c.Do(t.Context(), args...).Err(); err != nil {
-					t.Fatalf("%v: %v", args, err)
-				}
-			}
-			if got := <-done; got != "<nil> "+step.want {
-				t.Errorf("got %s, want %s", got, step.want)
-			}
-		})
 	}
 }
 

@@ -29,7 +29,6 @@ func TestProtocol_goRedisReadsTheSameInBoth(t *testing.T) {
 		{"SADD", "set", "m"},
 		{"ZADD", "z", 1.5, "a", 2, "b"},
 		{"XADD", "x", "1-1", "f", "v"},
-		{"XGROUP", "CREATE", "x", "g", "0"},
 		{"RPUSH", "l", "a", "b"},
 	} {
 		if err := setup.Do(t.Context(), args...).Err(); err != nil {
@@ -59,12 +58,7 @@ func TestProtocol_goRedisReadsTheSameInBoth(t *testing.T) {
 		"XREAD": func(ctx context.Context, c *redis.Client) (any, error) {
 			return c.XReadStreams(ctx, "x", "0").Result()
 		},
-		"XINFO STREAM": func(ctx context.Context, c *redis.Client) (any, error) { return c.XInfoStream(ctx, "x").Result() },
-		"XINFO STREAM FULL": func(ctx context.Context, c *redis.Client) (any, error) {
-			return c.XInfoStreamFull(ctx, "x", 2).Result()
-		},
-		"XINFO GROUPS": func(ctx context.Context, c *redis.Client) (any, error) { return c.XInfoGroups(ctx, "x").Result() },
-		"CONFIG GET":   func(ctx context.Context, c *redis.Client) (any, error) { return c.ConfigGet(ctx, "max*").Result() },
+		"CONFIG GET": func(ctx context.Context, c *redis.Client) (any, error) { return c.ConfigGet(ctx, "max*").Result() },
 		"FUNCTION LIST": func(ctx context.Context, c *redis.Client) (any, error) {
 			return c.FunctionList(ctx, redis.FunctionListQuery{WithCode: true}).Result()
 		},

@@ -27,6 +27,7 @@ type Server struct {
 	Caller fcall.Caller  // what the generated client calls
 	Redis  *redis.Client // to prepare and to look at keys
 
+	real    bool // not in the process
 	libs    []*fcall.Library
 	clocked []*fcall.Library      // those with the test's clock, on real servers
 	manual  *embedded.ManualClock // the embedded engine's; nil on real servers

@@ -16,7 +16,7 @@ const Immortal time.Duration = -1
 // A Key is what a server holds under one name.
 type Key struct {
 	Type  string   // as TYPE says
-	Value []string // the string, the elements, field=value, member=score, or a stream's entries, groups and deliveries
+	Value []string // the string, the elements, field=value, member=score, or a stream's entries and, on real servers, groups and deliveries
 	TTL   time.Duration
 }
 
@@ -40,7 +40,7 @@ func (s *Server) Snapshot(ctx context.Context) (map[string]Key, error) {
 	}
 	values := make([]func() ([]string, error), len(names))
 	for i, name := range names {
-		values[i] = queueValue(ctx, pipe, types[i].Val(), name)
+		values[i] = s.queueValue(ctx, pipe, types[i].Val(), name)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -58,7 +58,7 @@ func (s *Server) Snapshot(ctx context.Context) (map[string]Key, error) {
 	return all, nil
 }
 
-func queueValue(ctx context.Context, pipe redis.Pipeliner, kind, name string) func() ([]string, error) {
+func (s *Server) queueValue(ctx context.Context, pipe redis.Pipeliner, kind, name string) func() ([]string, error) {
 	sorted := func(values []string, err error) ([]string, error) {
 		slices.Sort(values)
 		return values, err
@@ -91,6 +91,13 @@ func queueValue(ctx context.Context, pipe redis.Pipeliner, kind, name string) fu
 			return values, cmd.Err()
 		}
 	case "stream":
+		if !s.real { // the embedded engine has neither groups nor XINFO
+			cmd := pipe.Do(ctx, "XRANGE", name, "-", "+")
+			return func() ([]string, error) {
+				reply, err := cmd.Result()
+				return entries(reply), err
+			}
+		}
 		cmd := pipe.Do(ctx, "XINFO", "STREAM", name, "FULL", "COUNT", 0)
 		return func() ([]string, error) { return streamValue(cmd.Result()) }
 	}
@@ -98,22 +105,24 @@ func queueValue(ctx context.Context, pipe redis.Pipeliner, kind, name string) fu
 	return func() ([]string, error) { return []string{cmd.Val()}, cmd.Err() }
 }
 
-// streamValue is what XINFO tells of a stream. It leaves out the radix tree, by which servers differ, and when a consumer was last seen, which
-// also a call that finds nothing changes. Of the rest only the times of deliveries, by the server's clock, differ between servers. A DUMP holds
-// all of this, but nobody can read a difference of two.
+// entries has a line for each entry of a stream.
+func entries(reply any) (lines []string) {
+	for _, e := range list(reply) {
+		lines = append(lines, fmt.Sprintf("%s %q", list(e)...))
+	}
+	return lines
+}
+
+// streamValue is what XINFO tells of a stream and XRANGE or its groups show. It leaves out counters and the radix tree, by which servers differ, and
+// when a consumer was last seen, which also a call that finds nothing changes. Of the rest only the times of deliveries, by the server's clock, differ
+// between servers. A DUMP holds all of this, but nobody can read a difference of two.
 func streamValue(reply any, err error) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lines []string
-	add := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
 	stream := fields(reply)
-	for _, e := range list(stream["entries"]) {
-		add("%s %q", list(e)...)
-	}
-	for _, name := range []string{"entries-added", "last-generated-id", "max-deleted-entry-id"} {
-		add("%s=%v", name, stream[name])
-	}
+	lines := entries(stream["entries"])
+	add := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
 	for _, g := range list(stream["groups"]) {
 		group := fields(g)
 		name := group["name"]

@@ -68,7 +68,7 @@ func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client 
 			}
 			s = &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock, strict: strict}
 		} else {
-			s = &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock}
+			s = &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock, real: e.Embedded == nil}
 		}
 		if e.Clock == nil {
 			s.late = late
@@ -117,7 +117,7 @@ func (su Suite[C]) EachOnRealTime(t *testing.T, test func(t *testing.T, s *Serve
 		if e.Client == nil || e.Clock != nil {
 			e = inProcess(t, e.Name, nil, nil)
 		}
-		s := &Server{Engine: e.Name, Redis: e.Client(t)}
+		s := &Server{Engine: e.Name, Redis: e.Client(t), real: e.Embedded == nil}
 		for _, lib := range su.libraries() {
 			s.load(t, e, lib, lib.Code)
 		}

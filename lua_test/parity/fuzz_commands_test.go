@@ -34,14 +34,13 @@ var grammar = map[string]string{
 	"geosearch": "K FROMLONLAT A A BYBOX G G U ?ASC ?DESC ?COUNT:I ?COUNT:2:ANY ?WITHDIST ?WITHCOORD ?WITHHASH", "geosearchstore": "K K FROMMEMBER M BYRADIUS G U ?ASC ?COUNT:I ?STOREDIST",
 	"georadius": "K A A G U ?ASC ?DESC ?COUNT:I ?WITHDIST ?WITHCOORD ?STORE:K", "georadiusbymember": "K M G U ?COUNT:1:ANY ?WITHDIST ?STOREDIST:K",
 	"xadd": "K ?NOMKSTREAM ?MAXLEN:I D *M:V", "xlen": "K", "xrange": "K D D ?COUNT:I", "xrevrange": "K D D ?COUNT:I", "xdel": "K *D", "xtrim": "K MAXLEN I", "xread": "?COUNT:I STREAMS K D",
-	"xreadgroup": "GROUP g M ?COUNT:I ?NOACK STREAMS K D", "xack": "K g *D", "xgroup": "CREATE K g D ?MKSTREAM", "xpending": "K g", "xsetid": "K D", "xautoclaim": "K g M 0 D ?COUNT:I ?JUSTID",
-	"xclaim": "K g M 0 *D ?FORCE ?JUSTID", "echo": "V", "ping": "?V", "multi": "", "exec": "", "discard": "", "watch": "*K", "unwatch": "",
+	"echo": "V", "ping": "?V", "multi": "", "exec": "", "discard": "", "watch": "*K", "unwatch": "",
 }
 
 // unfit are commands that change other tests, wait, or answer by the clock, the connection or the server's version.
 var unfit = strings.Fields(`acl asking auth blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin client cluster command config debug dump eval
 	eval_ro evalsha evalsha_ro expireat expiretime fcall fcall_ro flushall flushdb function hello info migrate object pexpireat pexpiretime pttl quit randomkey readonly readwrite
-	reset restore role save scan script select shutdown slowlog spop time wait memory latency monitor subscribe psubscribe unsubscribe punsubscribe pubsub xinfo lolwut
+	reset restore role save scan script select shutdown slowlog spop time wait memory latency monitor subscribe psubscribe unsubscribe punsubscribe pubsub lolwut
 	lastsave bgsave bgrewriteaof failover replicaof slaveof replconf psync sync module`)
 
 // unordered are commands whose replies are in the order of a hash table, and loose those of which only the kind of reply is compared.
@@ -152,13 +151,10 @@ func call(r *rand.Rand, name string) []string {
 	}
 	r.Shuffle(len(options), func(i, j int) { options[i], options[j] = options[j], options[i] })
 	groups := append(required, options...)
-	if name == "zadd" || name == "geoadd" || name == "xadd" || name == "xread" || name == "xreadgroup" { // their options come before what repeats
+	if name == "zadd" || name == "geoadd" || name == "xadd" || name == "xread" { // their options come before what repeats
 		at := 1
-		switch name {
-		case "xread":
+		if name == "xread" {
 			at = 0
-		case "xreadgroup":
-			at = 3
 		}
 		groups = slices.Concat(required[:at], options, required[at:])
 	}

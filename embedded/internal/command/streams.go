@@ -14,23 +14,7 @@ var streamCommands = []Command{
 	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(true) }},
 	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xdel},
 	{Name: "xtrim", Arity: -4, Flags: Write, First: 1, Last: 1, Step: 1, Run: xtrim},
-	{Name: "xsetid", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: xsetid},
 	{Name: "xread", Arity: -4, Flags: ReadOnly | Blocking, Locate: streamKeys, Run: xread},
-	{Name: "xreadgroup", Arity: -7, Flags: Write | Blocking, Locate: streamKeys, Run: xread},
-	{Name: "xgroup", Arity: -2},
-	{Name: "xgroup|create", Arity: -5, Flags: Write | DenyOOM, First: 2, Last: 2, Step: 1, Run: xgroupCreate},
-	{Name: "xgroup|setid", Arity: -5, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupSetID},
-	{Name: "xgroup|destroy", Arity: 4, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDestroy},
-	{Name: "xgroup|createconsumer", Arity: 5, Flags: Write | DenyOOM, First: 2, Last: 2, Step: 1, Run: xgroupCreateConsumer},
-	{Name: "xgroup|delconsumer", Arity: 5, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDeleteConsumer},
-	{Name: "xack", Arity: -4, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xack},
-	{Name: "xpending", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: xpending},
-	{Name: "xclaim", Arity: -6, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xclaim},
-	{Name: "xautoclaim", Arity: -6, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xautoclaim},
-	{Name: "xinfo", Arity: -2},
-	{Name: "xinfo|stream", Arity: -3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoStream},
-	{Name: "xinfo|groups", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoGroups},
-	{Name: "xinfo|consumers", Arity: 4, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoConsumers},
 }
 
 // addOptions are the words of XADD before the fields, and those of XTRIM.
@@ -280,59 +264,4 @@ func (c *Call) xrange(reverse bool) reply.Value {
 		values = append(values, entry(id, fields))
 	}
 	return array(values)
-}
-
-func xsetid(c *Call) reply.Value {
-	id, valid := parseStreamID(c.Args[2], 0)
-	if !valid {
-		return errStreamID
-	}
-	added, deleted := int64(-1), store.StreamID{}
-	for words := c.Args[3:]; len(words) > 0; words = words[2:] {
-		switch {
-		case len(words) == 1:
-			return errSyntax
-		case is(words[0], "entriesadded"):
-			if added, valid = parseInt(words[1]); !valid {
-				return errNotInt
-			}
-			if added < 0 {
-				return failure("ERR entries_added must be positive")
-			}
-		case is(words[0], "maxdeletedid"):
-			if deleted, valid = parseStreamID(words[1], 0); !valid {
-				return errStreamID
-			}
-			if id.Compare(deleted) < 0 {
-				return failure("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id")
-			}
-		default:
-			return errSyntax
-		}
-	}
-	e, fits := c.find(c.Args[1], store.StreamKind)
-	switch {
-	case e == nil:
-		return errNoKey
-	case !fits:
-		return errWrongType
-	}
-	s := e.Stream
-	if last, any := s.Entries.Last(); any {
-		switch {
-		case id.Compare(last) < 0:
-			return failure("ERR The ID specified in XSETID is smaller than the target stream top item")
-		case added >= 0 && int64(s.Entries.Len()) > added:
-			return failure("ERR The entries_added specified in XSETID is smaller than the target stream length")
-		}
-	}
-	s.Last = id
-	if added >= 0 {
-		s.Added = uint64(added)
-	}
-	if (deleted != store.StreamID{}) {
-		s.MaxDeleted = deleted
-	}
-	c.DB.Changed(c.Args[1], e)
-	return okay
 }

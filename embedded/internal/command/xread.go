@@ -7,24 +7,20 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
-// readOptions are the words of XREAD and XREADGROUP.
+// readOptions are the words of XREAD.
 type readOptions struct {
-	group, consumer string
-	grouped, noAck  bool
-	count           int64 // 0: all
-	blocks          bool
-	timeout         int64
-	keys, ids       []string
+	count     int64 // 0: all
+	blocks    bool
+	timeout   int64
+	keys, ids []string
 }
 
-// streamKeys finds the keys of XREAD and XREADGROUP: the first half of what follows STREAMS.
+// streamKeys finds the keys of XREAD: the first half of what follows STREAMS.
 func streamKeys(args []string) []string {
 	for i := 1; i < len(args); i++ {
 		switch {
 		case is(args[i], "block"), is(args[i], "count"):
 			i++
-		case is(args[i], "group"):
-			i += 2
 		case is(args[i], "streams"):
 			rest := args[i+1:]
 			return rest[:len(rest)/2]
@@ -33,7 +29,7 @@ func streamKeys(args []string) []string {
 	return nil
 }
 
-func (c *Call) parseRead(grouped bool) (o readOptions, problem reply.Value) {
+func (c *Call) parseRead() (o readOptions, problem reply.Value) {
 	for words := c.Args[1:]; o.keys == nil; words = words[1:] {
 		if len(words) == 0 {
 			return o, errSyntax
@@ -60,29 +56,14 @@ func (c *Call) parseRead(grouped bool) (o readOptions, problem reply.Value) {
 				return o, failure("ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.")
 			}
 			o.keys, o.ids = words[1:1+more/2], words[1+more/2:]
-		case is(w, "group") && more > 1:
-			if !grouped {
-				return o, failure("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.")
-			}
-			o.group, o.consumer, o.grouped = words[1], words[2], true
-			words = words[2:]
-		case is(w, "noack"):
-			if !grouped {
-				return o, failure("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.")
-			}
-			o.noAck = true
+		case is(w, "group") && more > 1, is(w, "noack"):
+			return o, failure("ERR The " + upper(w) + " option is only supported by XREADGROUP. You called XREAD instead.")
 		default:
 			return o, errSyntax
 		}
 	}
-	if grouped && !o.grouped {
-		return o, failure("ERR Missing GROUP option for XREADGROUP")
-	}
 	return o, okay
 }
-
-// newest stands for the ID >.
-var newest = store.LastStreamID
 
 // resolve reads the IDs after which to begin.
 func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Value) {
@@ -92,20 +73,13 @@ func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Valu
 		switch {
 		case !fits:
 			return nil, errWrongType
-		case o.grouped && (e == nil || e.Stream.Group(o.group) == nil):
-			return nil, failure("NOGROUP No such key '" + cText(o.keys[i]) + "' or consumer group '" + cText(o.group) + "' in XREADGROUP with GROUP option")
-		case s == "$" && o.grouped:
-			return nil, failure("ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.")
 		case s == "$":
 			if e != nil {
 				ids[i] = e.Stream.Last
 			}
 			continue
-		case s == ">" && !o.grouped:
-			return nil, failure("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
 		case s == ">":
-			ids[i] = newest
-			continue
+			return nil, failure("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
 		}
 		var valid bool
 		if ids[i], valid = parseStreamID(s, 0); !valid {
@@ -115,9 +89,8 @@ func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Valu
 	return ids, okay
 }
 
-// xread is XREAD and XREADGROUP.
 func xread(c *Call) reply.Value {
-	o, problem := c.parseRead(len(c.Args[0]) == len("xreadgroup"))
+	o, problem := c.parseRead()
 	if problem.Kind == reply.Error {
 		return problem
 	}
@@ -130,30 +103,8 @@ func xread(c *Call) reply.Value {
 	}
 	return c.block(blocking{
 		keys: o.keys, timeout: o.timeout, expired: nilArray,
-		try: func(c *Call, keys []string) (reply.Value, bool) {
-			if problem := o.gone(c, keys); problem.Kind == reply.Error {
-				return problem, true
-			}
-			return o.read(c, ids)
-		},
+		try: func(c *Call, _ []string) (reply.Value, bool) { return o.read(c, ids) },
 	})
-}
-
-// gone is an error if one of these keys no longer holds the group that the command waits for.
-func (o *readOptions) gone(c *Call, keys []string) reply.Value {
-	if !o.grouped {
-		return okay
-	}
-	for _, key := range keys {
-		e, fits := c.find(key, store.StreamKind)
-		switch {
-		case e == nil || !fits:
-			return failure("UNBLOCKED the stream key no longer exists")
-		case e.Stream.Group(o.group) == nil:
-			return failure("NOGROUP the consumer group this client was blocked on no longer exists")
-		}
-	}
-	return okay
 }
 
 // read returns the entries of all streams that have some.
@@ -164,21 +115,9 @@ func (o *readOptions) read(c *Call, after []store.StreamID) (v reply.Value, any 
 		if e == nil || !fits {
 			continue
 		}
-		var found []reply.Value
-		switch {
-		case !o.grouped:
-			if found = entriesAfter(e.Stream, after[i], o.count); len(found) == 0 {
-				continue
-			}
-		case after[i] == newest:
-			if found = o.deliver(c, e.Stream); len(found) == 0 {
-				continue
-			}
-			c.DB.Changed(key, e)
-		default:
-			found = o.history(c, e.Stream, after[i])
+		if found := entriesAfter(e.Stream, after[i], o.count); len(found) > 0 {
+			values = append(values, bulk(key), array(found))
 		}
-		values = append(values, bulk(key), array(found))
 	}
 	if values == nil {
 		return nilArray, false
@@ -194,50 +133,6 @@ func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []r
 	for id, fields := range s.Entries.Ascend(from) {
 		found = append(found, entry(id, fields))
 		if int64(len(found)) == count {
-			break
-		}
-	}
-	return found
-}
-
-// deliver gives the consumer what its group has not seen.
-func (o *readOptions) deliver(c *Call, s *store.Stream) (found []reply.Value) {
-	g := s.Group(o.group)
-	from, ok := g.Last.Next()
-	if !ok {
-		return nil
-	}
-	var consumer *store.Consumer
-	for id, fields := range s.Entries.Ascend(from) {
-		if consumer == nil {
-			consumer = g.Consumer(o.consumer, c.Now)
-		}
-		found = append(found, entry(id, fields))
-		s.Advance(g, id)
-		if !o.noAck {
-			g.Deliver(id, consumer, c.Now, 1)
-		}
-		if int64(len(found)) == o.count {
-			break
-		}
-	}
-	return found
-}
-
-// history gives the consumer again what it has not acknowledged.
-func (o *readOptions) history(c *Call, s *store.Stream, after store.StreamID) []reply.Value {
-	found := []reply.Value{}
-	consumer := s.Group(o.group).Consumer(o.consumer, c.Now)
-	from, _ := after.Next()
-	for id, d := range consumer.Pending.Ascend(from) {
-		if fields, there := s.Entries.Get(id); there {
-			found = append(found, entry(id, fields))
-			d.Time = c.Now
-			d.Count++
-		} else {
-			found = append(found, array([]reply.Value{streamID(id), nilArray}))
-		}
-		if int64(len(found)) == o.count {
 			break
 		}
 	}

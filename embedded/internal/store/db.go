@@ -151,9 +151,6 @@ func (d *DB) Delete(key string) bool {
 	if d.watchers != nil {
 		d.touch(key)
 	}
-	if d.awaited != nil {
-		d.signal(key)
-	}
 	return true
 }
 
@@ -162,11 +159,6 @@ func (d *DB) Flush() {
 	for key := range d.watchers {
 		if d.keys.get(key) != nil {
 			d.touch(key)
-		}
-	}
-	for key := range d.awaited {
-		if d.keys.get(key) != nil {
-			d.signal(key)
 		}
 	}
 	d.keys = table[Entry]{}

@@ -53,7 +53,6 @@ const (
 
 	streamOverhead      = 256
 	streamEntryOverhead = 80
-	pendingOverhead     = 160 // of a delivery, in the group's and in the consumer's list
 )
 
 // Len is how many elements the value has, or bytes if it is a text.

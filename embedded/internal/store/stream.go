@@ -4,13 +4,10 @@ import "slices"
 
 // A Stream is a stream's content. A stream without entries stays.
 type Stream struct {
-	Entries    ByID[[]string] // fields and values in turn
-	Last       StreamID       // of the newest entry that there ever was
-	MaxDeleted StreamID       // the highest that XDEL has removed
-	Added      uint64         // entries that there ever were
+	Entries ByID[[]string] // fields and values in turn
+	Last    StreamID       // of the newest entry that there ever was
 
-	groups map[string]*Group
-	bytes  int64
+	bytes int64
 }
 
 // First returns the lowest ID, or the zero ID of an empty stream.
@@ -23,7 +20,6 @@ func (s *Stream) First() StreamID {
 func (s *Stream) Add(id StreamID, fields []string, node int) {
 	s.Entries.Append(id, slices.Clone(fields), node)
 	s.Last = id
-	s.Added++
 	s.bytes += fieldBytes(fields)
 }
 
@@ -36,18 +32,8 @@ func fieldBytes(fields []string) int64 {
 	return n
 }
 
-// Delete removes an entry as XDEL does, and reports whether it was there.
+// Delete removes an entry and reports whether it was there.
 func (s *Stream) Delete(id StreamID) bool {
-	if !s.remove(id) {
-		return false
-	}
-	if id.Compare(s.MaxDeleted) > 0 {
-		s.MaxDeleted = id
-	}
-	return true
-}
-
-func (s *Stream) remove(id StreamID) bool {
 	fields, ok := s.Entries.Get(id)
 	if ok {
 		s.Entries.Delete(id)
@@ -93,63 +79,20 @@ func (s *Stream) Trim(t Trim) int {
 			if t.MaxLen >= 0 && int64(s.Entries.Len()) <= t.MaxLen || t.MaxLen < 0 && id.Compare(t.MinID) >= 0 {
 				return removed
 			}
-			s.remove(id)
+			s.Delete(id)
 			removed++
 		}
 	}
 	return removed
 }
 
-// tombstones reports whether XDEL has removed an entry from this ID on, as far as Redis can know.
-func (s *Stream) tombstones(from StreamID) bool {
-	return s.Entries.Len() > 0 && s.MaxDeleted != StreamID{} && s.First().Compare(s.MaxDeleted) <= 0 && from.Compare(s.MaxDeleted) <= 0
-}
-
-// Distance returns how many entries there ever were up to id, or Unknown.
-func (s *Stream) Distance(id StreamID) int64 {
-	order := id.Compare(s.Last)
-	switch {
-	case s.Added == 0:
-		return 0
-	case s.Entries.Len() == 0 && order <= 0, order == 0:
-		return int64(s.Added)
-	case order > 0:
-		return Unknown
-	}
-	if first := s.First(); (s.MaxDeleted == StreamID{}) || s.MaxDeleted.Compare(first) < 0 {
-		switch gone := int64(s.Added) - int64(s.Entries.Len()); id.Compare(first) {
-		case -1:
-			return gone
-		case 0:
-			return gone + 1
-		}
-	}
-	return Unknown
-}
-
-func (s *Stream) used() int64 {
-	n := s.bytes + streamOverhead
-	for name, g := range s.groups {
-		n += int64(len(name)) + tableOverhead + int64(g.Pending.Len())*pendingOverhead + int64(len(g.consumers))*tableOverhead
-	}
-	return n
-}
+func (s *Stream) used() int64 { return s.bytes + streamOverhead }
 
 func (s *Stream) clone() *Stream {
 	c := *s
 	c.Entries = ByID[[]string]{}
 	for id, fields := range s.Entries.Ascend(StreamID{}) {
-		c.Entries.Put(id, fields) // never changed in place
-	}
-	c.groups = nil
-	for _, g := range s.Groups() {
-		copied := c.NewGroup(g.Name, g.Last, g.Read)
-		for _, old := range g.Consumers() {
-			copied.Consumer(old.Name, old.Seen)
-		}
-		for id, p := range g.Pending.Ascend(StreamID{}) {
-			copied.Deliver(id, copied.Consumer(p.Consumer.Name, p.Consumer.Seen), p.Time, p.Count)
-		}
+		c.Entries.Append(id, fields, chunkSize) // never changed in place
 	}
 	return &c
 }

@@ -45,7 +45,7 @@ func (id StreamID) Prev() (StreamID, bool) {
 	return StreamID{}, false
 }
 
-// chunkSize is how many IDs a chunk holds, except for those of Append.
+// chunkSize is how many IDs a chunk of a copy holds.
 const chunkSize = 100
 
 // ByID is a map from IDs, in their order. It is a list of small sorted chunks: entries arrive at its end and leave anywhere.
@@ -83,32 +83,6 @@ func (m *ByID[V]) Get(id StreamID) (v V, ok bool) {
 	return m.chunks[at].vals[i], true
 }
 
-// Put stores the value of id.
-func (m *ByID[V]) Put(id StreamID, v V) {
-	at, i, found := m.find(id)
-	if found {
-		m.chunks[at].vals[i] = v
-		return
-	}
-	if at == len(m.chunks) {
-		m.Append(id, v, chunkSize)
-		return
-	}
-	m.n++
-	c := m.chunks[at]
-	if len(c.ids) >= chunkSize {
-		half := len(c.ids) / 2
-		upper := &chunk[V]{ids: slices.Clone(c.ids[half:]), vals: slices.Clone(c.vals[half:])}
-		clear(c.vals[half:])
-		c.ids, c.vals = c.ids[:half], c.vals[:half]
-		m.chunks = slices.Insert(m.chunks, at+1, upper)
-		if i > half {
-			c, i = upper, i-half
-		}
-	}
-	c.ids, c.vals = slices.Insert(c.ids, i, id), slices.Insert(c.vals, i, v)
-}
-
 // Append stores the value of an id that is higher than all others, in a chunk that holds up to size.
 func (m *ByID[V]) Append(id StreamID, v V, size int) {
 	m.n++
@@ -120,9 +94,6 @@ func (m *ByID[V]) Append(id StreamID, v V, size int) {
 	c := m.chunks[at-1]
 	c.ids, c.vals = append(c.ids, id), append(c.vals, v)
 }
-
-// Nodes is the number of chunks.
-func (m *ByID[V]) Nodes() int { return len(m.chunks) }
 
 // Delete removes id and reports whether it was there.
 func (m *ByID[V]) Delete(id StreamID) bool {
@@ -145,14 +116,6 @@ func (m *ByID[V]) First() (id StreamID, ok bool) {
 		return id, false
 	}
 	return m.chunks[0].ids[0], true
-}
-
-// Last returns the highest ID.
-func (m *ByID[V]) Last() (id StreamID, ok bool) {
-	if m.n == 0 {
-		return id, false
-	}
-	return m.chunks[len(m.chunks)-1].last(), true
 }
 
 // Ascend visits the IDs from one on. The map must not change meanwhile.

@@ -15,11 +15,12 @@ func TestByID_isASortedMap(t *testing.T) {
 	var got ByID[int]
 	want := map[StreamID]int{}
 	for i := range 20_000 {
-		id := StreamID{MS: uint64(random.IntN(600)), Seq: uint64(random.IntN(3))}
-		if random.IntN(3) > 0 {
-			got.Put(id, i)
+		id := StreamID{MS: uint64(i / 3), Seq: uint64(i % 3)}
+		if random.IntN(2) > 0 {
+			got.Append(id, i, 1+random.IntN(100))
 			want[id] = i
 		} else {
+			id = StreamID{MS: uint64(random.IntN(1 + i/3)), Seq: uint64(random.IntN(3))}
 			_, there := want[id]
 			if got.Delete(id) != there {
 				t.Fatalf("delete %s: want %v", id, there)
