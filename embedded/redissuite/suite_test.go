@@ -22,11 +22,11 @@ const folder = "RLFUNC_REDIS_SUITE"
 // onlyUnits names those of units to run, separated by blanks; all by default.
 const onlyUnits = "RLFUNC_REDIS_UNITS"
 
-// units are those whose commands are here: unit/sort and unit/type/stream-cgroups are not among them.
+// units are those whose commands are here: unit/sort, unit/geo and unit/type/stream-cgroups are not among them.
 var units = []string{
 	"unit/type/string", "unit/type/incr", "unit/expire", "unit/type/hash", "unit/type/set", "unit/type/list", "unit/type/zset",
 	"unit/type/list-2", "unit/type/list-3", "unit/type/stream", "unit/bitops", "unit/introspection-2",
-	"unit/functions", "unit/scripting", "unit/scan", "unit/keyspace", "unit/multi", "unit/bitfield", "unit/hyperloglog", "unit/geo",
+	"unit/functions", "unit/scripting", "unit/scan", "unit/keyspace", "unit/multi", "unit/bitfield", "unit/hyperloglog",
 }
 
 // limit is for one unit; stalled, in seconds, is how long the suite waits for the end of a test.

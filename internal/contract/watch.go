@@ -230,7 +230,7 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 		}
 	}
 	w.random = w.random || slices.Contains(unordered, name)
-	scored := strings.HasPrefix(name, "Z") || strings.HasSuffix(name, "BYFLOAT") || strings.HasPrefix(name, "GEO")
+	scored := strings.HasPrefix(name, "Z") || strings.HasSuffix(name, "BYFLOAT")
 	if !w.garbage {
 		for i, a := range args[1:] {
 			w.argument(line, name, i+1, a, scored)

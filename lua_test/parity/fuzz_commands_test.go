@@ -30,9 +30,6 @@ var grammar = map[string]string{
 	"zcount": "K S S", "zlexcount": "K L L", "zremrangebyrank": "K I I", "zremrangebyscore": "K S S", "zremrangebylex": "K L L", "zrandmember": "K ?N ?N:WITHSCORES",
 	"zscan": "K 0 ?COUNT:100", "zunion": "2 K K ?WEIGHTS:F:F ?AGGREGATE:MAX ?WITHSCORES", "zinter": "2 K K ?WEIGHTS:F:F ?AGGREGATE:MIN ?WITHSCORES", "zdiff": "2 K K ?WITHSCORES",
 	"zunionstore": "K 2 K K ?WEIGHTS:F:F ?AGGREGATE:SUM", "zinterstore": "K 2 K K ?AGGREGATE:MIN", "zdiffstore": "K 2 K K", "zintercard": "2 K K ?LIMIT:I", "zmpop": "2 K K MIN ?COUNT:I",
-	"geoadd": "K ?NX ?XX ?CH *A:A:M", "geopos": "K *M", "geohash": "K *M", "geodist": "K M M ?U",
-	"geosearch": "K FROMLONLAT A A BYBOX G G U ?ASC ?DESC ?COUNT:I ?COUNT:2:ANY ?WITHDIST ?WITHCOORD ?WITHHASH", "geosearchstore": "K K FROMMEMBER M BYRADIUS G U ?ASC ?COUNT:I ?STOREDIST",
-	"georadius": "K A A G U ?ASC ?DESC ?COUNT:I ?WITHDIST ?WITHCOORD ?STORE:K", "georadiusbymember": "K M G U ?COUNT:1:ANY ?WITHDIST ?STOREDIST:K",
 	"xadd": "K ?NOMKSTREAM ?MAXLEN:I D *M:V", "xlen": "K", "xrange": "K D D ?COUNT:I", "xrevrange": "K D D ?COUNT:I", "xdel": "K *D", "xtrim": "K MAXLEN I", "xread": "?COUNT:I STREAMS K D",
 	"echo": "V", "ping": "?V", "multi": "", "exec": "", "discard": "", "watch": "*K", "unwatch": "",
 }
@@ -70,12 +67,6 @@ func argument(r *rand.Rand, kind, command string) string {
 		return keyOf(command) + pick(r, "1", "2")
 	case "V":
 		return pick(r, "a", "b", "c", "10", "3.0", "-5", "1.5", "", "text of a value", "\x00\xff", "9223372036854775807")
-	case "A":
-		return strconv.FormatFloat(pick(r, 0.001, 1, 85)*(2*r.Float64()-1), 'f', r.IntN(7), 64)
-	case "G":
-		return strconv.Itoa(r.IntN(1 << (1 + r.IntN(24))))
-	case "U":
-		return pick(r, "m", "km", "ft", "MI")
 	case "E":
 		return strconv.Itoa(r.IntN(1 << (4 + r.IntN(26))))
 	case "M":
@@ -117,7 +108,7 @@ func keyOf(command string) string {
 		return "hll"
 	case strings.HasPrefix(command, "h"):
 		return "hash"
-	case strings.HasPrefix(command, "z"), strings.HasPrefix(command, "geo"):
+	case strings.HasPrefix(command, "z"):
 		return "zset"
 	case strings.HasPrefix(command, "x"):
 		return "stream"
@@ -151,7 +142,7 @@ func call(r *rand.Rand, name string) []string {
 	}
 	r.Shuffle(len(options), func(i, j int) { options[i], options[j] = options[j], options[i] })
 	groups := append(required, options...)
-	if name == "zadd" || name == "geoadd" || name == "xadd" || name == "xread" { // their options come before what repeats
+	if name == "zadd" || name == "xadd" || name == "xread" { // their options come before what repeats
 		at := 1
 		if name == "xread" {
 			at = 0

@@ -26,20 +26,6 @@ var knownWordings = []wording{
 // knownDifferences are the snippets that the embedded engine answers in its own way, and why that is left so.
 var knownDifferences = []difference{
 	{
-		servers: "Redis 8.*",
-		reason:  "Redis 8 writes coordinates with as few digits as read back the same number; older servers and Valkey with 17 behind the point.",
-		steps: []string{
-			`> GEOPOS g Palermo none`,
-			`> GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km WITHCOORD WITHDIST WITHHASH`,
-			`@ return {redis.call('GEOPOS', keys[1], 'Palermo', 'none'), redis.call('GEOSEARCH', keys[1], 'FROMLONLAT', 15, 37, 'BYRADIUS', 200, 'km', 'ASC', 'WITHDIST', 'WITHCOORD')}`,
-		},
-	},
-	{
-		servers: "Valkey 9.[1-9]*",
-		reason:  "Valkey 9.1 names the member that a search cannot find.",
-		steps:   []string{`@ return redis.pcall('GEOSEARCH', keys[1], 'FROMMEMBER', 'none', 'BYRADIUS', 1, 'm').err`},
-	},
-	{
 		servers: "*",
 		reason:  "gopher-lua does not know the variable's name, nor the type of what is called or has no length. No client sees more than the text.",
 		steps: []string{

@@ -101,7 +101,7 @@ func init() {
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
 		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands, debugCommands,
-		blockingPopCommands, memoryCommands, publishCommands, hyperloglogCommands, geoCommands,
+		blockingPopCommands, memoryCommands, publishCommands, hyperloglogCommands,
 	} {
 		for i := range family {
 			c := &family[i]
