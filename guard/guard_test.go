@@ -184,7 +184,7 @@ func TestDecide_duplicateChargesGlobalLimitsOnly(t *testing.T) {
 	})
 }
 
-// A meeting holds commands back until as many are under way as it waits for.
+// A meeting holds calls back until as many are under way as it waits for.
 type meeting struct {
 	sync.WaitGroup
 	came atomic.Int32
@@ -194,9 +194,11 @@ func (m *meeting) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (m *meeting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		m.came.Add(1)
-		m.Done()
-		m.Wait()
+		if hasCall(cmd) { // not the greeting of a connection
+			m.came.Add(1)
+			m.Done()
+			m.Wait()
+		}
 		return next(ctx, cmd)
 	}
 }
