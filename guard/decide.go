@@ -138,20 +138,15 @@ func (g *Guard) ask(ctx context.Context, d *Decision, q *decide.Query, wait deci
 	if g.asker.Ask(ctx, q, wait) {
 		call = redisCall{function: g.function, took: monotime.Now().Since(q.Sent)}
 	}
-	undecided, failed := q.Errors()
+	undecided, _ := q.Errors()
 	switch {
 	case undecided != nil && q.OneServer && isCrossSlot(undecided):
 		g.split.Store(true)
 		return g.ask(ctx, d, q.Split(), wait)
 	case undecided != nil && (ctx.Err() != nil || errors.Is(undecided, decide.ErrCallersDeadline)):
 		err = cmp.Or(ctx.Err(), context.DeadlineExceeded)
-	case failed != nil:
-		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", failed)
-		err = failed
-	case undecided != nil:
-		err = g.applyFailureModes(ctx, d, q, undecided)
 	default:
-		g.compose(d, q)
+		err = g.conclude(ctx, d, q)
 	}
 	g.dropStrays(q)
 	if err != nil || !d.Allowed {
@@ -160,6 +155,20 @@ func (g *Guard) ask(ctx context.Context, d *Decision, q *decide.Query, wait deci
 		g.hold(d, q, &g.places)
 	}
 	return call, err
+}
+
+// conclude fills in the decision from the calls' results. An error of an argument or a key fails it; failure modes decide the rest.
+func (g *Guard) conclude(ctx context.Context, d *Decision, q *decide.Query) error {
+	undecided, failed := q.Errors()
+	switch {
+	case failed != nil:
+		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", failed)
+		return failed
+	case undecided != nil:
+		return g.applyFailureModes(ctx, d, q, undecided)
+	}
+	g.compose(d, q)
+	return nil
 }
 
 // isCrossSlot reports whether a server rejected keys of several hash slots, because it turns out to be part of a cluster. The call ran

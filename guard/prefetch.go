@@ -108,7 +108,7 @@ func (g *Guard) decidePrefetched(
 	case t.failed != 0:
 		q := &decide.Query{Endpoint: ep, Request: *request, Resolved: *w}
 		q.AddUndecided(t.failed, t.cause)
-		err = g.applyFailureModes(ctx, d, q, t.cause)
+		err = g.conclude(ctx, d, q)
 	default:
 		d.Allowed = true
 	}

@@ -19,7 +19,6 @@ import (
 type Verdict struct {
 	FailClosed    []string // undecided parts whose failure mode is closed
 	LocalFallback LocalPart
-	Err           error // of a call to which failure modes do not apply
 }
 
 // ApplyFailureModes applies the policy's failure modes to the calls that Redis did not decide.
@@ -38,13 +37,8 @@ func ApplyFailureModes(q *Query) Verdict {
 	}
 	for i := range q.Calls {
 		c := &q.Calls[i]
-		err := c.Err
-		if err == nil {
+		if c.Err == nil {
 			continue
-		}
-		if !Undecided(err) {
-			v.Err = err
-			return v
 		}
 		for n := range c.Limits.Rows.All() {
 			apply(ep.Rows[n].OnFailure, ep.Rows[n].Name, func() { v.LocalFallback.Rows |= 1 << n })
