@@ -13,14 +13,14 @@ import (
 func TestImports_flowOneWay(t *testing.T) {
 	const module = "github.com/rlfunc/rlfunc/"
 	forAuthors := []string{
-		module + "internal/codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions",
+		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions",
 		"github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra", "github.com/goccy/go-yaml",
 	}
 	withoutRedis := []string{
-		module + "internal/codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
+		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
 		"github.com/redis/go-redis", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra",
 	}
-	forTests := []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
+	forTests := []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
 	reached := map[string][]string{} // by the package that imports them, by one way or another
 	for _, dir := range []string{".", "adapters/rueidis", "adapters/valkeygo"} {
 		onpath.Used() // what it reads is not part of this program
@@ -41,23 +41,23 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./fcall/...", append(forAuthors, module+"gen", "github.com/redis/rueidis", "github.com/valkey-io/")},
 		{"./gen/...", forAuthors},
 		{"./prefetch", forAuthors},
-		{"./guard/report", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "charm.land/bubbletea"}},
+		{"./guard/report", []string{module + "codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "charm.land/bubbletea"}},
 		{"./guard/policy", withoutRedis},
 		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},
 		// A service without metrics and gRPC links neither; a service with metrics brings the SDK or Prometheus's exporter.
 		{"./guard", append(forTests, "go.opentelemetry.io/", "github.com/prometheus/", "google.golang.org/grpc")},
 		{"./guard/telemetry", append(forTests, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters", "github.com/prometheus/", "google.golang.org/grpc")},
-		{"./loader", []string{module + "internal/codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		{"./loader", []string{module + "codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// The generator is pure: source in, files out.
-		{"./internal/codegen/breaking", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
-		{"./internal/codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
-		{"./embedded", []string{module + "internal/codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		{"./codegen/breaking", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
+		{"./codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
+		{"./embedded", []string{module + "codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		{"./lua_test", []string{"github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// A service links no server; one behind httpguard or grpcguard links no Envoy.
 		{"./guard/envoyguard", append(forTests, module+"serve", "go.opentelemetry.io/otel/sdk", "github.com/prometheus/")},
 		{"./guard/httpguard", []string{module + "serve", "github.com/envoyproxy/"}},
 		{"./guard/grpcguard", []string{module + "serve", "github.com/envoyproxy/"}},
-		{"./serve", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		{"./serve", []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// An adapter is a module of its own, for callers that link no guard.
 		{"./adapters/rueidis", append(forAuthors, module+"gen", module+"guard")},
 		{"./adapters/valkeygo", append(forAuthors, module+"gen", module+"guard")},

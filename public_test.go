@@ -25,8 +25,6 @@ func TestPublicPackages_haveAnExample(t *testing.T) {
 		switch {
 		case !ok, strings.Contains(path, "/internal/"), room == "docs", room == "deploy", room == "examples":
 			continue
-		case strings.HasSuffix(path, "/codegen"): // only a doc
-			continue
 		}
 		seen++
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

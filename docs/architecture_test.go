@@ -48,7 +48,7 @@ func rooms() []*room {
 		{name: "guard/policy", purpose: "the policy's file"},
 		{name: "gen", purpose: "generated clients"},
 		{name: "loader", purpose: "libraries onto servers"},
-		{name: "internal/codegen", purpose: "Lua to library and client"},
+		{name: "codegen", purpose: "Lua to library and client"},
 		{name: "guard/identity", purpose: "clients of requests"},
 		{name: "embedded", purpose: "Redis in the process"},
 		{name: "calendar", purpose: "periods in time zones"},

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/conformance/gen/everything"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
 func limits(t testing.TB, names ...string) *fcall.Pack {
@@ -133,17 +133,16 @@ func BenchmarkArgs_pack(b *testing.B) {
 	}
 }
 
-// Only scripts of functions with packs contain the decoder of packs.
+// Only scripts of functions with packs contain the decoder of packs, and only the lib files that a function reaches are in its script.
 func TestScript_decodesOnlyWhereThereArePacks(t *testing.T) {
-	for name, want := range map[string]bool{"packs": true, "rows": false} {
-		text := fcall.ScriptOf(&fcall.Function{Library: everything.Library, Name: name, ServerName: "everything_v2_" + name})
-		for _, part := range []string{"local rlfunc_pack = (function()", "local item = (function()", "rlfunc_items_row(", "local refusal = (function()"} {
+	for name, packed := range map[string]bool{"check": true, "gcra": false} {
+		text := fcall.ScriptOf(&fcall.Function{Library: ratelimit.Library, Name: name, ServerName: "ratelimit_v1_" + name})
+		for part, want := range map[string]bool{
+			"local rlfunc_pack = (function()": packed, "local clock = (function()": true, "local refusal = (function()": packed,
+		} {
 			if got := strings.Contains(text, part); got != want {
 				t.Errorf("%s: the script has %q: %v, want %v", name, part, got, want)
 			}
-		}
-		if strings.Contains(text, "local clock = (function()") {
-			t.Errorf("%s: the script has a lib file that it does not use", name)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestAutoLoad_loadsOnServerThatIsRequired(t *testing.T) {
 	}
 }
 
-// internal/codegen/clients has the table of servers.
+// codegen/internal/clients has the table of servers.
 func TestAutoLoad_refusesServerOfAnotherProduct(t *testing.T) {
 	s := newFakeServer(t, "-ERR Function not found\r\n")
 	s.info = "redis_version:7.4.0\r\ndragonfly_version:df-v1.40.1\r\n"

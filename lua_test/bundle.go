@@ -7,9 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 //go:embed clock.lua
@@ -71,7 +70,7 @@ func write(lib *fcall.Library, fsys fs.FS, root string, replace map[string]strin
 }
 
 func writeAnew(lib *fcall.Library, fsys fs.FS, root string, replace map[string]string) (string, error) {
-	tree, found := source.Load(fsys, root, source.Options{Replace: replace})
+	tree, found := codegen.Parse(fsys, root, codegen.Options{Replace: replace})
 	if err := found.Err(); err != nil {
 		return "", fmt.Errorf("test bundle of %s: %w", lib.Name, err)
 	}
@@ -79,5 +78,5 @@ func writeAnew(lib *fcall.Library, fsys fs.FS, root string, replace map[string]s
 	if !ok {
 		return "", fmt.Errorf("test bundle of %s: no such library in %s", lib.Name, root)
 	}
-	return bundle.Write(l).Code, nil
+	return codegen.Bundle(l), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/internal/contract"
+	"github.com/rlfunc/rlfunc/codegen/contract"
 )
 
 // contractCalls is how often Contract calls each function.

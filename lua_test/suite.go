@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/contract"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
-	"github.com/rlfunc/rlfunc/internal/contract"
 )
 
 // A Suite is a library under test. C is the generated client's type.
@@ -135,9 +135,9 @@ func (su Suite[C]) checkSource() error {
 		return nil
 	}
 	for _, lib := range su.libraries() {
-		if _, err := fs.Stat(su.Source, lib.Name+"/"+source.LibraryFile); err != nil {
+		if _, err := fs.Stat(su.Source, lib.Name+"/"+codegen.LibraryFile); err != nil {
 			return fmt.Errorf("the suite's Source has no %s/%s: its path is relative to the folder of the test, so a test in a folder of its own needs os.DirFS(%q): %w",
-				lib.Name, source.LibraryFile, "../"+su.Root, err)
+				lib.Name, codegen.LibraryFile, "../"+su.Root, err)
 		}
 	}
 	return nil

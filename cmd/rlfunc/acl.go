@@ -11,12 +11,12 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/acl"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
-	"github.com/rlfunc/rlfunc/internal/codegen/acl"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -143,7 +143,7 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 }
 
 // callers returns a rule for every function of the named libraries, or of all.
-func (a *app) callers(tree *source.Tree, names, namespaces []string) (acl.Rule, error) {
+func (a *app) callers(tree *codegen.Tree, names, namespaces []string) (acl.Rule, error) {
 	var rule acl.Rule
 	libs := tree.Libraries
 	if len(names) > 0 {
@@ -178,7 +178,7 @@ func (a *app) callers(tree *source.Tree, names, namespaces []string) (acl.Rule, 
 }
 
 // readsOverrides returns a rule for listing the overrides of a namespace, without changing them.
-func (a *app) readsOverrides(tree *source.Tree, namespace string) (rule acl.Rule) {
+func (a *app) readsOverrides(tree *codegen.Tree, namespace string) (rule acl.Rule) {
 	lib, ok := tree.Library(override.Library.Name)
 	if !ok {
 		return rule

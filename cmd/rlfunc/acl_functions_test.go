@@ -12,11 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/acl"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/acl"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
@@ -75,7 +75,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	const shared = "shared"
-	bundles, canaries := map[*source.Library]*fcall.Library{}, map[*source.Library]*fcall.Library{}
+	bundles, canaries := map[*codegen.Library]*fcall.Library{}, map[*codegen.Library]*fcall.Library{}
 	for _, lib := range tree.Libraries {
 		bundles[lib] = runtime.Library(lib)
 		canary, err := bundles[lib].Channel("canary")

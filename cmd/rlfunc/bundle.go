@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/codegen"
 )
 
 func (a *app) bundleCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (a *app) bundleCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code := bundle.Write(lib).Code
+			code := codegen.Bundle(lib)
 			if a.json {
 				return a.printJSON(map[string]any{"library": lib.Spec.Name, "version": lib.Spec.Version, "server": lib.Spec.Server, "code": code})
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 )
 
 type callFlags struct{ calls, workers int }

@@ -48,7 +48,7 @@ func installNode(t *testing.T, dir string) {
 		}
 	}
 	types := filepath.Join(dir, "node_modules/@types/node")
-	stub, err := os.ReadFile("../../internal/codegen/typescript/testdata/node.d.ts")
+	stub, err := os.ReadFile("../../codegen/internal/typescript/testdata/node.d.ts")
 	if err != nil {
 		t.Fatal(err)
 	}

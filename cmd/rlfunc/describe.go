@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/spec"
-	"github.com/rlfunc/rlfunc/internal/codegen/reference"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 func (a *app) describeCommand() *cobra.Command {
@@ -31,7 +30,7 @@ language: generators of clients for other languages can read it. Its format numb
 	}
 }
 
-func (a *app) describe(tree *source.Tree, name string) error {
+func (a *app) describe(tree *codegen.Tree, name string) error {
 	libs := tree.Libraries
 	if name != "" {
 		libName, fnName, one := strings.Cut(name, ".")
@@ -48,7 +47,7 @@ func (a *app) describe(tree *source.Tree, name string) error {
 			short.Spec.Functions = []spec.Function{*fn}
 			lib = &short
 		}
-		libs = []*source.Library{lib}
+		libs = []*codegen.Library{lib}
 	}
 	if a.json {
 		specs := make([]spec.Library, len(libs))
@@ -58,7 +57,7 @@ func (a *app) describe(tree *source.Tree, name string) error {
 		return a.printJSON(map[string]any{"format": spec.Format, "libraries": specs})
 	}
 	for _, lib := range libs {
-		page := reference.Page(lib)
+		page := codegen.Reference(lib)
 		fmt.Fprintf(a.out, "%s", page[strings.Index(string(page), "# "):])
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
 )
 
 func (a *app) generateCommand() *cobra.Command {

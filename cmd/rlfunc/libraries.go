@@ -12,18 +12,16 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen"
-	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
-	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // described returns the project's libraries, or the built-in ones, with the commands that their functions may run.
-func (a *app) described(ctx context.Context) (*source.Tree, error) {
+func (a *app) described(ctx context.Context) (*codegen.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return nil, err
@@ -32,7 +30,7 @@ func (a *app) described(ctx context.Context) (*source.Tree, error) {
 }
 
 // tree reads the project's libraries without vetting them, for commands that load nothing onto a server.
-func (a *app) tree() (*source.Tree, error) {
+func (a *app) tree() (*codegen.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return nil, err
@@ -42,7 +40,7 @@ func (a *app) tree() (*source.Tree, error) {
 
 // deployable returns the named libraries, or all, for a deploy: vetted, the same as in gen/, and none of them a released version with other
 // bytes. A server without that version would accept them, and then hold a version that was never released.
-func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library, *source.Tree, error) {
+func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library, *codegen.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return nil, nil, err
@@ -64,12 +62,12 @@ func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library,
 }
 
 // checkReleased compares the named libraries, or all, with released.sum.
-func checkReleased(p *project.Project, tree *source.Tree, names []string) error {
+func checkReleased(p *project.Project, tree *codegen.Tree, names []string) error {
 	snapshot, err := p.Snapshot(tree)
 	if err != nil {
 		return err
 	}
-	var found diag.List
+	var found codegen.Findings
 	for _, f := range breaking.Compare(snapshot, snapshot, breaking.State) {
 		if f.Library == "" || len(names) == 0 || slices.Contains(names, f.Library) {
 			found = append(found, f.Diagnostic)
@@ -79,11 +77,11 @@ func checkReleased(p *project.Project, tree *source.Tree, names []string) error 
 }
 
 // checkGenerated compares the named libraries, or all, with their bundles in gen/, which services embed. Nobody embeds one that is not there.
-func checkGenerated(p *project.Project, tree *source.Tree, names []string) error {
+func checkGenerated(p *project.Project, tree *codegen.Tree, names []string) error {
 	files := map[string][]byte{}
-	for name, code := range codegen.Bundles(tree) {
-		if len(names) == 0 || slices.Contains(names, name) {
-			files[path.Join(filepath.ToSlash(p.Config.Gen), name, name+".lua")] = code
+	for _, lib := range tree.Libraries {
+		if name := lib.Spec.Name; len(names) == 0 || slices.Contains(names, name) {
+			files[path.Join(filepath.ToSlash(p.Config.Gen), name, name+".lua")] = []byte(codegen.Bundle(lib))
 		}
 	}
 	differences, err := p.Compare(files)
@@ -103,7 +101,7 @@ func checkGenerated(p *project.Project, tree *source.Tree, names []string) error
 }
 
 // libraries returns the named libraries of the tree, or all, in the channel that --channel names.
-func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
+func (a *app) libraries(tree *codegen.Tree, names []string) ([]*fcall.Library, error) {
 	for _, name := range names {
 		if _, err := a.library(tree, name); err != nil {
 			return nil, err
@@ -124,7 +122,7 @@ func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, er
 }
 
 // library finds a library by its name.
-func (a *app) library(tree *source.Tree, name string) (*source.Library, error) {
+func (a *app) library(tree *codegen.Tree, name string) (*codegen.Library, error) {
 	if lib, ok := tree.Library(name); ok {
 		return lib, nil
 	}
@@ -139,7 +137,7 @@ func (a *app) library(tree *source.Tree, name string) (*source.Library, error) {
 }
 
 // function finds a function of a library by its name.
-func function(lib *source.Library, name string) (*spec.Function, error) {
+func function(lib *codegen.Library, name string) (*spec.Function, error) {
 	var names []string
 	for i := range lib.Spec.Functions {
 		if lib.Spec.Functions[i].Name == name {
@@ -151,7 +149,7 @@ func function(lib *source.Library, name string) (*spec.Function, error) {
 }
 
 // findFunction finds LIBRARY.FUNCTION.
-func (a *app) findFunction(tree *source.Tree, name string) (*source.Library, *spec.Function, error) {
+func (a *app) findFunction(tree *codegen.Tree, name string) (*codegen.Library, *spec.Function, error) {
 	libName, fnName, ok := strings.Cut(name, ".")
 	if !ok {
 		var found []string

@@ -12,9 +12,9 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	"github.com/rlfunc/rlfunc/loader"
 )
 

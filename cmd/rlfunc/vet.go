@@ -11,10 +11,8 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
-	"github.com/rlfunc/rlfunc/internal/codegen/vet"
-	"github.com/rlfunc/rlfunc/internal/contract"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/contract"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -50,7 +48,7 @@ To exempt a line from a rule, add a comment with a reason to the line:
 				return a.runFunctions(cmd.Context(), tree)
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"findings": diag.List{}})
+				return a.printJSON(map[string]any{"findings": codegen.Findings{}})
 			}
 			a.note("no findings in %s of %s", count(functionsOf(tree), "function"), count(len(tree.Libraries), "library"))
 			return nil
@@ -62,7 +60,7 @@ To exempt a line from a rule, add a comment with a reason to the line:
 }
 
 func (a *app) explainRule(id string) error {
-	page, ids := vet.Explain(id)
+	page, ids := codegen.Explain(id)
 	if page == "" {
 		return fmt.Errorf("no rule %q%s; the rules are:\n  %s", id, spelling.DidYouMean(id, ids), strings.Join(ids, "\n  "))
 	}
@@ -70,7 +68,7 @@ func (a *app) explainRule(id string) error {
 	return nil
 }
 
-func functionsOf(tree *source.Tree) (n int) {
+func functionsOf(tree *codegen.Tree) (n int) {
 	for _, lib := range tree.Libraries {
 		n += len(lib.Files)
 	}
@@ -79,12 +77,12 @@ func functionsOf(tree *source.Tree) (n int) {
 
 // A runFinding is a finding of running, as JSON.
 type runFinding struct {
-	diag.Diagnostic
+	codegen.Finding
 	Steps string `json:"steps"` // of a Go test
 }
 
 // runFunctions calls the functions of each library, and prints what is wrong with them.
-func (a *app) runFunctions(ctx context.Context, tree *source.Tree) error {
+func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 	seed, err := contract.Seed()
 	if err != nil {
 		return err
@@ -101,7 +99,7 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree) error {
 		made += report.Calls
 		unreached = append(unreached, report.Unreached...)
 		for _, f := range report.Findings {
-			found = append(found, runFinding{diag.Diagnostic{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + ": " + f.Text}, f.Paste()})
+			found = append(found, runFinding{codegen.Finding{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + ": " + f.Text}, f.Paste()})
 		}
 	}
 	if a.json {
@@ -111,7 +109,7 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree) error {
 	}
 	for _, f := range found {
 		if !a.json {
-			fmt.Fprintf(a.out, "%v\n%s\n", f.Diagnostic, f.Steps)
+			fmt.Fprintf(a.out, "%v\n%s\n", f.Finding, f.Steps)
 		}
 	}
 	if len(found) > 0 {
@@ -134,7 +132,7 @@ func (a *app) runFunctions(ctx context.Context, tree *source.Tree) error {
 
 // findings prints the findings in an error as data. It returns any other error.
 func (a *app) findings(err error) error {
-	var list diag.List
+	var list codegen.Findings
 	if !errors.As(err, &list) {
 		return err
 	}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/functions"
-	"github.com/rlfunc/rlfunc/internal/codegen"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -43,7 +42,7 @@ func TestTemplates_generatedFilesAndSharedLuaAreCurrent(t *testing.T) {
 		}
 		want["functions/"+name] = text
 	}
-	tree, found := codegen.Load(os.DirFS("functions"), "functions", source.Options{})
+	tree, found := codegen.Load(os.DirFS("functions"), "functions", codegen.Options{})
 	if len(found) > 0 {
 		t.Fatal(found.Error())
 	}

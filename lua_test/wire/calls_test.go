@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
@@ -21,7 +22,6 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -230,7 +230,7 @@ func escaped(text string) string {
 // contract is every function of every library, by its name on the server.
 func contract(t testing.TB) map[string]spec.Function {
 	t.Helper()
-	tree, found := source.Load(functions.FS, functions.Root, source.Options{})
+	tree, found := codegen.Parse(functions.FS, functions.Root, codegen.Options{})
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 // everything is the library of every shape, on an embedded server.
 func everything(t *testing.T) (*fcall.Client, *spec.Library) {
 	t.Helper()
-	tree, found := source.Load(os.DirFS("../../../../internal/codegen/conformance/functions"), "functions", source.Options{})
+	tree, found := codegen.Parse(os.DirFS("../../../../codegen/internal/conformance/functions"), "functions", codegen.Options{})
 	if len(found) > 0 {
 		t.Fatal(found.Error())
 	}
@@ -189,7 +189,7 @@ func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 
 // Which result means refused is in the header; what is counted and what call exits with go by it.
 func TestRefused_isWhatTheHeaderSays(t *testing.T) {
-	tree, found := source.Load(fstest.MapFS{
+	tree, found := codegen.Parse(fstest.MapFS{
 		"seats/library.lua": {Data: []byte("--- Seats.\n--- @library seats 1.0.0\n")},
 		"seats/take.lua": {Data: []byte(`--- Takes a seat.
 --- @flags  no-writes
@@ -224,7 +224,7 @@ local function peek(room, how)
   return how == 'free'
 end
 `)},
-	}, "functions", source.Options{})
+	}, "functions", codegen.Options{})
 	if len(found) > 0 {
 		t.Fatal(found.Error())
 	}

@@ -14,8 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/internal/codegen"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen"
 )
 
 // marker is in one of the first two lines of every generated file.
@@ -31,14 +30,14 @@ type Difference struct {
 
 // Generate returns every generated file by its slash-separated path below the project. It runs the project's plugins, which may print to
 // stderr.
-func (p *Project) Generate(ctx context.Context, tree *source.Tree, stderr io.Writer) (map[string][]byte, error) {
+func (p *Project) Generate(ctx context.Context, tree *codegen.Tree, stderr io.Writer) (map[string][]byte, error) {
 	type part struct {
 		folder   string
-		generate func(*source.Tree) (map[string][]byte, error)
+		generate func(*codegen.Tree) (map[string][]byte, error)
 	}
 	parts := []part{{p.Config.Gen, codegen.Generate}, {p.Config.Python, codegen.Python}, {p.Config.TypeScript, codegen.TypeScript}}
 	for _, plugin := range p.Config.Plugins {
-		parts = append(parts, part{plugin.Out, func(tree *source.Tree) (map[string][]byte, error) {
+		parts = append(parts, part{plugin.Out, func(tree *codegen.Tree) (map[string][]byte, error) {
 			return p.runPlugin(ctx, plugin, tree, stderr)
 		}})
 	}

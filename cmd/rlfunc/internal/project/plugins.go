@@ -12,9 +12,8 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/plugins"
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/plugin"
-	"github.com/rlfunc/rlfunc/internal/codegen"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 // Folders returns the folders that hold generated files.
@@ -32,14 +31,13 @@ func (c *Config) Folders() []string {
 }
 
 // runPlugin returns the files of a plugin by name. Each must be marked as generated, and may replace only files that are.
-func (p *Project) runPlugin(ctx context.Context, pl Plugin, tree *source.Tree, stderr io.Writer) (map[string][]byte, error) {
+func (p *Project) runPlugin(ctx context.Context, pl Plugin, tree *codegen.Tree, stderr io.Writer) (map[string][]byte, error) {
 	request := plugin.Request{Format: plugin.Format, Source: filepath.ToSlash(p.Config.Functions), Options: pl.Options}
 	if request.Options == nil {
 		request.Options = map[string]string{}
 	}
-	code := codegen.Bundles(tree)
 	for _, lib := range tree.Libraries {
-		request.Libraries = append(request.Libraries, plugin.Library{Library: lib.Spec, Code: string(code[lib.Spec.Name])})
+		request.Libraries = append(request.Libraries, plugin.Library{Library: lib.Spec, Code: codegen.Bundle(lib)})
 	}
 	files, err := plugins.Run(ctx, p.Dir, pl.Command, request, stderr)
 	if err == nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/plugin"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
@@ -39,7 +39,7 @@ func printing(files ...plugin.File) string {
 
 func generate(t *testing.T, p *project.Project) (map[string][]byte, error) {
 	t.Helper()
-	return p.Generate(t.Context(), &source.Tree{}, t.Output())
+	return p.Generate(t.Context(), &codegen.Tree{}, t.Output())
 }
 
 func read(t *testing.T, name string) string {
@@ -98,7 +98,7 @@ func TestPlugin_thatHangsIsEnded(t *testing.T) {
 	ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, fmt.Errorf("late"))
 	defer stop()
 	began := time.Now()
-	_, err := withPlugin(t, "sleep 60 & sleep 60").Generate(ctx, &source.Tree{}, t.Output())
+	_, err := withPlugin(t, "sleep 60 & sleep 60").Generate(ctx, &codegen.Tree{}, t.Output())
 	if err == nil || !strings.HasSuffix(err.Error(), ": late") {
 		t.Errorf("got %v", err)
 	}
@@ -122,7 +122,7 @@ func TestPlugin_replacesOnlyGeneratedFilesInTheProject(t *testing.T) {
 	target := filepath.Join(p.Dir, "made/a/x.txt")
 	write(target, "mine\n")
 	var notes bytes.Buffer
-	if _, err := p.Generate(t.Context(), &source.Tree{}, &notes); err == nil || !strings.Contains(err.Error(), "would replace one that was not generated") {
+	if _, err := p.Generate(t.Context(), &codegen.Tree{}, &notes); err == nil || !strings.Contains(err.Error(), "would replace one that was not generated") {
 		t.Errorf("got %v", err)
 	}
 	if notes.String() != "a note\n" {

@@ -12,10 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/functions"
-	"github.com/rlfunc/rlfunc/internal/codegen"
-	"github.com/rlfunc/rlfunc/internal/codegen/diag"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -67,9 +65,9 @@ func FindOrBuiltIn(dir string) (*Project, error) {
 	return p, err
 }
 
-// Load reads and vets every library of the project. Findings are returned as a diag.List. The built-in libraries were vetted before
+// Load reads and vets every library of the project. Findings are returned as a codegen.Findings. The built-in libraries were vetted before
 // they were built in.
-func (p *Project) Load(ctx context.Context) (*source.Tree, error) {
+func (p *Project) Load(ctx context.Context) (*codegen.Tree, error) {
 	if p.BuiltIn {
 		return p.Read()
 	}
@@ -78,8 +76,8 @@ func (p *Project) Load(ctx context.Context) (*source.Tree, error) {
 
 // Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. A tree that was
 // found clean is not vetted again. Vetting takes seconds; it is left behind when the context ends.
-func (p *Project) Describe(ctx context.Context) (*source.Tree, error) {
-	var tree *source.Tree
+func (p *Project) Describe(ctx context.Context) (*codegen.Tree, error) {
+	var tree *codegen.Tree
 	var err error
 	done := make(chan struct{})
 	go func() {
@@ -94,9 +92,9 @@ func (p *Project) Describe(ctx context.Context) (*source.Tree, error) {
 	}
 }
 
-func loadVetted(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
+func loadVetted(fsys fs.FS, root string, o codegen.Options) (*codegen.Tree, codegen.Findings) {
 	cache := vettedOf(fsys)
-	if tree, found := source.Load(fsys, root, o); len(found) == 0 && cache.fill(tree) {
+	if tree, found := codegen.Parse(fsys, root, o); len(found) == 0 && cache.fill(tree) {
 		return tree, nil
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // vet makes garbage, and keeps little: a third less CPU
@@ -108,20 +106,20 @@ func loadVetted(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.L
 }
 
 // Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
-func (p *Project) Read() (*source.Tree, error) {
+func (p *Project) Read() (*codegen.Tree, error) {
 	if p.BuiltIn {
 		return builtIn()
 	}
-	return p.load(source.Load)
+	return p.load(codegen.Parse)
 }
 
 // builtIn reads the built-in libraries, once for the process.
-var builtIn = sync.OnceValues(func() (*source.Tree, error) {
-	tree, found := source.Load(functions.FS, functions.Root, source.Options{})
+var builtIn = sync.OnceValues(func() (*codegen.Tree, error) {
+	tree, found := codegen.Parse(functions.FS, functions.Root, codegen.Options{})
 	return tree, found.Err()
 })
 
-func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, diag.List)) (*source.Tree, error) {
+func (p *Project) load(load func(fs.FS, string, codegen.Options) (*codegen.Tree, codegen.Findings)) (*codegen.Tree, error) {
 	fsys := fs.FS(functions.FS)
 	if !p.BuiltIn {
 		root := filepath.Join(p.Dir, p.Config.Functions)
@@ -130,14 +128,14 @@ func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, d
 		}
 		fsys = os.DirFS(root)
 	}
-	tree, found := load(fsys, filepath.ToSlash(p.Config.Functions), source.Options{})
+	tree, found := load(fsys, filepath.ToSlash(p.Config.Functions), codegen.Options{})
 	return tree, found.Err()
 }
 
 // UnknownLibrary returns the error for a library that the project does not have, among those that it has.
 func (p *Project) UnknownLibrary(name string, has []string) error {
 	text := fmt.Sprintf("the project in %s has no library %q%s (libraries: %s)", p.Dir, name, spelling.DidYouMean(name, has), strings.Join(has, ", "))
-	if _, err := fs.Stat(functions.FS, name+"/"+source.LibraryFile); err == nil {
+	if _, err := fs.Stat(functions.FS, name+"/"+codegen.LibraryFile); err == nil {
 		text += fmt.Sprintf("; %s is built into rlfunc: to use it, run rlfunc outside the project, or with -C FOLDER", name)
 	}
 	return errors.New(text)

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
 )
 
 // Revision reads the project at a revision of its git repository. The files come from git's object store: neither the working tree nor
@@ -212,7 +212,7 @@ func (r *revisionReader) walk(ctx context.Context, way []folder, name string) ([
 	return way, nil, nil
 }
 
-// sources adds the files of a source tree to the archive: those of which source.Load knows. functions is the tree's name in errors.
+// sources adds the files of a source tree to the archive: those of which codegen.Parse knows. functions is the tree's name in errors.
 func (r *revisionReader) sources(ctx context.Context, way []folder, functions, below string) error {
 	entries, err := r.entries(ctx, way[len(way)-1])
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *revisionReader) sources(ctx context.Context, way []folder, functions, b
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		isFile := path.Ext(name) == ".lua" || below == "." && name == breaking.ReleasedFile
-		isFolder := below == source.LibDir || below == "." && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
+		isFolder := below == codegen.LibDir || below == "." && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
 		if e := entries[name]; !isFile && (!isFolder || e.kind == "blob" && !e.link()) {
 			continue
 		}

@@ -9,12 +9,12 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
 )
 
 // Snapshot returns the project's tree for comparisons, with its released.sum.
-func (p *Project) Snapshot(tree *source.Tree) (*breaking.Snapshot, error) {
+func (p *Project) Snapshot(tree *codegen.Tree) (*breaking.Snapshot, error) {
 	return withReleased(breaking.Of(tree), os.DirFS(filepath.Join(p.Dir, p.Config.Functions)))
 }
 
@@ -36,7 +36,7 @@ func (p *Project) Folder(dir string) (*breaking.Snapshot, error) {
 
 // snapshot reads the tree of another version; root is the name of its folder there.
 func (p *Project) snapshot(from string, fsys fs.FS, root string) (*breaking.Snapshot, error) {
-	tree, found := source.Load(fsys, filepath.ToSlash(root), source.Options{})
+	tree, found := codegen.Parse(fsys, filepath.ToSlash(root), codegen.Options{})
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", from, err)
 	}

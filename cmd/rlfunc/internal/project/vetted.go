@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen"
 )
 
 // A vetted caches what vet learns of a tree without findings: the Redis commands of each function. Vet takes seconds, and its result
@@ -51,7 +51,7 @@ func vettedOf(fsys fs.FS) *vetted {
 }
 
 // fill sets the commands of the tree's functions, and reports whether the cache had them.
-func (v *vetted) fill(tree *source.Tree) bool {
+func (v *vetted) fill(tree *codegen.Tree) bool {
 	if v == nil {
 		return false
 	}
@@ -77,7 +77,7 @@ func (v *vetted) fill(tree *source.Tree) bool {
 }
 
 // keep writes the commands of a tree without findings. The next command vets again if that fails.
-func (v *vetted) keep(tree *source.Tree) {
+func (v *vetted) keep(tree *codegen.Tree) {
 	if v == nil {
 		return
 	}

@@ -1,0 +1,390 @@
+package contract
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// DefaultCalls is how often each function is called, where nothing else is said.
+const DefaultCalls = 200
+
+// Seed is that of RLFUNC_SEED, and 0 without one.
+func Seed() (uint64, error) {
+	text := os.Getenv("RLFUNC_SEED")
+	if text == "" {
+		return 0, nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("RLFUNC_SEED must be a whole number from 0 to 18446744073709551615, got %q", text)
+	}
+	return seed, nil
+}
+
+// Options configures Run. The zero value is useful.
+type Options struct {
+	// Seed draws the calls: the same seed draws the same ones. Defaults to 0.
+	Seed uint64
+	// Calls is how many to make, for each function. Defaults to DefaultCalls.
+	Calls int
+	// Quick leaves out calls on keys with many elements, which take half of the time. Defaults to false.
+	Quick bool
+	// Unshrunk leaves sequences as they were drawn. Defaults to false.
+	Unshrunk bool
+}
+
+// A Finding is one fault of a function, and the calls that show it.
+type Finding struct {
+	Rule     string
+	Function string // "ratelimit.gcra"
+	File     string
+	Line     int
+	Text     string
+	Steps    []Step
+}
+
+// String has the form of a finding of vet, without the steps.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s:%d:1: %s: %s (%s)", f.File, f.Line, f.Function, f.Text, f.Rule)
+}
+
+// A Place is a line of an author's file.
+type Place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// A Report is what a run has found.
+type Report struct {
+	Seed      uint64
+	Calls     int
+	Refused   int       // calls that the generated checks refused: the headers do not say why
+	Findings  []Finding // by file and line
+	Unreached []Place   // blocks of the authors' files that no call has run
+	Sequences [][]Step  // some that reach all that was reached, to be played on other servers
+}
+
+// Summary says how much was called, and what never ran.
+func (r *Report) Summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d calls drawn from seed %d, of which the generated checks refused %d.", r.Calls, r.Seed, r.Refused)
+	if len(r.Unreached) > 0 {
+		fmt.Fprintf(&b, " No call reached what begins at these lines, so nothing is known of it:")
+		for _, p := range r.Unreached {
+			fmt.Fprintf(&b, "\n    %s:%d", p.File, p.Line)
+		}
+	}
+	return b.String()
+}
+
+// A checker plays sequences on an embedded server.
+type checker struct {
+	*drawer
+	watch  *watch
+	server *server
+	libs   []*Library
+
+	found     []Finding
+	sequences [][]Step
+	known     map[[2]string]bool // rules of functions that have been found
+	latest    int64
+	promises  promises
+	refused   int
+	calls     int
+}
+
+// Run calls the functions of libraries that share keys, in random sequences, and checks what they do. The error is one of loading.
+func Run(libs []*Library, o Options) (*Report, error) {
+	if o.Calls == 0 {
+		o.Calls = DefaultCalls
+	}
+	w := newWatch(libs)
+	c := &checker{watch: w, server: newServer(w), libs: libs, drawer: newDrawer(o.Seed, libs, w.fills), known: map[[2]string]bool{}}
+	defer c.server.Close()
+	if len(c.functions) == 0 {
+		return nil, errors.New("there are no functions to call")
+	}
+	for _, l := range libs {
+		l.namespace = libs[0].Spec.Name // they share keys
+		if err, failed := c.server.do("FUNCTION", "LOAD", l.Code).(error); failed {
+			return nil, fmt.Errorf("load %s on the embedded engine: %w", l.Spec.Server, err)
+		}
+	}
+	c.explore(o.Calls*len(c.functions), o)
+	if !o.Quick {
+		c.growth()
+	}
+	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Unreached: c.unreached(), Findings: c.found}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
+	return r, nil
+}
+
+// explore plays random sequences, and changed copies of those that have reached something new.
+func (c *checker) explore(calls int, o Options) {
+	var kept [][]Step
+	for n := 0; c.calls < calls; n++ {
+		var steps []Step
+		if len(kept) > 0 && c.IntN(2) == 0 {
+			steps = c.mutate(pick(c.drawer, kept))
+		} else {
+			steps = c.sequence(n%5 >= 3 && c.calls > calls/8)
+		}
+		c.watch.fresh = false
+		p := c.try(steps, o)
+		if c.watch.fresh {
+			kept = append(kept, steps)
+			if !c.watch.random {
+				c.sequences = append(c.sequences, steps[:len(p.replies)])
+			}
+		}
+		if len(p.found) > 0 {
+			continue
+		}
+		if p.lost >= 0 {
+			c.harmful(steps, p.lost)
+		}
+		if n%4 == 0 && !slices.ContainsFunc(steps, func(s Step) bool { return s.Advance < 0 }) {
+			c.again(steps, p.replies)
+		}
+	}
+	for round := range calls / (5 * crowded) {
+		c.try(c.crowd(round), o)
+	}
+}
+
+// try plays a sequence and keeps what it finds.
+func (c *checker) try(steps []Step, o Options) played {
+	p := c.play(steps)
+	c.calls += len(p.replies)
+	for _, f := range p.found {
+		f.Steps = slices.Clone(steps[:len(p.replies)])
+		if !c.scales(f) {
+			continue
+		}
+		if !o.Unshrunk {
+			f = c.shrink(f)
+		}
+		c.keep(f)
+	}
+	return p
+}
+
+// scales reports whether a finding about spans is there when each argument that is one is longer, by a share of its own. Else two spans only
+// happen to be equal, or a thousand times each other.
+func (c *checker) scales(f Finding) bool {
+	if f.Rule != "unit" && f.Rule != "bad-ttl" && f.Rule != "shortened-ttl" {
+		return true
+	}
+	steps := slices.Clone(f.Steps)
+	longer := func(f spec.Field, v value, share int64) value {
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		if f.Kind != spec.KindDuration || err != nil {
+			return v
+		}
+		if n += n * share / 10; n > f.Max {
+			n = max(n/2, f.Min)
+		}
+		return value{text: strconv.FormatInt(n, 10)}
+	}
+	for s := range steps {
+		op := steps[s].call.clone()
+		steps[s].call = op
+		for i, p := range op.args {
+			for n, r := range op.values[i].rows {
+				for j, cell := range cells(p) {
+					r.cells[j] = longer(cell, r.cells[j], int64(4+i+j+n))
+				}
+			}
+			if len(p.Fields) == 0 {
+				op.values[i] = longer(p, op.values[i], int64(4+i))
+			}
+		}
+	}
+	return slices.ContainsFunc(c.play(steps).found, func(again Finding) bool { return again.Rule == f.Rule && again.Function == f.Function })
+}
+
+// keep adds a finding, unless its line says why it is none.
+func (c *checker) keep(f Finding) {
+	id := [2]string{f.Function, f.Rule}
+	if c.known[id] {
+		return
+	}
+	c.known[id] = true
+	if slices.ContainsFunc(c.libs, func(l *Library) bool { return l.silenced(f) }) {
+		return
+	}
+	c.found = append(c.found, f)
+}
+
+// ofCalls are rules about a whole call: a line of a lib file, such as that which sets every expiry, says little about them.
+var ofCalls = []string{"refusal-writes", "missing-ttl", "shortened-ttl", "unit", "bad-ttl"}
+
+// finding makes one of the function of a call.
+func finding(op *call, rule string, line int, text string) Finding {
+	f := Finding{Rule: rule, Function: op.lib.Spec.Name + "." + op.Name, File: op.File, Line: op.Line, Text: text}
+	if i := slices.Index(op.lib.functions, op.function); i >= 0 {
+		f.File = op.lib.Files[i].Path
+	}
+	at, ok := op.lib.locate(line)
+	if own := slices.ContainsFunc(op.lib.Files, func(f *luasrc.File) bool { return f.Path == at.file }); ok && line > 0 && (own || !slices.Contains(ofCalls, rule)) {
+		f.File, f.Line = at.file, at.line
+	}
+	return f
+}
+
+// A played is what a sequence did.
+type played struct {
+	replies []any
+	found   []Finding
+	lost    int // the first call that failed or was refused, and removed something; -1: none
+}
+
+// play plays a sequence on an empty server, up to its first finding that is not known.
+func (c *checker) play(steps []Step) played {
+	c.server.reset()
+	c.promises = promises{}
+	c.latest = 0
+	w := c.watch
+	w.foreign, w.garbage, w.random = false, false, false
+	clear(w.passed)
+	clear(w.names)
+	p := played{lost: -1}
+	for i := range steps {
+		s := &steps[i]
+		c.server.advance(s.Advance)
+		if len(s.Foreign) > 0 {
+			c.put(s)
+		}
+		found, lost := c.step(s)
+		s.reply = w.reply
+		p.replies = append(p.replies, w.reply)
+		if lost != "" && p.lost < 0 && !w.garbage {
+			p.lost = i
+		}
+		if p.found = found; len(found) > 0 {
+			return p
+		}
+	}
+	return p
+}
+
+// put has another program write.
+func (c *checker) put(s *Step) {
+	keys := map[string]bool{}
+	for _, words := range s.Foreign {
+		c.server.do(words...)
+		keys[words[1]] = true
+		for _, word := range words[2:] {
+			c.watch.passed[word] = true
+		}
+	}
+	c.server.look(keys)
+	c.watch.foreign = true
+	c.watch.garbage = c.watch.garbage || s.garbage
+}
+
+// step makes a call and checks it.
+func (c *checker) step(s *Step) (found []Finding, lost string) {
+	w, op := c.watch, s.call
+	back := c.server.now < c.latest
+	c.latest = max(c.latest, c.server.now)
+	words := op.words()
+	w.pass(op, words[3:])
+	w.begin()
+	w.reply = c.server.do(words...)
+	if w.values != nil {
+		a := w.results()
+		changes := w.changes(c.server)
+		s.wrote = slices.ContainsFunc(changes, func(ch change) bool { return ch.changed() || ch.before.expires != ch.after.expires })
+		lost = w.keys(op, a, changes, c.promises, back, c.server.now)
+	} else if len(w.faults) == 0 {
+		c.refused++
+	}
+	for _, f := range w.causes() {
+		if !c.known[[2]string{op.lib.Spec.Name + "." + op.Name, f.rule}] {
+			found = append(found, finding(op, f.rule, f.line, f.text))
+		}
+	}
+	return found, lost
+}
+
+// again checks that the same calls have the same replies.
+func (c *checker) again(steps []Step, first []any) {
+	second := c.play(steps).replies
+	if c.watch.random {
+		return
+	}
+	for i := range min(len(first), len(second)) {
+		if !equal(first[i], second[i]) {
+			f := finding(steps[i].call, "unstable", 0, fmt.Sprintf("the same calls on the same keys answer %s the second time, and %s the first", brief([]string{fmt.Sprint(second[i])}), brief([]string{fmt.Sprint(first[i])})))
+			f.Steps = slices.Clone(steps[:i+1])
+			c.keep(f)
+			return
+		}
+	}
+}
+
+func equal(a, b any) bool {
+	x, failed := a.(error)
+	y, failed2 := b.(error)
+	if failed && failed2 {
+		return x.Error() == y.Error()
+	}
+	return failed == failed2 && reflect.DeepEqual(a, b)
+}
+
+// harmful checks whether a later call can tell that a refused one has removed something.
+func (c *checker) harmful(steps []Step, at int) {
+	op := steps[at].call
+	if c.known[[2]string{op.lib.Spec.Name + "." + op.Name, "refusal-writes"}] {
+		return
+	}
+	for range 6 {
+		probe := Step{call: op}
+		if c.IntN(2) == 0 {
+			probe.call = c.call()
+			probe.call.subject = op.subject
+		}
+		last := steps[at]
+		last.call = probe.call
+		without := c.play(append(slices.Clone(steps[:at]), last))
+		with := c.play(append(slices.Clone(steps[:at+1]), probe))
+		if c.watch.random || len(without.replies) != at+1 || len(with.replies) != at+2 || equal(without.replies[at], with.replies[at+1]) {
+			continue
+		}
+		f := finding(op, "refusal-writes", c.watch.line, fmt.Sprintf("removes something in a call that fails or is refused: after it %s answers %s, and without it %s",
+			probe.call.Name, brief([]string{fmt.Sprint(with.replies[at+1])}), brief([]string{fmt.Sprint(without.replies[at])})))
+		f.File, f.Line = op.lib.Files[slices.Index(op.lib.functions, op.function)].Path, op.Line
+		f.Steps = append(slices.Clone(steps[:at+1]), probe)
+		c.keep(f)
+		return
+	}
+}
+
+// unreached lists blocks of the authors' files that no call has run, except those of lib functions that no call has entered.
+func (c *checker) unreached() (out []Place) {
+	for _, l := range c.libs {
+		blocks, reached := c.watch.blocks[l.Spec.Server], c.watch.reached[l.Spec.Server]
+		for i, b := range blocks {
+			at, ok := l.locate(b.Line)
+			if !ok || reached[i] || b.Loaded {
+				continue
+			}
+			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.file })
+			if own || reached[b.Function] {
+				out = append(out, Place{at.file, at.line})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	return slices.Compact(out)
+}

@@ -1,0 +1,175 @@
+package contract_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rlfunc/rlfunc/codegen/contract"
+	"github.com/rlfunc/rlfunc/codegen/internal/source"
+)
+
+var quick = contract.Options{Calls: 2000, Quick: true}
+
+// found runs functions of a library, by their names, and returns the rules that they break.
+func found(t *testing.T, o contract.Options, functions map[string]string) (rules []string) {
+	t.Helper()
+	clock, err := os.ReadFile(ports + "/lib/clock.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{
+		"lib/clock.lua":      {Data: clock},
+		"sample/library.lua": {Data: []byte("--- A sample.\n--- @library sample 1.0.0\n")},
+	}
+	for name, text := range functions {
+		files["sample/"+name+".lua"] = &fstest.MapFile{Data: []byte(text)}
+	}
+	tree, problems := source.Load(files, "functions", source.Options{})
+	if len(problems) > 0 {
+		t.Fatal(problems.Error())
+	}
+	lib, _ := tree.Library("sample")
+	r, err := contract.Run([]*contract.Library{contract.Of(lib)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		t.Log(f)
+		rules = append(rules, f.Rule)
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}
+
+// What a call removes as a whole is nobody's any more, even if it then writes the same again.
+func TestRun_keysThatAreMadeAnew(t *testing.T) {
+	const add = `--- Adds a value, or begins anew with it.
+--- @use clock
+--- @key    values stream[values]   the values
+--- @arg    anew   bool             whether to forget those before
+--- @arg    value  text[8]          the value
+--- @arg    keep   duration[1s..1h] how long they are kept
+--- @result added  bool             true
+local function add(values, anew, value, keep_us)
+  if anew then
+    redis.call('DEL', values)
+  end
+  redis.call('XADD', values, redis.call('XLEN', values) + 1, 'v', value)
+  clock.EXPIRE(values, keep_us)
+  return true
+end
+`
+	if rules := found(t, quick, map[string]string{"add": strings.ReplaceAll(add, "EXPIRE", "extend")}); len(rules) > 0 {
+		t.Errorf("found %q, want nothing", rules)
+	}
+	if rules := found(t, quick, map[string]string{"add": strings.ReplaceAll(add, "EXPIRE", "expire")}); !slices.Equal(rules, []string{"shortened-ttl"}) {
+		t.Errorf("found %q, want shortened-ttl", rules)
+	}
+}
+
+// A span that callers leave out is one of the call, too: this one is a thousandth of another that they may pass.
+func TestRun_unitsOfDefaults(t *testing.T) {
+	const remember = `--- Remembers a value.
+--- @use clock
+--- @key    value  string[value]       the value
+--- @arg    keep   duration[1s..1h]=5m how long it is kept
+--- @arg    other  duration[83h..84h]  of something else
+--- @result added  bool                true
+local function remember(value, keep_us, other_us)
+  clock.store_for(value, other_us > 300000000000 and '1' or '2', KEEP)
+  return true
+end
+`
+	if rules := found(t, quick, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us")}); len(rules) > 0 {
+		t.Errorf("found %q, want nothing", rules)
+	}
+	if rules := found(t, quick, map[string]string{"remember": strings.ReplaceAll(remember, "KEEP", "keep_us * 1000")}); !slices.Equal(rules, []string{"unit"}) {
+		t.Errorf("found %q, want unit", rules)
+	}
+}
+
+// A hold that its owner gives up takes the time with it that all share, but not the time of another's hold.
+func TestRun_holdsThatAreGivenUp(t *testing.T) {
+	const take = `--- Takes a hold.
+--- @use clock
+--- @key    holds hash[holds]        'since', and the end of each owner's hold
+--- @arg    owner text[8]            the owner
+--- @arg    lease duration[1s..1d]   how long it holds
+--- @result taken bool               true
+local function take(holds, owner, lease_us)
+  local now_us = clock.now_us()
+  redis.call('HSETNX', holds, 'since', clock.text(now_us))
+  redis.call('HSET', holds, 'of:' .. owner, clock.text(now_us + lease_us))
+  clock.extend(holds, lease_us)
+  return true
+end
+`
+	const give = `--- Gives a hold up.
+--- @use clock
+--- @key    holds hash[holds] 'since', and the end of each owner's hold
+--- @arg    owner text[8]     the owner
+--- @result left  bool        whether others hold
+local function give(holds, owner)
+  redis.call('HDEL', holds, 'of:' .. owner)
+  local now_us = clock.now_us()
+  local longest_us = 0
+  local all = redis.call('HGETALL', holds) -- rlfunc:ignore key-loop a test
+  for i = 1, #all, 2 do
+    if all[i] ~= 'since' then
+      longest_us = math.max(longest_us, (tonumber(all[i + 1]) or 0) - now_us)
+    end
+  end
+  if longest_us <= 0 or #all <= 2 then
+    redis.call('DEL', holds)
+    return false
+  end
+  clock.expire(holds, LEFT)
+  return true
+end
+`
+	as := func(left string) map[string]string {
+		return map[string]string{"take": take, "give": strings.ReplaceAll(give, "LEFT", left)}
+	}
+	if rules := found(t, quick, as("longest_us")); len(rules) > 0 {
+		t.Errorf("found %q, want nothing", rules)
+	}
+	if rules := found(t, quick, as("math.min(longest_us, 500000)")); !slices.Equal(rules, []string{"shortened-ttl"}) {
+		t.Errorf("found %q, want shortened-ttl", rules)
+	}
+}
+
+// Work that grows up to a bound is not unbounded, however far the calls before have come.
+func TestRun_boundedWork(t *testing.T) {
+	functions := map[string]string{
+		"add": `--- Adds a value.
+--- @key    values list[values] forever the values
+--- @arg    value  text[32]             the value
+--- @result length count                how many there are
+local function add(values, value)
+  return redis.call('LPUSH', values, value)
+end
+`,
+	}
+	const has = `--- Looks for a value; writes nothing.
+--- @flags  no-writes
+--- @key    values list[values] forever the values
+--- @arg    value  text[32]             the value
+--- @result found  bool                 whether it is there
+local function has(values, value)
+  return redis.call('LPOS', values, 'v:' .. valueBOUND) ~= false
+end
+`
+	for bound, want := range map[string][]string{
+		"":                    {"key-loop"},
+		", 'MAXLEN', 10000":   nil,
+		", 'MAXLEN', 1000000": {"key-loop"},
+	} {
+		functions["has"] = strings.ReplaceAll(has, "BOUND", bound)
+		if rules := found(t, contract.Options{}, functions); !slices.Equal(rules, want) {
+			t.Errorf("with %q: found %q, want %q", bound, rules, want)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
+	"github.com/rlfunc/rlfunc/codegen/internal/source"
+	"github.com/rlfunc/rlfunc/codegen/internal/vet"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A Library is one whose functions are called: its headers, its Lua, and the code that servers hold.
+type Library struct {
+	*source.Library
+	Code      string
+	namespace string // of its keys
+	functions []*function
+
+	located fcall.Library // finds the author's lines
+	ignored map[place][]string
+	words   words
+}
+
+// A place is a line of an author's file.
+type place struct {
+	file string
+	line int
+}
+
+// A function is what calls of it need to know.
+type function struct {
+	*spec.Function
+	lib  *Library
+	args []spec.Field      // the parameters that are no keys
+	at   map[string][2]int // the arguments and cells, by their paths: which argument, and which of its cells or -1
+}
+
+// Of bundles a library that has been read from its source.
+func Of(lib *source.Library) *Library {
+	b := bundle.Write(lib)
+	l := &Library{Library: lib, Code: b.Code, namespace: lib.Spec.Name, words: wordsOf(lib), ignored: map[place][]string{}}
+	for _, s := range b.Sections {
+		l.located.Files = append(l.located.Files, fcall.Section(s))
+	}
+	for i := range lib.Spec.Functions {
+		f := &function{Function: &lib.Spec.Functions[i], lib: l}
+		for _, p := range f.Params {
+			if p.Kind != spec.KindKey {
+				f.args = append(f.args, p)
+			}
+		}
+		f.at = map[string][2]int{}
+		for i, p := range f.args {
+			f.at[p.Name] = [2]int{i, -1}
+			for j, c := range cells(p) {
+				f.at[p.Name+"."+c.Name] = [2]int{i, j}
+			}
+		}
+		l.functions = append(l.functions, f)
+	}
+	for _, file := range lib.Files {
+		l.readIgnores(file)
+	}
+	for _, used := range lib.Libs {
+		l.readIgnores(used.File)
+	}
+	return l
+}
+
+// Read reads a library from the bundle that a generated package embeds.
+func Read(lib *fcall.Library) (*Library, error) {
+	from, err := bundle.Read(lib.Code)
+	if err != nil {
+		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, err)
+	}
+	fsys, err := from.FS()
+	if err != nil {
+		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, err)
+	}
+	tree, found := source.Load(fsys, from.Root, source.Options{})
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, err)
+	}
+	own, ok := tree.Library(lib.Name)
+	if !ok {
+		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, bundle.ErrNoSource)
+	}
+	l := Of(own)
+	if l.Code != lib.Code {
+		return nil, fmt.Errorf("the generated package of %s is not what its source makes now: run `rlfunc generate`", lib.Name)
+	}
+	return l, nil
+}
+
+// readIgnores notes which rules an author has silenced on which lines.
+func (l *Library) readIgnores(src *luasrc.File) {
+	for line, rules := range vet.Ignored(src) {
+		l.ignored[place{src.Path, line}] = rules
+	}
+}
+
+// silenced reports whether the author has silenced a finding.
+func (l *Library) silenced(f Finding) bool {
+	return slices.Contains(l.ignored[place{f.File, f.Line}], f.Rule)
+}
+
+// locate finds the author's line of a line of the bundle; ok is false for generated code.
+func (l *Library) locate(line int) (at place, ok bool) {
+	file, n := l.located.Locate(line)
+	return place{file, n}, file != ""
+}
+
+// forever reports whether a header says that a key may stay without an expiry.
+func (l *Library) forever(key string) bool {
+	return slices.ContainsFunc(l.functions, func(f *function) bool {
+		found := func(k spec.Field) bool { return k.Kind == spec.KindKey && k.Forever && k.Suffix == suffixOf(key) }
+		return slices.ContainsFunc(f.Params, func(p spec.Field) bool { return found(p) || slices.ContainsFunc(p.Fields, found) })
+	})
+}
+
+// suffixOf is what a key has behind its tag, up to a value.
+func suffixOf(key string) string {
+	_, suffix, _ := strings.Cut(key, "}:")
+	suffix, _, _ = strings.Cut(suffix, ":")
+	return suffix
+}
+
+var (
+	comment  = regexp.MustCompile(`(?m)--.*$`)
+	quoted   = regexp.MustCompile(`'([^'\\\n]{1,40})'|"([^"\\\n]{1,40})"`)
+	numeral  = regexp.MustCompile(`\b\d{1,15}\b`)
+	selected = regexp.MustCompile(`\w\.([a-z_]+)\b[^(]`)
+)
+
+// words are the texts and numbers of a library's source: arguments and contents that are like them reach more of it.
+type words struct {
+	texts   []string
+	numbers []int64
+	json    bool // it reads JSON
+	packs   bool // it reads cmsgpack
+}
+
+func wordsOf(lib *source.Library) (out words) {
+	texts, numbers := map[string]bool{}, map[int64]bool{}
+	read := func(source string) {
+		source = comment.ReplaceAllString(source, "")
+		out.json = out.json || strings.Contains(source, "cjson")
+		out.packs = out.packs || strings.Contains(source, "cmsgpack")
+		for _, m := range selected.FindAllStringSubmatch(source, -1) {
+			texts[m[1]] = m[1] != "call"
+		}
+		for _, m := range quoted.FindAllStringSubmatch(source, -1) {
+			if t := m[1] + m[2]; t == strings.ToLower(t) || t != strings.ToUpper(t) { // no command
+				texts[t] = true
+			}
+		}
+		for _, m := range numeral.FindAllString(source, -1) {
+			n, _ := strconv.ParseInt(m, 10, 64)
+			numbers[n] = true
+		}
+	}
+	for _, f := range lib.Files {
+		read(f.Text)
+	}
+	for _, used := range lib.Libs {
+		read(used.File.Text)
+	}
+	for _, name := range []string{"nil", "boolean", "number", "string", "table", "function"} { // of type(x)
+		delete(texts, name)
+	}
+	maps.DeleteFunc(texts, func(_ string, use bool) bool { return !use })
+	out.texts, out.numbers = slices.Sorted(maps.Keys(texts)), slices.Sorted(maps.Keys(numbers))
+	return out
+}
+
+// spans are the numbers of the source as microseconds, milliseconds and seconds, in microseconds.
+func (l *Library) spans() []int64 {
+	out := make([]int64, 0, 3*len(l.words.numbers))
+	for _, n := range l.words.numbers {
+		for _, unit := range []int64{1, 1000, 1_000_000} {
+			if n < 1<<62/unit {
+				out = append(out, n*unit)
+			}
+		}
+	}
+	return out
+}

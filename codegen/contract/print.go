@@ -1,0 +1,245 @@
+package contract
+
+import (
+	"fmt"
+	"go/format"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/goclient"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// Paste prints the steps of a finding as those of luatest.Suite.Run.
+func (f Finding) Paste() string {
+	const head, foot = "package p\n\nvar _ = []step{\n", "}\n"
+	var b strings.Builder
+	for i, s := range f.Steps {
+		s.paste(&b, i == len(f.Steps)-1)
+	}
+	pretty, err := format.Source([]byte(head + b.String() + foot))
+	if err != nil {
+		return b.String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(string(pretty), head), foot)
+}
+
+func (s Step) paste(b *strings.Builder, last bool) {
+	fields := []string{}
+	add := func(format string, args ...any) { fields = append(fields, fmt.Sprintf(format, args...)) }
+	if s.Advance != 0 {
+		add("Advance: %s", duration(s.Advance))
+	}
+	if len(s.Foreign) > 0 {
+		add("Given: func(t testing.TB, s *luatest.Server) {%s\n}", s.given())
+	}
+	add("Call: luatest.Call((*%[1]s.Client).%[2]s, %[1]s.%[2]sParams{%[3]s})", s.call.lib.Spec.Name, goclient.Name(s.call.Name), strings.Join(s.call.fields(), ", "))
+	if !last {
+		if s.wrote {
+			add("Writes: true")
+		}
+		add("%s", s.want())
+	}
+	if len(s.Foreign) > 0 {
+		fmt.Fprintf(b, "step{\n%s,\n},\n", strings.Join(fields, ",\n"))
+		return
+	}
+	fmt.Fprintf(b, "step{%s},\n", strings.Join(fields, ", "))
+}
+
+// given are the commands that put foreign content. An expiry goes by the test's clock.
+func (s Step) given() string {
+	var b strings.Builder
+	for _, words := range s.Foreign {
+		if words[0] == "PEXPIRE" {
+			ms, _ := strconv.ParseInt(words[2], 10, 64)
+			fmt.Fprintf(&b, "\ns.Expire(t, %q, %s)", words[1], duration(ms*1000))
+			continue
+		}
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = strconv.Quote(w)
+		}
+		fmt.Fprintf(&b, "\ns.Do(t, %s)", strings.Join(quoted, ", "))
+	}
+	return b.String()
+}
+
+// want is what the call answered.
+func (s Step) want() string {
+	err, failed := s.reply.(error)
+	if !failed {
+		return "Want: luatest.Any"
+	}
+	switch code, _, _ := strings.Cut(err.Error(), " "); code {
+	case "RLARG":
+		return "WantErr: fcall.ErrArgument"
+	case "RLSTATE":
+		return "WantErr: fcall.ErrState"
+	default:
+		return fmt.Sprintf("WantErr: &fcall.CodeError{Code: %q}", code)
+	}
+}
+
+// duration is a span of microseconds as Go writes it.
+func duration(us int64) string {
+	for _, u := range []struct {
+		us   int64
+		name string
+	}{{3_600_000_000, "Hour"}, {60_000_000, "Minute"}, {1_000_000, "Second"}, {1000, "Millisecond"}} {
+		switch {
+		case us == u.us:
+			return "time." + u.name
+		case us != 0 && us%u.us == 0:
+			return fmt.Sprintf("%d * time.%s", us/u.us, u.name)
+		}
+	}
+	return fmt.Sprintf("%d * time.Microsecond", us)
+}
+
+// fields are those of the generated params struct.
+func (c *call) fields() (out []string) {
+	name, owner, pkg := goclient.Name, goclient.Name(c.Name), c.lib.Spec.Name
+	add := func(field, literal string) {
+		if literal != "" {
+			out = append(out, name(field)+": "+literal)
+		}
+	}
+	add(spec.Subject, strconv.Quote(c.subject))
+	for i, p := range c.args {
+		v := c.values[i]
+		switch {
+		case p.Kind.Group() && len(v.rows) == 0:
+		case p.Kind.Group():
+			add(p.Name, c.rows(pkg, owner, p, v))
+			if p.Kind == spec.KindPacked && len(p.Keys()) > 0 {
+				add(p.Name+"_of", rowSubjects(v))
+			}
+		case p.Kind.Repeated():
+			add(p.Name, c.list(pkg, owner, p, v))
+		case !v.absent:
+			add(p.Name, literal(pkg, owner, p, v.text))
+		}
+		if of := c.of[p.Name]; of != "" {
+			add(p.Name+"_of", strconv.Quote(of))
+		}
+	}
+	for _, k := range c.Keys() {
+		if several := c.several[k.Name]; len(several) > 0 {
+			add(k.Name, subjectList(several))
+		}
+	}
+	return out
+}
+
+func subjectList(of []string) string {
+	quoted := make([]string, len(of))
+	for i, s := range of {
+		quoted[i] = strconv.Quote(s)
+	}
+	return "[]fcall.Subject{" + strings.Join(quoted, ", ") + "}"
+}
+
+func rowSubjects(v value) string {
+	of, any := make([]string, len(v.rows)), false
+	for i, r := range v.rows {
+		of[i] = r.of
+		any = any || r.of != ""
+	}
+	if !any {
+		return ""
+	}
+	return subjectList(of)
+}
+
+func (c *call) rows(pkg, owner string, p spec.Field, v value) string {
+	typ := goclient.RowType(owner, p)
+	inner, fields := owner+goclient.Name(p.Name), cells(p)
+	if p.Rows != "" {
+		inner = typ
+	}
+	rows := make([]string, len(v.rows))
+	for i, r := range v.rows {
+		var out []string
+		for j, cell := range r.cells {
+			if cell.absent {
+				continue
+			}
+			if text := literal(pkg, inner, fields[j], cell.text); text != "" {
+				out = append(out, goclient.Name(fields[j].Name)+": "+text)
+			}
+		}
+		rows[i] = "{" + strings.Join(out, ", ") + "}"
+	}
+	if p.Kind == spec.KindPacked {
+		return fmt.Sprintf("luatest.Must(%[1]s.Pack%[2]s(%[1]s.%[2]s%[3]s))", pkg, typ, strings.Join(rows, fmt.Sprintf(", %s.%s", pkg, typ)))
+	}
+	return fmt.Sprintf("[]%s.%s{%s}", pkg, typ, strings.Join(rows, ", "))
+}
+
+func (c *call) list(pkg, owner string, p spec.Field, v value) string {
+	if len(v.rows) == 0 {
+		return ""
+	}
+	of := func(f spec.Field) string {
+		if f.Kind == spec.KindEnum {
+			return pkg + "." + goclient.EnumType(owner+goclient.Name(p.Name), f)
+		}
+		return goclient.ItemType(f)
+	}
+	item := p.Fields[len(p.Fields)-1]
+	items := make([]string, len(v.rows))
+	for i, r := range v.rows {
+		text := literal(pkg, owner, item, r.cells[len(r.cells)-1].text)
+		if text == "" {
+			text = "false"
+		}
+		if items[i] = text; p.Kind == spec.KindMap {
+			items[i] = strconv.Quote(r.cells[0].text) + ": " + text
+		}
+	}
+	if p.Kind == spec.KindMap {
+		return "map[string]" + of(item) + "{" + strings.Join(items, ", ") + "}"
+	}
+	return "[]" + of(item) + "{" + strings.Join(items, ", ") + "}"
+}
+
+// literal is the Go literal of a field; empty where the zero value says the same.
+func literal(pkg, owner string, f spec.Field, text string) string {
+	out := text
+	switch f.Kind {
+	case spec.KindBool:
+		if out = strconv.FormatBool(text == "1"); out == "false" && !f.TrueByDefault() {
+			return ""
+		}
+	case spec.KindEnum:
+		return pkg + "." + goclient.EnumType(owner, f) + goclient.Name(text)
+	case spec.KindText:
+		return strconv.Quote(text)
+	case spec.KindBytes:
+		return "[]byte(" + strconv.Quote(text) + ")"
+	case spec.KindJSON:
+		if f.Go != "" {
+			return "nil /* " + text + " */"
+		}
+		return "json.RawMessage(" + strconv.Quote(text) + ")"
+	case spec.KindTime:
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return fmt.Sprintf("time.UnixMicro(%d)", n)
+	case spec.KindDuration:
+		n, _ := strconv.ParseInt(text, 10, 64)
+		out = duration(n)
+	}
+	if !goclient.Pointer(f) {
+		return out
+	}
+	switch f.Kind {
+	case spec.KindCount, spec.KindInt:
+		out = "int64(" + out + ")"
+	case spec.KindMicros:
+		out = "fcall.Micros(" + out + ")"
+	case spec.KindFloat:
+		out = "float64(" + out + ")"
+	}
+	return "new(" + out + ")"
+}

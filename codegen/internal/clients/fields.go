@@ -1,0 +1,122 @@
+package clients
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// Args returns the fields of a call that have a parameter. The first key's is the subject, from which derived keys are built.
+func Args(fn spec.Function) (out []spec.Field) {
+	subject := false
+	for _, f := range fn.Params {
+		if f.Kind == spec.KindKey && subject && !f.Several {
+			continue
+		}
+		if f.Kind == spec.KindKey && !subject {
+			f.Name, subject = spec.Subject, true
+			f.Doc = strings.TrimSuffix(cmp.Or(fn.Subject, "the user, address or other name that the call is about"), ".") +
+				". The call's keys are made from it"
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// HasOwn reports whether an argument's keys may have their own subject.
+func HasOwn(fields []spec.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
+}
+
+// Optional reports whether a call may leave out a field's parameter.
+func Optional(f spec.Field) bool {
+	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Kind.Repeated() || f.Several)
+}
+
+// Sentence returns a field's doc as a sentence.
+func Sentence(f spec.Field) string {
+	text := strings.ToUpper(f.Doc[:1]) + f.Doc[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// ArgDoc returns the doc of a parameter, with its bounds and the meaning of omitting it. none is the language's word for that.
+func ArgDoc(none string, f spec.Field) string {
+	text := Sentence(f)
+	if b := Bounds(f); b != "" {
+		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
+	}
+	value, given := f.DefaultWord()
+	switch {
+	case f.Kind.Integer() && f.Default != nil:
+		value = number(f, *f.Default)
+	case f.Kind == spec.KindText:
+		value = strconv.Quote(value)
+	}
+	switch {
+	case given:
+		text += " Defaults to " + value + "."
+	case f.Optional && f.Kind != spec.KindBool:
+		text += " " + none + " omits it."
+	}
+	return text
+}
+
+// Bounds describes the bounds of an argument, empty if it has none.
+func Bounds(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			return fmt.Sprintf("at most %d, each a subject", f.Max)
+		}
+	case spec.KindText, spec.KindBytes:
+		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
+	case spec.KindJSON:
+		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
+	case spec.KindMap:
+		text := fmt.Sprintf("%d to %d pairs, each key %s", f.Min, f.Max, Bounds(f.Fields[0]))
+		if each := Bounds(f.Fields[1]); each != "" {
+			text += ", each value " + each
+		}
+		return text
+	case spec.KindList:
+		text := fmt.Sprintf("%d to %d items", f.Min, f.Max)
+		if each := Bounds(f.Fields[0]); each != "" {
+			text += ", each " + each
+		}
+		return text
+	case spec.KindFloat:
+		return bundle.FloatBounds(f)
+	case spec.KindCount, spec.KindInt, spec.KindMicros, spec.KindDuration, spec.KindTime:
+		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
+	}
+	return ""
+}
+
+// number formats a bound.
+func number(f spec.Field, n int64) string {
+	const day = 24 * 3600 * 1_000_000
+	switch {
+	case f.Kind == spec.KindTime && n == spec.MaxInt:
+		return "the year 2255"
+	case f.Kind == spec.KindTime:
+		return time.UnixMicro(n).UTC().Format(time.RFC3339)
+	case f.Kind != spec.KindDuration:
+		return strconv.FormatInt(n, 10)
+	case n == day:
+		return "1 day"
+	case n > day && n%day == 0:
+		return fmt.Sprintf("%d days", n/day)
+	}
+	return (time.Duration(n) * time.Microsecond).String()
+}

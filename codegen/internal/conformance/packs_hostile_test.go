@@ -1,0 +1,254 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/internal/conformance/gen/everything"
+	"github.com/rlfunc/rlfunc/codegen/internal/source"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+const goodRow = "a,sum,1000,,,,1,;"
+
+// callPacks sends items as they are, with keys of as many rows.
+func callPacks(t *testing.T, rdb redis.Cmdable, items string, rows int) *redis.Cmd {
+	keys := []string{"ns:{u}:state"}
+	for i := range rows {
+		keys = append(keys, fmt.Sprintf("ns:{u}:sum:%d", i), fmt.Sprintf("ns:{u}:seen:%d", i))
+	}
+	return rdb.FCall(t.Context(), "everything_v2_packs", keys, "0", items, "", "x,1;", "")
+}
+
+func TestPacks_refusesWhatIsNoPack(t *testing.T) {
+	tests := []struct{ name, items, want string }{
+		{"no end", "a,sum,1000,,,,1,", "items.0 must end in ; after at most 353 bytes"},
+		{"no end of the second row", goodRow + "b", "items.1 must end in ; after at most 353 bytes"},
+		{"1 MiB", strings.Repeat("a", 1<<20), "items.0 must end in ; after at most 353 bytes"},
+		{"1 MiB of rows", strings.Repeat(goodRow, 60_000), "items.1.name must differ from that of another row of its kind"},
+		{"1 MiB of empty rows", strings.Repeat(";", 1<<20), "items.0 must have 8 to 10 cells, and has 0"},
+		{"1 MiB of cells", strings.Repeat(",", 1<<20) + ";", "items.0 must end in ; after at most 353 bytes"},
+		{"too many rows", "a,sum,1,,,,1,;b,sum,1,,,,1,;c,sum,1,,,,1,;d,sum,1,,,,1,;e,sum,1,,,,1,;", "items must have 0 to 4 rows"},
+		{"a cell less", "a,sum,1000,,,,1;", "items.0 must have 8 to 10 cells, and has 7"},
+		{"a cell more", "a,sum,1000,,,,1,,,,;", "items.0 must have 8 to 10 cells, and has 11"},
+		{"of another shape", goodRow + "sum,a,1000,,,,1,;", "items.1.kind must be one of sum, last"},
+		{"NUL", "a\x00,sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"a blank", "a b,sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"upper case digits", "a%2F,sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"half a byte", "a%2,sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"no digits", "a%,sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"empty name", ",sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"33 bytes", strings.Repeat("%00", 33) + ",sum,1000,,,,1,;", "items.0.name must be 1 to 32 bytes"},
+		{"no number", "a,sum,,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"out of bounds", goodRow + "b,sum,0,,,,1,;", "items.1.window must be from 1 to 86400000000 microseconds"},
+		{"a sign", "a,sum,+1000,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"negative", "a,sum,-1000,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"a zero in front", "a,sum,01000,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"an exponent", "a,sum,1e3,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"hex", "a,sum,0x10,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"a fraction", "a,sum,1000.0,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"an escaped digit", "a,sum,%31,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"not a number", "a,sum,nan,,,,1,;", "items.0.window must be from 1 to 86400000000 microseconds"},
+		{"above 2^53", "a,sum,1,,9007199254740993,,1,;", "items.0.budget must be from 0 to 9007199254740992 micros"},
+		{"no bool", "a,sum,1,,,,true,;", "items.0.on must be 1 or 0"},
+		{"no optional bool", "a,sum,1,,,,1,,2;", "items.0.shadow must be 1 or 0"},
+		{"prepare refuses", goodRow + "b,last,1000,2,,,1,;", "items.1.cost must be 0 or 1 in a last item"},
+	}
+	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
+		for range 2 { // what is refused once is not kept
+			for _, test := range tests {
+				err := callPacks(t, rdb, test.items, 4).Err()
+				if want := "RLARG " + test.want; err == nil || err.Error() != want {
+					t.Errorf("%s: got %v, want %s", test.name, err, want)
+				}
+			}
+		}
+		for name, rows := range map[string]int{"a key less": 1, "a key more": 3} {
+			if err := callPacks(t, rdb, goodRow+"b,sum,1,,,,1,;", rows).Err(); err == nil || !strings.HasPrefix(err.Error(), "RLARG packs must be called with") {
+				t.Errorf("%s: got %v, want RLARG", name, err)
+			}
+		}
+		err := rdb.FCall(t.Context(), "everything_v2_packs", []string{"ns:{u}:state", "ns:{}:sum:a", "ns:{}:seen:a"}, "0", goodRow, "", "x,1;", "").Err()
+		if err == nil || err.Error() != "RLARG items.0.of must not be empty" {
+			t.Errorf("a row with an empty subject: got %v, want RLARG", err)
+		}
+		if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+		for _, items := range []string{"", goodRow, "a,sum,1000,,,,1,,;", "a,sum,1000,,,,1,,0,;", "a,sum,1000,,,,1,,0,open;"} {
+			if err := callPacks(t, rdb, items, strings.Count(items, ";")).Err(); err != nil {
+				t.Errorf("%q: got %v", items, err)
+			}
+		}
+		_, err = everything.PackItem(everything.Item{Name: "a"}, everything.Item{Kind: "sum", Window: 1, Note: strings.Repeat("x", 65)})
+		var all fcall.ArgumentErrors
+		if !errors.As(err, &all) || !errors.Is(err, fcall.ErrArgument) || len(all) != 4 ||
+			!strings.HasPrefix(err.Error(), "PackItem: item.0.kind must be one of sum, last") {
+			t.Errorf("rows out of bounds: got %v", err)
+		}
+		pack := packItem(t, everything.Item{Name: "a", Kind: "sum", Window: 1000})
+		_, err = c.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, ItemsOf: []fcall.Subject{"a", "b"}})
+		if err == nil || err.Error() != "everything.packs: items_of must have a subject for each of 1 rows, or none, got 2; pairs_of must have 1 to 2 rows, got 0" {
+			t.Errorf("subjects of other rows: got %v", err)
+		}
+		_, err = c.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, ItemsOf: []fcall.Subject{""}, PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})})
+		if err == nil || err.Error() != "everything.packs: items.0.of must not be empty" {
+			t.Errorf("an empty subject: got %v", err)
+		}
+	})
+}
+
+// serials is the library with an item.prepare that numbers the rows it prepares: packs returns a row's number as its milliseconds.
+func serials(t *testing.T) string {
+	return prepared(t, "  made = made + 1\n  row.window_ms = made\n  return refusal and row\n")
+}
+
+// prepared is the library with another body of item.prepare.
+func prepared(t *testing.T, body string) string {
+	t.Helper()
+	text, err := os.ReadFile("functions/lib/item.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(text), "local item = {}")
+	tree, found := source.Load(os.DirFS("functions"), "functions", source.Options{Replace: map[string]string{
+		"item": head + "local item, made = {}, 0\nfunction item.prepare(row)\n" + body + "end\nreturn item\n",
+	}})
+	if len(found) > 0 {
+		t.Fatal(found.Error())
+	}
+	return bundle.Write(tree.Libraries[0]).Code
+}
+
+// A client that sends another plan with every call costs what decoding costs: what the server keeps is bounded, and a plan that others
+// use meanwhile stays prepared.
+func TestPacks_anotherPlanEachCallKeepsMemoryBounded(t *testing.T) {
+	plans := 100_000
+	if testing.Short() {
+		plans = 5_000
+	}
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			if err := rdb.FunctionLoad(t.Context(), serials(t)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			total := plans
+			if !e.Real {
+				total = plans / 20
+			}
+			const hot = 8 // plans that are used again and again, each once among 48 new ones: fewer than a generation holds
+			decoded := map[int64]bool{}
+			random := rand.New(rand.NewPCG(1, 2))
+			before := int64(0)
+			for sent := 0; sent < total; {
+				pipe := rdb.Pipeline()
+				var replies []*redis.Cmd
+				for range 10 {
+					for i := range 48 {
+						sent++
+						callPacks(t, pipe, fmt.Sprintf("n%d,sum,%d,,,,1,%s;", sent, 1+random.IntN(1_000_000), strings.Repeat("x", 64)), 1)
+						if i%6 == 0 {
+							replies = append(replies, callPacks(t, pipe, fmt.Sprintf("hot%d,sum,1,,,,1,;", i/6), 1))
+						}
+					}
+				}
+				if _, err := pipe.Exec(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for _, reply := range replies {
+					decoded[readPacks(t, reply.Val()).Whole] = true
+				}
+				if before == 0 && sent > total/10 {
+					before = vm(t, rdb)
+				}
+			}
+			if len(decoded) != hot {
+				t.Errorf("%d plans in use were decoded %d times among %d others", hot, len(decoded), total)
+			}
+			if after := vm(t, rdb); after > before+256<<10 {
+				t.Errorf("the functions' memory was %d bytes after %d plans, and is %d after %d", before, total/10, after, total)
+			} else {
+				t.Logf("%d plans: memory %d KiB after a tenth, %d KiB after all; %d hot plans decoded %d times", total, before>>10, after>>10, hot, len(decoded))
+			}
+		})
+	}
+}
+
+// vm is the memory of the interpreter that runs functions; 0 where the server does not tell.
+func vm(t *testing.T, rdb *redis.Client) int64 {
+	t.Helper()
+	for line := range strings.Lines(rdb.Info(t.Context(), "memory").Val()) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory_vm_functions:"); ok {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// A prepare that fails is the author's error: nothing is kept, and the error names the line.
+func TestPacks_aPrepareThatFails(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			code := prepared(t, "  made = made + 1\n  if made < 3 then\n    return refusal.no.such\n  end\n  row.window_ms = made\n")
+			if err := rdb.FunctionLoad(t.Context(), code).Err(); err != nil {
+				t.Fatal(err)
+			}
+			c, err := everything.New(rdb, fcall.Options{Namespace: "ns"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			params := everything.PacksParams{Subject: "u", Items: packItem(t, everything.Item{Name: "a", Kind: "sum", Window: 1000}), PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})}
+			for range 2 {
+				var script *fcall.ScriptError
+				if _, err := c.Packs(t.Context(), params); !errors.As(err, &script) || script.File != "functions/lib/item.lua" || script.Line != 31 {
+					t.Errorf("got %v (%+v), want a ScriptError of functions/lib/item.lua:31", err, script)
+				}
+			}
+			if got, err := c.Packs(t.Context(), params); err != nil || got.Whole != 3 {
+				t.Errorf("got %+v, %v, want the row that was prepared third", got, err)
+			}
+		})
+	}
+}
+
+// A given Caller gets its reply from elsewhere.
+type given struct{ val any }
+
+func (g given) Process(_ context.Context, cmd redis.Cmder) error {
+	cmd.(interface{ SetVal(any) }).SetVal(g.val)
+	return nil
+}
+
+// readPacks reads what packs has replied to a call that was made by hand.
+func readPacks(t testing.TB, val any) everything.PacksResult {
+	t.Helper()
+	client, err := everything.New(given{val}, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := everything.PackPacksPairsOf(everything.PacksPairsOf{Left: "l"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := client.Packs(t.Context(), everything.PacksParams{Subject: "u", PairsOf: pair})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

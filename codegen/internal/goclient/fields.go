@@ -1,0 +1,272 @@
+package goclient
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// argFields returns the fields of a params struct. The first key's is the subject. Derived keys are built from it and have no field. A key
+// that a call has several of is a list of subjects.
+func argFields(fields []spec.Field) []spec.Field {
+	var out []spec.Field
+	subject := false
+	for _, f := range fields {
+		if f.Kind == spec.KindKey {
+			if subject && !f.Several {
+				continue
+			}
+			if !subject {
+				f.Name = spec.Subject
+			}
+			subject = true
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// rowFields returns the fields of a group's row struct.
+func rowFields(g spec.Field) []spec.Field {
+	var out []spec.Field
+	for _, f := range g.Fields {
+		if f.Kind != spec.KindKey {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Pointer reports whether the Go field of an argument is a pointer: omitting it needs a nil, because its zero value is a valid
+// argument with another meaning.
+func Pointer(f spec.Field) bool {
+	switch {
+	case !f.Optional || f.Kind == spec.KindTime || zeroByDefault(f):
+		return false
+	case f.Kind == spec.KindBool:
+		return f.TrueByDefault()
+	case f.Kind == spec.KindJSON:
+		return f.Go != ""
+	}
+	return (f.Kind.Integer() || f.Kind == spec.KindFloat) && f.Min <= 0 && f.Max >= 0
+}
+
+// zeroByDefault reports whether an omitted argument means 0.
+func zeroByDefault(f spec.Field) bool {
+	return f.Default != nil && *f.Default == 0 || f.Kind == spec.KindFloat && f.DefaultOf == "0"
+}
+
+// goType returns the Go type of a params field; owner is the function's Go name, followed by the group's in a row.
+func goType(owner string, f spec.Field) string {
+	if f.Several {
+		return "[]fcall.Subject"
+	}
+	if f.Kind == spec.KindKey {
+		return "fcall.Subject"
+	}
+	if f.Kind == spec.KindList || f.Kind == spec.KindMap {
+		return resultType(owner, f)
+	}
+	if f.Kind == spec.KindGroup {
+		return "[]" + rowName(owner, f)
+	}
+	if f.Kind == spec.KindPacked {
+		return rowName(owner, f) + "Pack"
+	}
+	t := resultType(owner, f)
+	if Pointer(f) {
+		return "*" + t
+	}
+	return t
+}
+
+// answerType returns the Go type of a results field: a pointer if it is optional, because none is not the zero value. Bytes have nil for
+// none.
+func answerType(owner string, f spec.Field) string {
+	if f.Optional && !nilable(f) {
+		return "*" + resultType(owner, f)
+	}
+	return resultType(owner, f)
+}
+
+// nilable reports whether the Go type of a field has a nil that is not its empty value.
+func nilable(f spec.Field) bool {
+	return f.Kind == spec.KindBytes || f.Kind == spec.KindJSON && f.Go == ""
+}
+
+// resultType returns the Go type of a result that is there.
+func resultType(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindCount, spec.KindInt:
+		return "int64"
+	case spec.KindFloat:
+		return "float64"
+	case spec.KindMicros:
+		return "fcall.Micros"
+	case spec.KindDuration:
+		return "time.Duration"
+	case spec.KindTime:
+		return "time.Time"
+	case spec.KindBool:
+		return "bool"
+	case spec.KindEnum:
+		return owner + goName(f.Name)
+	case spec.KindBytes:
+		return "[]byte"
+	case spec.KindJSON:
+		return jsonType(f)
+	case spec.KindList:
+		return "[]" + resultType(owner, f.Fields[0])
+	case spec.KindMap:
+		return "map[string]" + resultType(owner+goName(f.Name), f.Fields[1])
+	case spec.KindGroup:
+		return "[]" + rowName(owner, f) + "Result"
+	}
+	return "string"
+}
+
+// fieldDoc returns a field's comment: the author's text, its bounds, and the meaning of omitting it.
+func fieldDoc(f spec.Field, param bool) string {
+	text := goName(f.Name) + ": " + f.Doc
+	if f.Kind == spec.KindBool && strings.HasPrefix(f.Doc, "whether ") {
+		text = goName(f.Name) + " reports " + f.Doc
+		if param {
+			text = goName(f.Name) + " sets " + f.Doc
+		}
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	if !param && f.Optional {
+		text += " Nil if there is none."
+	}
+	if !param {
+		return paragraphs(text)
+	}
+	if b := bounds(f); b != "" {
+		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
+	}
+	value, given := f.DefaultWord()
+	switch {
+	case f.Kind.Integer() && f.Default != nil:
+		value = number(f, *f.Default)
+	case f.Kind == spec.KindText:
+		value = strconv.Quote(value)
+	}
+	switch {
+	case given && Pointer(f):
+		text += " Nil defaults to " + value + "."
+	case given:
+		text += " Defaults to " + value + "."
+	case Pointer(f):
+		text += " Nil omits it."
+	case f.Optional && f.Kind != spec.KindBool:
+		text += " The zero value omits it."
+	}
+	return paragraphs(text)
+}
+
+// bounds describes the bounds of an argument, empty if it has none.
+func bounds(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			return fmt.Sprintf("at most %d, each a subject", f.Max)
+		}
+	case spec.KindFloat:
+		return bundle.FloatBounds(f)
+	case spec.KindCount, spec.KindInt, spec.KindTime, spec.KindMicros:
+		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
+	case spec.KindDuration:
+		return fmt.Sprintf("from %s to %s, rounded up to a microsecond", number(f, f.Min), number(f, f.Max))
+	case spec.KindText, spec.KindBytes:
+		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
+	case spec.KindJSON:
+		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		return fmt.Sprintf("%d to %d of them", f.Min, f.Max)
+	case spec.KindMap:
+		text := fmt.Sprintf("%d to %d of them, each key %s", f.Min, f.Max, bounds(f.Fields[0]))
+		if each := bounds(f.Fields[1]); each != "" {
+			text += ", each value " + each
+		}
+		return text
+	case spec.KindList:
+		text := fmt.Sprintf("%d to %d of them", f.Min, f.Max)
+		if each := bounds(f.Fields[0]); each != "" {
+			text += ", each " + each
+		}
+		return text
+	}
+	return ""
+}
+
+// subjectDoc returns the comment of the subject.
+func subjectDoc(text string) string {
+	return paragraphs("Subject is " + strings.TrimSuffix(cmp.Or(text, "the user, address or other name that the call is about"), ".") +
+		". The call's keys are made from it. It must not be empty.")
+}
+
+// number formats a bound.
+func number(f spec.Field, n int64) string {
+	if f.Kind != spec.KindDuration {
+		return strconv.FormatInt(n, 10)
+	}
+	const day = 24 * 3600 * 1_000_000
+	if n == day {
+		return "1 day"
+	}
+	if n > day && n%day == 0 {
+		return fmt.Sprintf("%d days", n/day)
+	}
+	return (time.Duration(n) * time.Microsecond).String()
+}
+
+// An enum is a Go string type with its values.
+type enum struct {
+	Type   string
+	Of     string
+	Values []string
+}
+
+// enums returns the enum types of a function, including those of its groups. An argument and a result of the same name share a type.
+func enums(d data) []enum {
+	seen := map[string]bool{}
+	return append(enumsOf(d.Go, d.Params, seen), enumsOf(d.Go, d.Results, seen)...)
+}
+
+// enumsOf returns the enum types of fields that are not in seen, except those of rows that a lib file declares.
+func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enum) {
+	for _, f := range fields {
+		name := owner + goName(f.Name)
+		if f.Kind == spec.KindEnum && !seen[name] {
+			seen[name] = true
+			out = append(out, enum{name, f.Name, f.Values})
+		}
+		if f.Kind == spec.KindList {
+			name = owner // an item has the list's name
+		}
+		if f.Rows == "" {
+			inner := enumsOf(name, f.Fields, seen)
+			for i := range inner {
+				if f.Kind == spec.KindMap {
+					inner[i].Of = f.Name
+				}
+			}
+			out = append(out, inner...)
+		}
+	}
+	return out
+}
+
+// EnumType returns the Go type of an enum, whose owner is the function's Go name, followed by the group's in a row. The constant of a
+// value is the type's name followed by the value's.
+func EnumType(owner string, f spec.Field) string { return resultType(owner, f) }
+
+// ItemType returns the Go type of a list's item or of a map's value of a kind that has no type of its own package.
+func ItemType(f spec.Field) string { return resultType("", f) }
