@@ -92,7 +92,7 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		report, err := contract.Cached(contract.Of(lib), contract.Options{Seed: seed})
+		report, err := contract.Run([]*contract.Library{contract.Of(lib)}, contract.Options{Seed: seed})
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -74,15 +73,15 @@ func (p *Project) Load(ctx context.Context) (*codegen.Tree, error) {
 	return p.Describe(ctx)
 }
 
-// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. A tree that was
-// found clean is not vetted again. Vetting takes seconds; it is left behind when the context ends.
+// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. Vetting
+// is left behind when the context ends.
 func (p *Project) Describe(ctx context.Context) (*codegen.Tree, error) {
 	var tree *codegen.Tree
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tree, err = p.load(loadVetted)
+		tree, err = p.load(codegen.Load)
 	}()
 	select {
 	case <-done:
@@ -90,19 +89,6 @@ func (p *Project) Describe(ctx context.Context) (*codegen.Tree, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-func loadVetted(fsys fs.FS, root string, o codegen.Options) (*codegen.Tree, codegen.Findings) {
-	cache := vettedOf(fsys)
-	if tree, found := codegen.Parse(fsys, root, o); len(found) == 0 && cache.fill(tree) {
-		return tree, nil
-	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // vet makes garbage, and keeps little: a third less CPU
-	tree, found := codegen.Load(fsys, root, o)
-	if len(found) == 0 {
-		cache.keep(tree)
-	}
-	return tree, found
 }
 
 // Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
