@@ -17,18 +17,17 @@ var clientPages = []struct {
 	page, language, file string
 	start                []string // the command after the page's; none if the page has it
 	lacks                func(t *testing.T)
-	install              func(t *testing.T, dir string) // what pip or npm does, without a registry
+	install              func(t *testing.T, dir string) // the page's command, without a registry
 }{
-	{"python.md", "python", "main.py", []string{debianPython, "main.py"}, func(t *testing.T) {
-		if err := exec.Command(debianPython, "-c", "import redis").Run(); err != nil {
-			onpath.Lacking(t, "%s lacks redis: %v", debianPython, err)
+	{"python.md", "python", "main.py", []string{"env/bin/python", "main.py"}, func(t *testing.T) {
+		if err := exec.Command(debianPython, "-c", "import redis, pip, setuptools, wheel, venv").Run(); err != nil {
+			onpath.Lacking(t, "%s lacks redis, pip, setuptools, wheel or venv: %v", debianPython, err)
 		}
-	}, func(t *testing.T, dir string) {
-		t.Setenv("PYTHONPATH", filepath.Join(dir, "gen/python"))
-	}},
+	}, installPython},
 	{"typescript.md", "ts", "main.ts", nil, func(t *testing.T) {
 		onpath.Program(t, "tsc")
 		onpath.Program(t, "node")
+		onpath.Program(t, "npm")
 		if _, err := os.Stat(nodeModules + "/redis"); err != nil {
 			onpath.Lacking(t, "node-redis is not installed: %v", err)
 		}
@@ -40,8 +39,26 @@ const (
 	nodeModules  = "/usr/share/nodejs" // Debian's
 )
 
+// installPython builds the wheel and installs it in an environment that has Debian's packages besides. The folder that it was built from is
+// then gone.
+func installPython(t *testing.T, dir string) {
+	inFolder(t, dir, debianPython, "-m", "venv", "--system-site-packages", "env")
+	inFolder(t, dir, "env/bin/python", "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", "wheels", "./gen/python")
+	inFolder(t, dir, "env/bin/python", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--find-links", "wheels", "rlfunc-clients")
+	remove(t, filepath.Join(dir, "gen/python"))
+}
+
+func remove(t *testing.T, dir string) {
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// installNode packs the npm package, which compiles it, and installs that. The page compiles its folder once more.
 func installNode(t *testing.T, dir string) {
-	inFolder(t, dir, "tsc", "-p", "gen/typescript")
+	packed := strings.TrimSpace(inFolder(t, filepath.Join(dir, "gen/typescript"), "npm", "pack", "--silent"))
+	packed = filepath.Join(dir, "gen/typescript", packed[strings.LastIndexByte(packed, '\n')+1:])
+	inFolder(t, dir, "npm", "install", "--offline", "--no-save", "--no-audit", "--no-fund", "--legacy-peer-deps", packed)
 	for _, name := range []string{"redis", "@redis"} {
 		if err := os.CopyFS(filepath.Join(dir, "node_modules", name), os.DirFS(filepath.Join(nodeModules, name))); err != nil {
 			t.Fatal(err)
@@ -54,7 +71,6 @@ func installNode(t *testing.T, dir string) {
 	}
 	for _, err := range []error{
 		os.MkdirAll(types, 0o755), os.WriteFile(filepath.Join(types, "index.d.ts"), stub, 0o644),
-		os.Symlink("../gen/typescript", filepath.Join(dir, "node_modules/rlfunc-clients")),
 	} {
 		if err != nil {
 			t.Fatal(err)

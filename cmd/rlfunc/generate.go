@@ -28,6 +28,9 @@ reference page. With python and typescript in rlfunc.yaml, or with the flags, al
 libraries, each a project of its own. Plugins in rlfunc.yaml, or with the flag, generate further files: they are programs, which run with
 your rights. It removes generated files that no longer have a source, and keeps all other files.
 
+With bundles: gen in rlfunc.yaml the clients of both languages get no copy of the bundles, so that a repository has each once. A folder that a
+flag names is always complete: make it where you build the wheel or the npm package.
+
 Outside a project it generates the Python or TypeScript clients of the built-in libraries, with the flags.
 
 With --check it writes nothing. It lists missing, stale and orphaned files with a diff, and exits 2. It also exits 2 if

@@ -29,9 +29,20 @@ type Config struct {
 	Gen        string            `yaml:"gen"`        // folder of the generated packages. Defaults to gen.
 	Python     string            `yaml:"python"`     // folder of the generated Python clients. Defaults to none.
 	TypeScript string            `yaml:"typescript"` // folder of the generated TypeScript clients. Defaults to none.
+	Bundles    Bundles           `yaml:"bundles"`    // which folders get the code that servers load. Defaults to everywhere.
 	Plugins    []Plugin          `yaml:"plugins"`    // programs that generate further files. Defaults to none.
 	Targets    map[string]Target `yaml:"targets"`    // servers by name, for --target. Defaults to none.
 }
+
+// Bundles says which folders get the code that servers load.
+type Bundles string
+
+const (
+	// Everywhere gives it to the Python and TypeScript clients, too: each folder is complete, and can be installed as it is.
+	Everywhere Bundles = "everywhere"
+	// InGen writes it to gen only, so that a repository has each bundle once. Clients of folders that a flag names are complete.
+	InGen Bundles = "gen"
+)
 
 // A Plugin is a program that generates files from the contracts.
 type Plugin struct {
@@ -56,7 +67,7 @@ var targetName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
 // ParseConfig reads the text of rlfunc.yaml. Errors begin with the file's name, and have line and column where they are known.
 func ParseConfig(file string, text []byte) (Config, error) {
-	config := Config{Functions: "functions", Gen: "gen"}
+	config := Config{Functions: "functions", Gen: "gen", Bundles: Everywhere}
 	if !blank.Match(text) {
 		if err := yaml.UnmarshalWithOptions(text, &config, yaml.Strict()); err != nil {
 			return config, parseError(file, err)
@@ -126,6 +137,9 @@ func (c *Config) check(builtIn bool, fromFlags int) error {
 	within := "the project"
 	if builtIn {
 		folders, within = folders[2:], "this one"
+	}
+	if !builtIn && c.Bundles != Everywhere && c.Bundles != InGen {
+		return fmt.Errorf("bundles must be %s or %s, got %q", Everywhere, InGen, c.Bundles)
 	}
 	used := map[string]string{}
 	for _, folder := range folders {

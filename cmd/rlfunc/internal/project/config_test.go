@@ -77,7 +77,7 @@ func TestSchema_agreesWithTheParser(t *testing.T) {
 
 func TestParseConfig_suggestsTheKey(t *testing.T) {
 	for text, want := range map[string]string{
-		"function: lua":                        `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, python, typescript, plugins, targets)`,
+		"function: lua":                        `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, python, typescript, bundles, plugins, targets)`,
 		"targets:\n  a:\n    reddis: x":        `rlfunc.yaml:3:5: unknown key "reddis"; did you mean redis? (keys: redis, namespace, policy, channel, no-replicas)`,
 		"plugins:\n  - comand: x":              `rlfunc.yaml:2:5: unknown key "comand"; did you mean command? (keys: command, out, options)`,
 		"plugins: [{command: [a], out: ../b}]": `rlfunc.yaml: plugins[0].out must be a folder inside the project, got "../b"`,

@@ -50,7 +50,11 @@ func (p *Project) Generate(ctx context.Context, tree *codegen.Tree, stderr io.Wr
 		if err != nil {
 			return nil, err
 		}
+		once := p.Config.Bundles == InGen && (part.folder == p.Config.Python || part.folder == p.Config.TypeScript) && !slices.Contains(p.complete, part.folder)
 		for name, content := range files {
+			if once && path.Ext(name) == ".lua" {
+				continue
+			}
 			name = path.Join(filepath.ToSlash(part.folder), name)
 			if _, taken := out[name]; taken {
 				return nil, fmt.Errorf("generate %s: two generators have this file; give each its own folder in %s", name, ConfigFile)

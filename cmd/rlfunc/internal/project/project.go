@@ -27,6 +27,8 @@ type Project struct {
 	Dir     string
 	Config  Config
 	BuiltIn bool
+
+	complete []string // folders of clients that flags name
 }
 
 // Find looks for a project in dir and above it.
@@ -135,6 +137,7 @@ func (p *Project) SetFolders(python, typescript string, plugins []string) error 
 	if typescript != "" {
 		p.Config.TypeScript = typescript
 	}
+	p.complete = []string{python, typescript}
 	fromFile := len(p.Config.Plugins)
 	for _, given := range plugins {
 		program, out, named := strings.Cut(given, "=")
