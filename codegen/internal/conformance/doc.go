@@ -1,2 +1,2 @@
-// Package conformance holds a library of every shape that the dialect can express, generated and run on every engine.
+// Package conformance holds a library of every shape that the dialect can express. Its tests generate the client and run it on every engine.
 package conformance
