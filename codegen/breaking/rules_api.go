@@ -1,8 +1,6 @@
 package breaking
 
 import (
-	"cmp"
-
 	"github.com/rlfunc/rlfunc/codegen/internal/goclient"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
@@ -17,11 +15,6 @@ var apiRules = []Rule{
 		ID: "argument-pointer", Category: API, check: argumentPointer,
 		Checks: "Checks that a number does not become optional where 0 is legal, or the reverse.",
 		Why:    "Its Go field is then a pointer, because omitted and 0 differ.",
-	},
-	{
-		ID: "json-go", Category: API, check: jsonGo,
-		Checks: "Checks that a json argument or result keeps its Go type.",
-		Why:    "It is the type of a field of the params or result struct.",
 	},
 	{
 		ID: "result-name", Category: API, check: resultName,
@@ -46,20 +39,6 @@ func argumentPointer(p *pass) {
 			p.at(m, f.new, "argument %s%s of %s is optional and may be 0: its Go field becomes a pointer", m.prefix, f.new.Name, m.fn.Name)
 		default:
 			p.at(m, f.new, "argument %s%s of %s was optional with a legal 0: its Go field is no longer a pointer", m.prefix, f.new.Name, m.fn.Name)
-		}
-	})
-}
-
-func jsonGo(p *pass) {
-	check := func(m match, f fieldPair) {
-		if f.old.Kind == f.new.Kind && f.old.Go != f.new.Go {
-			p.at(m, f.new, "%s%s of %s is %s in Go and was %s", m.prefix, f.new.Name, m.fn.Name, cmp.Or(f.new.Go, "json.RawMessage"), cmp.Or(f.old.Go, "json.RawMessage"))
-		}
-	}
-	p.argument(check)
-	p.results(func(m match, _ []spec.Field) {
-		for _, f := range m.pairs {
-			check(m, f)
 		}
 	})
 }

@@ -219,9 +219,6 @@ func literal(pkg, owner string, f spec.Field, text string) string {
 	case spec.KindBytes:
 		return "[]byte(" + strconv.Quote(text) + ")"
 	case spec.KindJSON:
-		if f.Go != "" {
-			return "nil /* " + text + " */"
-		}
 		return "json.RawMessage(" + strconv.Quote(text) + ")"
 	case spec.KindTime:
 		n, _ := strconv.ParseInt(text, 10, 64)

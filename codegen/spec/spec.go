@@ -154,7 +154,6 @@ type Field struct {
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
 	Values     []string `json:"values,omitempty"`      // enum
-	Go         string   `json:"go,omitempty"`          // json: its Go type, "example.com/shop.Order"; json.RawMessage if absent
 	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
 	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
 	Own        bool     `json:"own,omitempty"`         // key with an argument: a call may give the argument's keys a subject of their own

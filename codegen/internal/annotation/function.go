@@ -101,8 +101,6 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 	case tagRefused:
 		readRefused(r, rw, fn)
 	case tagRecords, tagMust: // once all fields are known
-	case tagGo:
-		readGo(r, rw, fn.Params, fn.Results)
 	case tagUse:
 		readUse(r, rw, &fn.Uses)
 	case tagFlags:

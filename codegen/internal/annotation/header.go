@@ -27,12 +27,11 @@ const (
 	tagRefused  = "refused"
 	tagRecords  = "records"
 	tagMust     = "must"
-	tagGo       = "go"
 	tagError    = "error"
 	tagState    = "state"
 )
 
-var tags = []string{tagLibrary, tagRequires, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagMust, tagResult, tagRefused, tagRecords, tagGo, tagError, tagState}
+var tags = []string{tagLibrary, tagRequires, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagMust, tagResult, tagRefused, tagRecords, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {

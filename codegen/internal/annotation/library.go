@@ -119,8 +119,6 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 				lib.Row = r.read(rw, lib.Row)
 			case rw.tag == tagResult:
 				lib.Answer = r.read(rw, lib.Answer)
-			case rw.tag == tagGo:
-				readGo(r, rw, lib.Row, lib.Answer)
 			case rw.tag == tagMust:
 				lib.musts = append(lib.musts, rw)
 			case rw.tag == tagLib:

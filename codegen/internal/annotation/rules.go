@@ -26,7 +26,6 @@ const (
 	RuleErrors      = "errors"
 	RuleRefused     = "refused"
 	RuleMust        = "must"
-	RuleGo          = "go"
 	RuleVersion     = "version"
 	RuleRequires    = "requires"
 	RuleFile        = "file"
@@ -57,7 +56,6 @@ var Rules = []Rule{
 	{RuleErrors, "Checks that an @error names a code in capitals and says when it comes."},
 	{RuleMust, "Checks that a @must names arguments of the header and says what they must be together, and that some call obeys all of them."},
 	{RuleRefused, "Checks that an @refused names one bool or enum result, and of an enum the values that refuse, and that an @records stands where calls are refused."},
-	{RuleGo, "Checks that an @go names a json argument or result, and an exported Go type with the import path of its package."},
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
 	{RuleRequires, "Checks that an @requires names redis, valkey or both, each once and with the least version of it."},
 	{RuleFile, "Checks that a function file holds one public function named like the file, and that library.lua holds only its header."},

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/conformance/gen/everything"
-	"github.com/rlfunc/rlfunc/codegen/internal/conformance/order"
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
@@ -22,7 +21,7 @@ func TestBlobs_comeBackByteForByte(t *testing.T) {
 	for i := range every {
 		every[i] = byte(i * 37) // with NUL, CR, LF and bytes that are not UTF-8
 	}
-	one := order.Order{ID: "o<1>", Units: 7}
+	null, one := json.RawMessage("null"), json.RawMessage(`{"id":"o<1>"}`)
 	pack := everything.MustPackBlobsRows(
 		everything.BlobsRows{Data: []byte("\x00,;%"), Extra: json.RawMessage(`{"a":[1]}`)}, everything.BlobsRows{Data: nil},
 	)
@@ -33,18 +32,18 @@ func TestBlobs_comeBackByteForByte(t *testing.T) {
 	}{
 		{
 			"least",
-			everything.BlobsParams{Payload: json.RawMessage("0")},
-			everything.BlobsResult{Data: []byte{}, Payload: json.RawMessage("0"), Parts: [][]byte{}, Orders: []order.Order{}, Rows: []everything.BlobsRowsResult{}},
+			everything.BlobsParams{Payload: json.RawMessage("0"), Order: null},
+			everything.BlobsResult{Data: []byte{}, Payload: json.RawMessage("0"), Order: null, Parts: [][]byte{}, Orders: []json.RawMessage{}, Rows: []everything.BlobsRowsResult{}},
 		},
 		{
 			"all given",
 			everything.BlobsParams{
-				Data: every, Seal: []byte{0}, Payload: json.RawMessage(" {\"a\": \"\u00e9<\"} "), Order: one, Before: &order.Order{ID: "o0"},
-				Note: json.RawMessage("null"), Parts: [][]byte{{}, {0}, {255, 10, 13}}, Orders: []order.Order{one, {}}, Rows: pack,
+				Data: every, Seal: []byte{0}, Payload: json.RawMessage(" {\"a\": \"\u00e9<\"} "), Order: one, Before: json.RawMessage("{}"),
+				Note: json.RawMessage("null"), Parts: [][]byte{{}, {0}, {255, 10, 13}}, Orders: []json.RawMessage{one, json.RawMessage("0")}, Rows: pack,
 			},
 			everything.BlobsResult{
-				Data: every, Seal: []byte{0}, Payload: json.RawMessage(" {\"a\": \"\u00e9<\"} "), Order: one, Before: &order.Order{ID: "o0"},
-				Note: json.RawMessage("null"), Parts: [][]byte{{}, {0}, {255, 10, 13}}, Orders: []order.Order{one, {}},
+				Data: every, Seal: []byte{0}, Payload: json.RawMessage(" {\"a\": \"\u00e9<\"} "), Order: one, Before: json.RawMessage("{}"),
+				Note: json.RawMessage("null"), Parts: [][]byte{{}, {0}, {255, 10, 13}}, Orders: []json.RawMessage{one, json.RawMessage("0")},
 				Rows: []everything.BlobsRowsResult{{Data: []byte("\x00,;%"), Extra: json.RawMessage(`{"a":[1]}`)}, {Data: []byte{}}},
 			},
 		},
@@ -68,20 +67,23 @@ func TestBlobs_wrongJSONIsAnError(t *testing.T) {
 		for must, p := range map[string]everything.BlobsParams{
 			"payload must be JSON":                   {Payload: json.RawMessage(`{"a":`)},
 			"payload must be text of 1 to 32 bytes":  {Payload: json.RawMessage(`"` + strings.Repeat("x", 31) + `"`)},
-			"order must be text of 4 to 64 bytes":    {Order: order.Order{ID: strings.Repeat("x", 64)}},
+			"order must be text of 4 to 64 bytes":    {Order: json.RawMessage(`"` + strings.Repeat("x", 63) + `"`)},
 			"note must be JSON":                      {Note: json.RawMessage("nul")},
-			"orders.1 must be text of 1 to 64 bytes": {Orders: []order.Order{{}, {ID: strings.Repeat("x", 64)}}},
+			"orders.1 must be text of 1 to 64 bytes": {Orders: []json.RawMessage{json.RawMessage("0"), json.RawMessage(`"` + strings.Repeat("x", 63) + `"`)}},
 			"data must be text of 0 to 64 bytes":     {Data: make([]byte, 65)},
 		} {
 			p.Subject = "u"
 			if p.Payload == nil {
 				p.Payload = json.RawMessage("0")
 			}
+			if p.Order == nil {
+				p.Order = json.RawMessage("null")
+			}
 			if _, err := c.Blobs(t.Context(), p); !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), must) {
 				t.Errorf("got %v, want ErrArgument with %q", err, must)
 			}
 		}
-		p := everything.BlobsParams{Subject: "u", Payload: json.RawMessage("0"), Wrong: everything.BlobsWrongBroken}
+		p := everything.BlobsParams{Subject: "u", Payload: json.RawMessage("0"), Order: json.RawMessage("null"), Wrong: everything.BlobsWrongBroken}
 		var reply *fcall.ReplyError
 		if _, err := c.Blobs(t.Context(), p); !errors.As(err, &reply) || reply.Field != "payload" {
 			t.Errorf("half an object: got %v, want a ReplyError of payload", err)

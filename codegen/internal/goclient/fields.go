@@ -50,8 +50,6 @@ func Pointer(f spec.Field) bool {
 		return false
 	case f.Kind == spec.KindBool:
 		return f.TrueByDefault()
-	case f.Kind == spec.KindJSON:
-		return f.Go != ""
 	}
 	return (f.Kind.Integer() || f.Kind == spec.KindFloat) && f.Min <= 0 && f.Max >= 0
 }
@@ -96,7 +94,7 @@ func answerType(owner string, f spec.Field) string {
 
 // nilable reports whether the Go type of a field has a nil that is not its empty value.
 func nilable(f spec.Field) bool {
-	return f.Kind == spec.KindBytes || f.Kind == spec.KindJSON && f.Go == ""
+	return f.Kind == spec.KindBytes || f.Kind == spec.KindJSON
 }
 
 // resultType returns the Go type of a result that is there.
@@ -119,7 +117,7 @@ func resultType(owner string, f spec.Field) string {
 	case spec.KindBytes:
 		return "[]byte"
 	case spec.KindJSON:
-		return jsonType(f)
+		return "json.RawMessage"
 	case spec.KindList:
 		return "[]" + resultType(owner, f.Fields[0])
 	case spec.KindMap:

@@ -56,22 +56,14 @@ func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := rowsOf(lib)
-	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", rowsFile, err)
-	}
-	if shared != nil {
+	if shared := rowsOf(lib); shared != nil {
 		if err := render(out, rowsFile, "rows", shared); err != nil {
 			return nil, err
 		}
 	}
 	for i := range lib.Spec.Functions {
 		fn := &lib.Spec.Functions[i]
-		d, err := functionData(fn)
-		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", fileOf(fn), err)
-		}
-		if err := render(out, fileOf(fn), "function.go.tmpl", d); err != nil {
+		if err := render(out, fileOf(fn), "function.go.tmpl", functionData(fn)); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +104,7 @@ type data struct {
 	RuleDoc string
 }
 
-func functionData(fn *spec.Function) (data, error) {
+func functionData(fn *spec.Function) data {
 	d := data{Function: fn, Go: goName(fn.Name), Private: privateName(fn.Name)}
 	d.Package = packageOf(fn)
 	d.Rules, d.RuleDoc = callRules(fn), ruleDoc(rule.Documented(fn), false)
@@ -125,9 +117,8 @@ func functionData(fn *spec.Function) (data, error) {
 			own = append(own, f)
 		}
 	}
-	var err error
-	d.Imports, err = importsOf(own)
-	return d, err
+	d.Imports = importsOf(own)
+	return d
 }
 
 // requires returns a paragraph of the servers that a library requires, or nothing.

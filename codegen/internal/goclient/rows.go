@@ -62,7 +62,7 @@ type sharedRows struct {
 }
 
 // rowsOf collects the rows of lib files; nil when a library has none.
-func rowsOf(lib *source.Library) (*sharedRows, error) {
+func rowsOf(lib *source.Library) *sharedRows {
 	s := &sharedRows{Root: lib.Root, Lib: lib.Spec.Name, Package: lib.Spec.Name}
 	seen, all := map[string]bool{}, []spec.Field{}
 	add := func(fn *spec.Function, list *[]rowType, of string, fields []spec.Field) {
@@ -92,15 +92,14 @@ func rowsOf(lib *source.Library) (*sharedRows, error) {
 		add(fn, &s.Results, "the answers that lib/%s.lua declares", fn.Results)
 	}
 	if len(s.Params)+len(s.Results) == 0 {
-		return nil, nil
+		return nil
 	}
 	known := map[string]bool{}
 	for _, r := range append(s.Params[:len(s.Params):len(s.Params)], s.Results...) {
 		s.Enums = append(s.Enums, enumsOf(r.Type, r.Fields, known)...)
 	}
-	var err error
-	s.Imports, err = importsOf(all)
-	return s, err
+	s.Imports = importsOf(all)
+	return s
 }
 
 // Kept reports whether a pack of the file keeps its rows.

@@ -141,9 +141,6 @@ func encodeValue(owner, value string, f spec.Field) string {
 	case spec.KindBytes:
 		return fmt.Sprintf("a.%sText(%q, string(%s), %d, %d)", opt, f.Name, value, f.Min, f.Max)
 	case spec.KindJSON:
-		if ptr != "" {
-			return fmt.Sprintf("if %s == nil {\na.OptJSON(%q, nil, %d, %d)\n} else {\na.JSON(%q, %s, %d, %d)\n}", value, f.Name, f.Min, f.Max, f.Name, value, f.Min, f.Max)
-		}
 		return fmt.Sprintf("a.%sJSON(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
 	case spec.KindEnum:
 		return fmt.Sprintf("a.%sEnum(%q, string(%s), %s)", opt, f.Name, value, quoted(f.Values))
@@ -237,8 +234,6 @@ func assign(target, owner, name string, f spec.Field) string {
 	pointer := f.Optional && !nilable(f)
 	var read string
 	switch {
-	case f.Kind == spec.KindJSON && pointer:
-		read = fmt.Sprintf("%s = new(%s)\nreply.JSON(%q, %s)\n", target, jsonType(f), name, target)
 	case f.Kind == spec.KindJSON:
 		read = fmt.Sprintf("reply.JSON(%q, &%s)\n", name, target)
 	case pointer:

@@ -4,12 +4,12 @@
 --- @arg    data       bytes[64]                  any bytes, also none
 --- @arg    seal       bytes[1..8]?               bytes that may be absent
 --- @arg    payload    json[32]                   any JSON
---- @arg    order      json[4..64]                JSON of a type
---- @arg    before     json[64]?                  JSON of a type that may be absent
+--- @arg    order      json[4..64]                more JSON
+--- @arg    before     json[64]?                  more JSON that may be absent
 --- @arg    note       json[16]?                  JSON that may be absent
 --- @arg    wrong      enum(no,broken,long)=no    which result is not as the header says
 --- @arg    parts      list[0..3] of bytes[4]     bytes
---- @arg    orders     list[0..3] of json[64]     JSON of a type
+--- @arg    orders     list[0..3] of json[64]     more JSON
 --- @arg    rows       packed[0..2]               packed rows
 --- @arg    rows.data  bytes[0..4]                any bytes
 --- @arg    rows.extra json[16]?                  JSON that may be absent
@@ -25,9 +25,6 @@
 --- @result rows       group                      rows
 --- @result rows.data  bytes                      its bytes
 --- @result rows.extra json?                      its JSON
---- @go order  github.com/rlfunc/rlfunc/codegen/internal/conformance/order.Order
---- @go before github.com/rlfunc/rlfunc/codegen/internal/conformance/order.Order
---- @go orders github.com/rlfunc/rlfunc/codegen/internal/conformance/order.Order
 local function blobs(bucket, data, seal, payload, order, before, note, wrong, parts, orders, rows)
   local all = {}
   for i = 1, #rows do
