@@ -61,7 +61,6 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	r.checkEnums(fn.Params, fn.Results)
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !slices.Contains(BesideContract, d.Rule) }) {
 		r.readRules(&fn, ofTag(h.rows, tagMust))
-		r.checkRules(&fn)
 	}
 	if len(fn.Results) > 0 && fn.Results[0].Optional {
 		r.add(fn.Results[0].Line, fn.Results[0].Col, RuleOptional, "the first result is always there, because nil in its place is an error: put %s after another", fn.Results[0].Name)
