@@ -5,12 +5,14 @@
 package annotation
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // A tag is the word after the @ of a row.
@@ -162,3 +164,40 @@ func word(text string, col int) (w, rest string, wordCol, restCol int) {
 	}
 	return trimmed[:end], trimmed[end:], wordCol, wordCol + end
 }
+
+var tagLike = regexp.MustCompile(`^-+\s*@([a-zA-Z]+)\b`)
+
+// stray finds comments outside the header that look like rows: nothing would read them.
+func stray(f *luasrc.File, h *header, found *diag.List) {
+	for _, c := range f.Comments {
+		if h != nil && c.Line >= h.first && c.Line <= h.last && isHeaderLine(c.Text) {
+			continue
+		}
+		m := tagLike.FindStringSubmatch(c.Text)
+		if m == nil || !slices.Contains(tags, m[1]) && spelling.Nearest(m[1], tags) == "" {
+			continue
+		}
+		if isHeaderLine(c.Text) {
+			found.Add(f.Path, c.Line, c.Col, RuleStrayTag, "@%s stands outside the header: the header is the unbroken block of --- lines directly above the function", m[1])
+		} else {
+			found.Add(f.Path, c.Line, c.Col, RuleStrayTag, "@%s is written with three dashes, in the header", m[1])
+		}
+	}
+}
+
+var (
+	nameForm   = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	suffixForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	codeForm   = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
+	semverForm = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
+)
+
+var luaKeywords = []string{
+	"and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not",
+	"or", "repeat", "return", "then", "true", "until", "while",
+}
+
+// unitSuffixes are name endings for units, which belong in the type.
+var unitSuffixes = []string{"_us", "_ms", "_ns", "_sec", "_secs", "_seconds", "_micros", "_millis", "_min", "_minutes"}
+
+func isKeyword(name string) bool { return slices.Contains(luaKeywords, name) }

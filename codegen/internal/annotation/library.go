@@ -3,13 +3,17 @@ package annotation
 import (
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // Library reads library.lua: the name, the version and the doc of the library that a folder is.
@@ -224,4 +228,47 @@ func lastHeader(f *luasrc.File, found *diag.List) *header {
 		}
 	}
 	return nil
+}
+
+var serverVersionForm = regexp.MustCompile(`^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})(\.(0|[1-9]\d{0,5}))?$`)
+
+// readRequires reads `@requires redis 7.4, valkey 9.0`: the servers that a library runs on.
+func readRequires(r *fieldReader, rw row, lib *spec.Library) {
+	refuse := func(format string, args ...any) { r.add(rw.line, rw.textCol, RuleRequires, format, args...) }
+	lib.Requires = spec.Servers{}
+	for one := range strings.SplitSeq(rw.doc(rw.text), ",") {
+		words := strings.Fields(one)
+		switch {
+		case len(words) != 2 || !requires.Product(words[0]):
+			refuse("@requires names redis, valkey or both with the least version of each, as `@requires redis 7.4, valkey 9.0`, got %q", strings.TrimSpace(one))
+		case !serverVersionForm.MatchString(words[1]):
+			refuse("%q is not a version such as 7.4", words[1])
+		case !requires.Oldest.Met(words[0], words[1]):
+			refuse("%s %s has no functions: every library needs %s anyway", words[0], words[1], requires.Oldest)
+		case slices.ContainsFunc(lib.Requires, func(s spec.Server) bool { return s.Product == words[0] }):
+			refuse("%s is repeated", words[0])
+		default:
+			lib.Requires = append(lib.Requires, spec.Server{Product: words[0], Version: words[1]})
+		}
+	}
+}
+
+// readState reads `@state NAME NUMBER text`: what a file stores, and the number of its shape.
+func readState(r *fieldReader, rw row, states *[]spec.State) {
+	name, rest, col, restCol := word(rw.text, rw.textCol)
+	digits, text, numberCol, _ := word(rest, restCol)
+	number, err := strconv.Atoi(digits)
+	doc := rw.doc(text)
+	switch {
+	case !nameForm.MatchString(name):
+		r.add(rw.line, col, RuleState, "@state names what is stored and the number of its shape, as `@state log 1 the times, oldest first`, got %q", name)
+	case err != nil || number < 1 || digits != strconv.Itoa(number):
+		r.add(rw.line, numberCol, RuleState, "the shape of %s has a whole number from 1, which goes up when the shape changes, got %q", name, digits)
+	case doc == "":
+		r.add(rw.line, numberCol, RuleState, "@state %s does not say what is stored", name)
+	case slices.ContainsFunc(*states, func(s spec.State) bool { return s.Name == name }):
+		r.add(rw.line, col, RuleDuplicate, "@state %s is repeated", name)
+	default:
+		*states = append(*states, spec.State{Name: name, Number: number, Doc: doc, File: r.path, Line: rw.line, Col: col})
+	}
 }
