@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // Format is the version of the JSON form.
@@ -253,4 +255,65 @@ func ofKind(fields []Field, k Kind) []Field {
 		}
 	}
 	return out
+}
+
+// A Server is a product, "redis" or "valkey", and the least version of it that a library runs on.
+type Server = requires.Server
+
+// Servers are what a library requires: one of them. None means Redis 7.0 and every version of Valkey.
+type Servers = requires.Servers
+
+// HasPrefix begins the Lua name of the bool that precedes an optional result.
+const HasPrefix = "rlfunc_has_"
+
+// Sent returns results as they travel: a bool precedes each optional one, in rows too, and is false where there is none.
+func Sent(results []Field) []Field {
+	out := make([]Field, 0, len(results))
+	for _, f := range results {
+		if f.Optional {
+			out = append(out, Field{Name: f.Name, Lua: HasPrefix + f.Lua, Kind: KindBool})
+		}
+		if f.Kind.Repeated() {
+			f.Fields = Sent(f.Fields)
+		}
+		out = append(out, f)
+	}
+	return slices.Clip(out)
+}
+
+const (
+	mostDigit = 1 << 24 // the greatest count that shares a number with others
+	mostWord  = 1 << 32 // what is left of 2^53 holds a time of a few minutes, or a count
+
+	// PairHead bounds the small results, and PairNumber each of two numbers in thousands, that together are sent as one number.
+	PairHead   = 1 << 6
+	PairNumber = 1 << 23
+)
+
+// Digits says how many values each of these results has as a digit of the number that the small ones share; 0 for one that travels by
+// itself. A client and a server have to agree on it.
+func Digits(results []Field) []int64 {
+	out, word := make([]int64, len(results)), int64(1)
+	for i, f := range results {
+		n := f.Digit()
+		if n > 0 && word*n <= mostWord {
+			out[i], word = n, word*n
+		}
+	}
+	return out
+}
+
+// Digit is how many values a small result has; 0 for others.
+func (f *Field) Digit() int64 {
+	switch f.Kind {
+	case KindBool:
+		return 2
+	case KindEnum:
+		return int64(len(f.Values))
+	case KindCount:
+		if f.Max <= mostDigit {
+			return f.Max + 1
+		}
+	}
+	return 0
 }

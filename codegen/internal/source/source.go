@@ -7,6 +7,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -288,6 +289,84 @@ func (l *loader) checkUses(f *luasrc.File, uses []string, fields []spec.Field) {
 		if !used {
 			line, col := usePlace(f, name)
 			l.found.Add(f.Path, line, col, annotation.RuleUse, "%s is never used: remove it from @use", name)
+		}
+	}
+}
+
+// states adds to each function the states that its lib files store in Redis. Two files of a library may store the same state, if they
+// agree on its shape.
+func (l *loader) states(lib *Library) {
+	shapes := map[string]spec.State{}
+	agree := func(states []spec.State) {
+		for _, s := range states {
+			first, seen := shapes[s.Name]
+			if !seen {
+				shapes[s.Name] = s
+			} else if first.Number != s.Number {
+				l.found.Add(s.File, s.Line, s.Col, annotation.RuleState, "the shape of %s is number %d here, and %d in %s:%d",
+					s.Name, s.Number, first.Number, first.File, first.Line)
+			}
+		}
+	}
+	for i := range lib.Spec.Functions {
+		fn := &lib.Spec.Functions[i]
+		agree(fn.States)
+		for _, used := range l.reach(fn.Uses, nil) {
+			agree(used.States)
+			for _, s := range used.States {
+				if !slices.ContainsFunc(fn.States, func(t spec.State) bool { return s.Name == t.Name }) {
+					fn.States = append(fn.States, s)
+				}
+			}
+		}
+	}
+}
+
+// reach appends the named lib files and what they use, each once.
+func (l *loader) reach(names []string, seen []*annotation.Lib) []*annotation.Lib {
+	for _, name := range names {
+		if used := l.tree.Libs[name]; used != nil && !slices.Contains(seen, used) {
+			seen = l.reach(used.Uses, append(seen, used))
+		}
+	}
+	return seen
+}
+
+// lasting finds keys that one function of a library keeps forever and another does not: they are the same key in Redis.
+func (l *loader) lasting(lib *Library) {
+	type first struct {
+		forever  bool
+		function string
+	}
+	seen := map[string]first{}
+	check := func(fn *spec.Function, k spec.Field, suffix string) {
+		f, known := seen[suffix]
+		switch {
+		case !known:
+			seen[suffix] = first{k.Forever, fn.Name}
+		case f.forever && !k.Forever:
+			l.found.Add(cmp.Or(k.File, fn.File), k.Line, k.Col, annotation.RuleKeys, "%s keeps the key that ends in %s forever: say so here, too", f.function, suffix)
+		case !f.forever && k.Forever:
+			l.found.Add(cmp.Or(k.File, fn.File), k.Line, k.Col, annotation.RuleKeys, "%s lets the key that ends in %s expire: say forever there, too, or not here", f.function, suffix)
+		}
+	}
+	for i := range lib.Spec.Functions {
+		fn := &lib.Spec.Functions[i]
+		for _, p := range fn.Params {
+			if p.Kind == spec.KindKey {
+				check(fn, p, p.Suffix)
+			}
+			for _, k := range p.Keys() {
+				if k.SuffixKind == "" {
+					check(fn, k, k.Suffix)
+					continue
+				}
+				if kind := slices.IndexFunc(p.Fields, func(f spec.Field) bool { return f.Name == k.SuffixKind }); kind >= 0 {
+					for _, value := range p.Fields[kind].Values {
+						check(fn, k, value)
+					}
+				}
+			}
 		}
 	}
 }
