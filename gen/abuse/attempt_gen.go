@@ -32,10 +32,9 @@ type AttemptParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Tiers: how many attempts are too many; a tier's number is its position, from 1. 1 to 8 of them.
+	// Tiers: how many attempts are too many; a tier's number is its position, from 1. 1 to 8 rows.
 	Tiers []AttemptTiers
-	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 of
-	// them.
+	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows.
 	Escalation []AttemptEscalation
 	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
 	// a microsecond. Defaults to 30 days.

@@ -33,7 +33,7 @@ type StatusParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Tiers: tiers to count for, as in attempt. 0 to 8 of them.
+	// Tiers: tiers to count for, as in attempt. 0 to 8 rows.
 	Tiers []StatusTiers
 	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
 	// a microsecond. Defaults to 30 days.

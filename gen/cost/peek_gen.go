@@ -34,7 +34,7 @@ type PeekParams struct {
 	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
 	// not be empty.
 	Subject fcall.Subject
-	// Limits: budgets to report. 1 to 16 of them.
+	// Limits: budgets to report. 1 to 16 rows.
 	Limits []PeekLimits
 	// Estimate: what would be reserved. From 0 to 1000000000000000. Defaults to 0.
 	Estimate fcall.Micros

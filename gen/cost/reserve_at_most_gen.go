@@ -41,7 +41,7 @@ type ReserveAtMostParams struct {
 	Receipt string
 	// Most: most to reserve. From 1 to 1000000000000000.
 	Most fcall.Micros
-	// Limits: budgets that are decided together. 1 to 16 of them.
+	// Limits: budgets that are decided together. 1 to 16 rows.
 	Limits []ReserveAtMostLimits
 	// Least: least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
 	Least fcall.Micros

@@ -37,7 +37,7 @@ type ReserveParams struct {
 	Receipt string
 	// Estimate: expected cost of the request. From 0 to 1000000000000000.
 	Estimate fcall.Micros
-	// Limits: budgets that are decided together. 1 to 16 of them.
+	// Limits: budgets that are decided together. 1 to 16 rows.
 	Limits []ReserveLimits
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.

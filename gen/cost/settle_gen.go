@@ -35,7 +35,7 @@ type SettleParams struct {
 	// Actual: actual cost. From 0 to 1000000000000000.
 	Actual fcall.Micros
 	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
-	// reported. 0 to 16 of them.
+	// reported. 0 to 16 rows.
 	Limits []SettleLimits
 }
 

@@ -54,7 +54,7 @@ type AdmitParams struct {
 	Subject fcall.Subject
 	// Blocks: blocks of the request's other subjects. At most 16, each a subject.
 	Blocks []fcall.Subject
-	// Limits: limits, each optionally of its own subject. 0 to 16 of them.
+	// Limits: limits, each optionally of its own subject. 0 to 16 rows.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
@@ -68,7 +68,7 @@ type AdmitParams struct {
 	Dedup time.Duration
 	// Repeats: how many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Nil omits it.
 	Repeats *int64
-	// Budgets: as in cost.reserve. 0 to 16 of them.
+	// Budgets: as in cost.reserve. 0 to 16 rows.
 	Budgets AdmitBudgetsPack
 	// BudgetsOf is the subject of the keys that Budgets uses. Defaults to the call's subject.
 	BudgetsOf fcall.Subject
@@ -83,10 +83,9 @@ type AdmitParams struct {
 	// Reservation: unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt
 	// reserves nothing. 1 to 64 bytes. The zero value omits it.
 	Reservation string
-	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 of them.
+	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 rows.
 	Tiers AdmitTiersPack
-	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 of
-	// them.
+	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows.
 	Escalation AdmitEscalationPack
 	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
 	// a microsecond. Defaults to 30 days.

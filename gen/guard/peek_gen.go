@@ -32,7 +32,7 @@ type PeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limits: limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 of them.
+	// Limits: limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
 	Limits []PeekLimits
 }
 

@@ -36,13 +36,14 @@ type RefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limits: limits of the call. 0 to 16 of them.
+	// Limits: limits of the call. 0 to 16 rows.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
 	// Weight: as in the call. From 1 to 1000000. Defaults to 1.
 	Weight int64
-	// At: when the call was decided, from its result. From 0 to 9007199254740992. The zero value omits it.
+	// At: when the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. The zero value
+	// omits it.
 	At time.Time
 	// Age: how long ago the call was sent: charges that have expired since are not refunded. From 0s to 36500
 	// days, rounded up to a microsecond. Defaults to 0s.
@@ -60,10 +61,10 @@ type RefundParams struct {
 	ChallengeOf fcall.Subject
 	// Payload: what it was issued for, as in the call. 1 to 1024 bytes. The zero value omits it.
 	Payload string
-	// Taken: what the call returned, one row per limit. 0 to 16 of them.
+	// Taken: what the call returned, one row per limit. 0 to 16 rows.
 	Taken []RefundTaken
-	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From 0 to
-	// 9007199254740992. The zero value omits it.
+	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Expires time.Time
 	// Holder: as in the call: required with a limit of kind concurrency. 1 to 64 bytes. The zero value omits it.
 	Holder string

@@ -26,7 +26,7 @@ type RenewParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limits: the limits of kind concurrency. 1 to 16 of them.
+	// Limits: the limits of kind concurrency. 1 to 16 rows.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject

@@ -31,7 +31,7 @@ type TakeParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limits: the limit: of cost 1, and not a sliding_log. 1 to 1 of them.
+	// Limits: the limit: of cost 1, and not a sliding_log. 1 to 1 rows.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject

@@ -31,8 +31,8 @@ type FixedWindowRefundParams struct {
 	Window time.Duration
 	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
 	Cost int64
-	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From 0 to
-	// 9007199254740992. The zero value omits it.
+	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Expires time.Time
 }
 

@@ -36,8 +36,8 @@ type GCRARefundParams struct {
 	Burst int64
 	// Cost: tokens to return. From 1 to 1000000. Defaults to 1.
 	Cost int64
-	// Expires: when the refund expires, from the call's result: from then on, nothing is returned. From 0 to
-	// 9007199254740992. The zero value omits it.
+	// Expires: when the refund expires, from the call's result: from then on, nothing is returned. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Expires time.Time
 }
 

@@ -35,18 +35,18 @@ type QuotaRefundParams struct {
 	Subject fcall.Subject
 	// Limit: most that may be charged in a period. From 1 to 16777216.
 	Limit int64
-	// Previous: when the period before starts. From 0 to 9007199254740992.
+	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Previous time.Time
-	// Start: when the period starts that the caller is in. From 0 to 9007199254740992.
+	// Start: when the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
 	Start time.Time
-	// Next: when the next period starts. From 0 to 9007199254740992.
+	// Next: when the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Next time.Time
-	// After: when the one after that starts. From 0 to 9007199254740992.
+	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
 	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
 	Cost int64
-	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From 0 to
-	// 9007199254740992. The zero value omits it.
+	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Expires time.Time
 }
 

@@ -47,11 +47,12 @@ type Limit struct {
 	// Global sets whether it counts all subjects together: it also counts repeats, and its refusals are not
 	// attempts.
 	Global bool
-	// Previous: as in quota. Only for a quota. From 0 to 9007199254740992. The zero value omits it.
+	// Previous: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits
+	// it.
 	Previous time.Time
-	// Start: as in quota. Only for a quota. From 0 to 9007199254740992. The zero value omits it.
+	// Start: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Start time.Time
-	// After: as in quota. Only for a quota. From 0 to 9007199254740992. The zero value omits it.
+	// After: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	After time.Time
 }
 

@@ -54,13 +54,7 @@ func ArgDoc(none string, f spec.Field) string {
 	if b := Bounds(f); b != "" {
 		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
 	}
-	value, given := f.DefaultWord()
-	switch {
-	case f.Kind.Integer() && f.Default != nil:
-		value = number(f, *f.Default)
-	case f.Kind == spec.KindText:
-		value = strconv.Quote(value)
-	}
+	value, given := Default(f)
 	switch {
 	case given:
 		text += " Defaults to " + value + "."
@@ -68,6 +62,18 @@ func ArgDoc(none string, f spec.Field) string {
 		text += " " + none + " omits it."
 	}
 	return text
+}
+
+// Default returns what an argument is that a call omits, as the doc shows it.
+func Default(f spec.Field) (value string, given bool) {
+	value, given = f.DefaultWord()
+	switch {
+	case f.Kind.Integer() && f.Default != nil:
+		value = number(f, *f.Default)
+	case f.Kind == spec.KindText:
+		value = strconv.Quote(value)
+	}
+	return value, given
 }
 
 // Bounds describes the bounds of an argument, empty if it has none.

@@ -1,35 +1,11 @@
 package goclient
 
 import (
-	"cmp"
-	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/internal/clients"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
-
-// argFields returns the fields of a params struct. The first key's is the subject. Derived keys are built from it and have no field. A key
-// that a call has several of is a list of subjects.
-func argFields(fields []spec.Field) []spec.Field {
-	var out []spec.Field
-	subject := false
-	for _, f := range fields {
-		if f.Kind == spec.KindKey {
-			if subject && !f.Several {
-				continue
-			}
-			if !subject {
-				f.Name = spec.Subject
-			}
-			subject = true
-		}
-		out = append(out, f)
-	}
-	return out
-}
 
 // rowFields returns the fields of a group's row struct.
 func rowFields(g spec.Field) []spec.Field {
@@ -131,6 +107,9 @@ func resultType(owner string, f spec.Field) string {
 // fieldDoc returns a field's comment: the author's text, its bounds, and the meaning of omitting it.
 func fieldDoc(f spec.Field, param bool) string {
 	text := goName(f.Name) + ": " + f.Doc
+	if f.Kind == spec.KindKey && !f.Several {
+		text = goName(f.Name) + " is " + f.Doc
+	}
 	if f.Kind == spec.KindBool && strings.HasPrefix(f.Doc, "whether ") {
 		text = goName(f.Name) + " reports " + f.Doc
 		if param {
@@ -146,17 +125,17 @@ func fieldDoc(f spec.Field, param bool) string {
 	if !param {
 		return paragraphs(text)
 	}
-	if b := bounds(f); b != "" {
-		text += " " + strings.ToUpper(b[:1]) + b[1:] + "."
+	if b := clients.Bounds(f); b != "" {
+		text += " " + strings.ToUpper(b[:1]) + b[1:]
+		if f.Kind == spec.KindDuration {
+			text += ", rounded up to a microsecond"
+		}
+		text += "."
 	}
-	value, given := f.DefaultWord()
+	value, given := clients.Default(f)
 	switch {
-	case f.Kind.Integer() && f.Default != nil:
-		value = number(f, *f.Default)
-	case f.Kind == spec.KindText:
-		value = strconv.Quote(value)
-	}
-	switch {
+	case f.Kind == spec.KindKey && !f.Several:
+		text += " It must not be empty."
 	case given && Pointer(f):
 		text += " Nil defaults to " + value + "."
 	case given:
@@ -167,62 +146,6 @@ func fieldDoc(f spec.Field, param bool) string {
 		text += " The zero value omits it."
 	}
 	return paragraphs(text)
-}
-
-// bounds describes the bounds of an argument, empty if it has none.
-func bounds(f spec.Field) string {
-	switch f.Kind {
-	case spec.KindKey:
-		if f.Several {
-			return fmt.Sprintf("at most %d, each a subject", f.Max)
-		}
-	case spec.KindFloat:
-		return bundle.FloatBounds(f)
-	case spec.KindCount, spec.KindInt, spec.KindTime, spec.KindMicros:
-		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
-	case spec.KindDuration:
-		return fmt.Sprintf("from %s to %s, rounded up to a microsecond", number(f, f.Min), number(f, f.Max))
-	case spec.KindText, spec.KindBytes:
-		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
-	case spec.KindJSON:
-		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
-	case spec.KindGroup, spec.KindPacked:
-		return fmt.Sprintf("%d to %d of them", f.Min, f.Max)
-	case spec.KindMap:
-		text := fmt.Sprintf("%d to %d of them, each key %s", f.Min, f.Max, bounds(f.Fields[0]))
-		if each := bounds(f.Fields[1]); each != "" {
-			text += ", each value " + each
-		}
-		return text
-	case spec.KindList:
-		text := fmt.Sprintf("%d to %d of them", f.Min, f.Max)
-		if each := bounds(f.Fields[0]); each != "" {
-			text += ", each " + each
-		}
-		return text
-	}
-	return ""
-}
-
-// subjectDoc returns the comment of the subject.
-func subjectDoc(text string) string {
-	return paragraphs("Subject is " + strings.TrimSuffix(cmp.Or(text, "the user, address or other name that the call is about"), ".") +
-		". The call's keys are made from it. It must not be empty.")
-}
-
-// number formats a bound.
-func number(f spec.Field, n int64) string {
-	if f.Kind != spec.KindDuration {
-		return strconv.FormatInt(n, 10)
-	}
-	const day = 24 * 3600 * 1_000_000
-	if n == day {
-		return "1 day"
-	}
-	if n > day && n%day == 0 {
-		return fmt.Sprintf("%d days", n/day)
-	}
-	return (time.Duration(n) * time.Microsecond).String()
 }
 
 // An enum is a Go string type with its values.

@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/internal/clients"
 	"github.com/rlfunc/rlfunc/codegen/internal/rule"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -26,10 +27,9 @@ var templates = sync.OnceValue(func() *template.Template {
 		"lowerFirst":   lowerFirst,
 		"paragraphs":   paragraphs,
 		"fieldDoc":     fieldDoc,
-		"subjectDoc":   subjectDoc,
 		"forever":      forever,
 		"requires":     requires,
-		"argFields":    argFields,
+		"args":         func(fn *spec.Function) []spec.Field { return clients.Args(*fn) },
 		"goType":       goType,
 		"answerType":   answerType,
 		"encode":       encode,
@@ -43,7 +43,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"results":      func(fields []spec.Field) string { return results(spec.Sent(fields)) },
 		"returnValues": returnValues,
 		"packCells":    packCells,
-		"own":          hasOwn,
+		"own":          clients.HasOwn,
 	}).ParseFS(files, "*.tmpl"))
 })
 

@@ -105,11 +105,6 @@ func addKey(k spec.Field, subject string) string {
 	return fmt.Sprintf("a.Key(%q, %s, %q)\n", k.Name, subject, k.Suffix)
 }
 
-// hasOwn reports whether an argument's keys may have their own subject.
-func hasOwn(fields []spec.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
-}
-
 // given returns the Go condition that a call has the argument that a key needs.
 func given(fields []spec.Field, name string) string {
 	i := slices.IndexFunc(fields, func(f spec.Field) bool { return f.Name == name && f.Kind != spec.KindKey })
