@@ -476,7 +476,8 @@ local function challenge_v1_consume(keys, args)
       rlfunc_head = rlfunc_head + out_place_outcome
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_outcome = rlfunc_wrong
   end
@@ -621,14 +622,31 @@ local function challenge_v1_issue(keys, args)
       rlfunc_head = rlfunc_head + out_outstanding * 2
     end
     if not rlfunc_wrong then
-      if out_token ~= '' then
-        return {rlfunc_head, out_expires_after_us, out_token}
-      end
       local rlfunc_one = rlfunc_head + out_expires_after_us * 2002
-      if rlfunc_one <= 9007199254740992 then
-        return rlfunc_one
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_expires_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 8008
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
       end
-      return {rlfunc_head, out_expires_after_us}
+      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
+      if not rlfunc_one then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = out_expires_after_us
+        rlfunc_at = 2
+      end
+      reply[rlfunc_at + 1] = out_token
+      rlfunc_at = rlfunc_at + 1
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
+      end
     end
     out_token = rlfunc_wrong
   end
@@ -717,14 +735,31 @@ local function challenge_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_payload ~= '' then
-        return {rlfunc_head, out_expires_after_us, out_payload}
-      end
       local rlfunc_one = rlfunc_head + out_expires_after_us * 3
-      if rlfunc_one <= 9007199254740992 then
-        return rlfunc_one
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_expires_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 12
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
       end
-      return {rlfunc_head, out_expires_after_us}
+      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
+      if not rlfunc_one then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = out_expires_after_us
+        rlfunc_at = 2
+      end
+      reply[rlfunc_at + 1] = out_payload
+      rlfunc_at = rlfunc_at + 1
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
+      end
     end
     out_state = rlfunc_wrong
   end

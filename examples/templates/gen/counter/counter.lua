@@ -382,10 +382,17 @@ local function counter_v1_add(keys, args)
       out_text_total = string.format('%.0f', out_total)
     end
     if not rlfunc_wrong then
-      if out_text_total ~= '' then
-        return {rlfunc_head, out_text_total}
+      local rlfunc_one = rlfunc_head
+      local reply, rlfunc_at = {rlfunc_one, nil}, 1
+      reply[rlfunc_at + 1] = out_text_total
+      rlfunc_at = rlfunc_at + 1
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
       end
-      return rlfunc_head
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
+      end
     end
     out_total = rlfunc_wrong
   end
@@ -471,17 +478,26 @@ local function counter_v1_hit(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_count < 8388608000 and out_reset_after_us < 8388608000 and out_count % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_count / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_count < 1048576 then
+        rlfunc_one = rlfunc_head + out_count + out_reset_after_us * 1048576
+        if rlfunc_one > 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_count * 4 + out_reset_after_us / 1000 * 4194304
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_count, out_reset_after_us}
       end
-      local rlfunc_one = rlfunc_head + out_count
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_count}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_count, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_count}
     end
     out_count = rlfunc_wrong
   end
@@ -556,20 +572,35 @@ local function counter_v1_peek(keys, args)
       out_text_total = string.format('%.0f', out_total)
     end
     if not rlfunc_wrong then
-      if out_text_total ~= '' then
-        return {rlfunc_head, out_count, out_reset_after_us, out_text_total}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_count < 8388608000 and out_reset_after_us < 8388608000 and out_count % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_count / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_count < 1048576 then
+        rlfunc_one = rlfunc_head + out_count + out_reset_after_us * 1048576
+        if rlfunc_one > 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_count * 4 + out_reset_after_us / 1000 * 4194304
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_count, out_reset_after_us}
       end
-      local rlfunc_one = rlfunc_head + out_count
-      if rlfunc_one <= 9007199254740992 then
-        return rlfunc_one
+      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil}, 1
+      if not rlfunc_one then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = out_count
+        reply[3] = out_reset_after_us
+        rlfunc_at = 3
       end
-      return {rlfunc_head, out_count}
+      reply[rlfunc_at + 1] = out_text_total
+      rlfunc_at = rlfunc_at + 1
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
+      end
     end
     out_count = rlfunc_wrong
   end

@@ -266,7 +266,8 @@ local function idempotency_v1_abandon(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_abandoned = rlfunc_wrong
   end
@@ -368,14 +369,32 @@ local function idempotency_v1_begin(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reply ~= '' then
-        return {rlfunc_head, out_retry_after_us, out_reply}
+      local rlfunc_one
+      rlfunc_one = rlfunc_head + out_retry_after_us * 4
+      if rlfunc_one > 9007199254740992 then
+        rlfunc_one = nil
+        if out_retry_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_retry_after_us / 1000 * 16
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
       end
-      local rlfunc_one = rlfunc_head + out_retry_after_us * 4
-      if rlfunc_one <= 9007199254740992 then
-        return rlfunc_one
+      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
+      if not rlfunc_one then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = out_retry_after_us
+        rlfunc_at = 2
       end
-      return {rlfunc_head, out_retry_after_us}
+      reply[rlfunc_at + 1] = out_reply
+      rlfunc_at = rlfunc_at + 1
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
+      end
     end
     out_outcome = rlfunc_wrong
   end
@@ -456,7 +475,8 @@ local function idempotency_v1_finish(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_finished = rlfunc_wrong
   end

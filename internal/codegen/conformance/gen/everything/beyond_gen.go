@@ -19,11 +19,11 @@ var beyondFunction = &fcall.Function{
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 10},
-		{},
+		{Values: 1048576},
 		{},
 		{},
 		{Text: true},
-		{Rows: []fcall.Result{{}}},
+		{Rows: []fcall.Result{{Values: 1048576}}},
 	},
 }
 

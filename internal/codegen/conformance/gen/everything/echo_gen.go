@@ -16,7 +16,7 @@ var echoFunction = &fcall.Function{
 	Name:       "echo",
 	ServerName: "everything_v2_echo",
 	Omissible:  1,
-	Results:    []fcall.Result{{Text: true}, {Text: true}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {Values: 2}, {Values: 2}, {Text: true}, {Text: true}, {Values: 2}, {Values: 2}},
+	Results:    []fcall.Result{{Text: true}, {Text: true}, {Values: 1048576}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {Values: 2}, {Values: 2}, {Text: true}, {Text: true}, {Values: 2}, {Values: 2}},
 }
 
 // EchoParams are the arguments of Echo.

@@ -419,33 +419,17 @@ local function everything_v2_beyond(keys, args)
       rlfunc_wrong = 'result note must be at most 4 bytes'
     end
     if not rlfunc_wrong then
-      if #out_rows == 1 then
-        local row = out_rows[1]
-        local row_number = row.number
-        local rlfunc_word = 0
-        if not (row_number >= 2 and row_number <= 20000000 and row_number % 1 == 0) then
-          rlfunc_wrong = 'result rows.number must be a whole number from 2 to 20000000'
-        end
-        if not rlfunc_wrong then
-          if out_note ~= '' then
-            return {rlfunc_head + 20, row_number, out_large, out_price_micros, out_wait_us, out_note}
-          end
-          if out_wait_us ~= 0 then
-            return {rlfunc_head + 20, row_number, out_large, out_price_micros, out_wait_us}
-          end
-          if out_price_micros ~= 0 then
-            return {rlfunc_head + 20, row_number, out_large, out_price_micros}
-          end
-          if out_large ~= 0 then
-            return {rlfunc_head + 20, row_number, out_large}
-          end
-          if row_number ~= 0 then
-            return {rlfunc_head + 20, row_number}
-          end
-          return rlfunc_head + 20
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_large * 20 + #out_rows * 20971520, nil, nil}, 1
+      if not (out_large < 1048576 and out_price_micros == 0 and out_wait_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_rows
+        reply[3] = out_large
+        reply[4] = out_price_micros
+        reply[5] = out_wait_us
+        rlfunc_at = 5
       end
-      local reply, rlfunc_at = {rlfunc_head + #out_rows * 20, nil, nil}, 1
+      reply[rlfunc_at + 1] = out_note
+      rlfunc_at = rlfunc_at + 1
       local rlfunc_rows = #out_rows
       if rlfunc_rows > 65536 then
         rlfunc_wrong, rlfunc_rows = 'result rows must have at most 65536 rows', 0
@@ -457,23 +441,25 @@ local function everything_v2_beyond(keys, args)
         if not (row_number >= 2 and row_number <= 20000000 and row_number % 1 == 0) then
           rlfunc_wrong = 'result rows.number must be a whole number from 2 to 20000000'
         end
-        reply[rlfunc_at + i] = row_number
+        local rlfunc_one
+        if row_number < 1048576 then
+          rlfunc_one = rlfunc_word + row_number
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_number
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_rows
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_large
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_price_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_wait_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_note
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_ok = rlfunc_wrong
@@ -727,36 +713,21 @@ local function everything_v2_blobs(keys, args)
       rlfunc_head = rlfunc_head + 8
     end
     if not rlfunc_wrong then
-      if #out_parts == 1 and #out_orders == 0 and #out_rows == 0 then
-        local row = out_parts[1]
-        local row_parts = row
-        local rlfunc_word = 0
-        if not rlfunc_wrong then
-          if out_note ~= '' then
-            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload, out_order, out_before, out_note}
-          end
-          if out_before ~= '' then
-            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload, out_order, out_before}
-          end
-          if out_order ~= '' then
-            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload, out_order}
-          end
-          if out_payload ~= '' then
-            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal, out_payload}
-          end
-          if out_seal ~= '' then
-            return {rlfunc_head + 16, row_parts, 0, 0, out_data, out_seal}
-          end
-          if out_data ~= '' then
-            return {rlfunc_head + 16, row_parts, 0, 0, out_data}
-          end
-          if row_parts ~= '' then
-            return {rlfunc_head + 16, row_parts}
-          end
-          return rlfunc_head + 16
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_parts * 16, nil, nil}, 1
+      if not (#out_orders == 0 and #out_rows == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_parts
+        reply[3] = #out_orders
+        reply[4] = #out_rows
+        rlfunc_at = 4
+      end
+      reply[rlfunc_at + 1] = out_data
+      reply[rlfunc_at + 2] = out_seal
+      reply[rlfunc_at + 3] = out_payload
+      reply[rlfunc_at + 4] = out_order
+      reply[rlfunc_at + 5] = out_before
+      reply[rlfunc_at + 6] = out_note
+      rlfunc_at = rlfunc_at + 6
       local rlfunc_parts = #out_parts
       if rlfunc_parts > 3 then
         rlfunc_wrong, rlfunc_parts = 'result parts must have at most 3 rows', 0
@@ -765,11 +736,9 @@ local function everything_v2_blobs(keys, args)
         local row = out_parts[i]
         local row_parts = row
         local rlfunc_word = 0
-        reply[rlfunc_at + i] = row_parts
+        reply[rlfunc_at + 1] = row_parts
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_parts
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_orders
       local rlfunc_orders = #out_orders
       if rlfunc_orders > 3 then
         rlfunc_wrong, rlfunc_orders = 'result orders must have at most 3 rows', 0
@@ -778,11 +747,9 @@ local function everything_v2_blobs(keys, args)
         local row = out_orders[i]
         local row_orders = row
         local rlfunc_word = 0
-        reply[rlfunc_at + i] = row_orders
+        reply[rlfunc_at + 1] = row_orders
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_orders
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_rows
       local rlfunc_rows = #out_rows
       if rlfunc_rows > 65536 then
         rlfunc_wrong, rlfunc_rows = 'result rows must have at most 65536 rows', 0
@@ -799,29 +766,19 @@ local function everything_v2_blobs(keys, args)
         if row_rlfunc_has_extra then
           rlfunc_word = rlfunc_word + 1
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_rows] = row_data
-        reply[rlfunc_at + i + rlfunc_rows * 2] = row_extra
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
+        reply[rlfunc_at + 1] = row_data
+        reply[rlfunc_at + 2] = row_extra
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_rows * 3
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_data
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_seal
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_payload
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_order
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_before
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_note
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_same = rlfunc_wrong
@@ -1070,53 +1027,48 @@ local function everything_v2_echo(keys, args)
       rlfunc_head = rlfunc_head + out_place_mode * 8
     end
     if not rlfunc_wrong then
-      if out_receipt ~= '' then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note, out_receipt}
-      end
-      if out_note ~= '' then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note}
-      end
-      if out_second ~= '' then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second}
-      end
-      if out_bucket ~= '' then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket}
-      end
-      if out_later_us ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us}
-      end
-      if out_since_us ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us}
-      end
-      if out_grace_us ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us}
-      end
-      if out_window_us ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us}
-      end
-      if out_tip_micros ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros}
-      end
-      if out_price_micros ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros}
-      end
-      if out_level ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus, out_level}
-      end
-      if out_bonus ~= 0 then
-        return {rlfunc_head, out_number, out_cost, out_bonus}
-      end
-      if out_cost ~= 0 then
-        if rlfunc_head < 64 and out_number < 8388608000 and out_cost < 8388608000 and out_number % 1000 == 0 and out_cost % 1000 == 0 then
-          return -1 - rlfunc_head - out_number / 1000 * 64 - out_cost / 1000 * 536870912
+      local rlfunc_one
+      if out_number < 1048576 and out_bonus == 0 and out_level == 0 and out_price_micros == 0 and out_tip_micros == 0 and out_window_us == 0 and out_grace_us == 0 and out_since_us == 0 and out_later_us == 0 then
+        rlfunc_one = rlfunc_head + out_number * 16 + out_cost * 16777216
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_cost % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_number * 64 + out_cost / 1000 * 67108864
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_number, out_cost}
+      elseif out_level == 0 and out_price_micros == 0 and out_tip_micros == 0 and out_window_us == 0 and out_grace_us == 0 and out_since_us == 0 and out_later_us == 0 and rlfunc_head + out_number * 16 < 32 and out_cost < 8388608000 and out_bonus < 8388608000 and out_cost % 1000 == 0 and out_bonus % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_number * 64) - out_cost / 1000 * 128 - out_bonus / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_number * 16
-      if rlfunc_one <= 9007199254740992 then
-        return rlfunc_one
+      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not rlfunc_one then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = out_number
+        reply[3] = out_cost
+        reply[4] = out_bonus
+        reply[5] = out_level
+        reply[6] = out_price_micros
+        reply[7] = out_tip_micros
+        reply[8] = out_window_us
+        reply[9] = out_grace_us
+        reply[10] = out_since_us
+        reply[11] = out_later_us
+        rlfunc_at = 11
       end
-      return {rlfunc_head, out_number}
+      reply[rlfunc_at + 1] = out_bucket
+      reply[rlfunc_at + 2] = out_second
+      reply[rlfunc_at + 3] = out_note
+      reply[rlfunc_at + 4] = out_receipt
+      rlfunc_at = rlfunc_at + 4
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
+      end
     end
     out_bucket = rlfunc_wrong
   end
@@ -1195,11 +1147,14 @@ local function everything_v2_fail(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_number
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_number < 1048576 then
+        rlfunc_one = rlfunc_head + out_number
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_number}
+      return {-1 - rlfunc_head * 4, out_number}
     end
     out_number = rlfunc_wrong
   end
@@ -1269,6 +1224,12 @@ local function everything_v2_few(keys, args)
     local rlfunc_head = 0
     if not rlfunc_wrong then
       local reply, rlfunc_at = {rlfunc_head + #out_results, nil, nil, nil, nil}, 1
+      if not (#out_numbers == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_results
+        reply[3] = #out_numbers
+        rlfunc_at = 3
+      end
       local rlfunc_results = #out_results
       if rlfunc_results < 2 or rlfunc_results > 3 then
         rlfunc_wrong, rlfunc_results = 'result results must have 2 to 3 rows', 0
@@ -1286,12 +1247,25 @@ local function everything_v2_few(keys, args)
             rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_results] = row_wait_us
+        local rlfunc_one = rlfunc_word + row_wait_us * 2
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_wait_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_wait_us / 1000 * 8
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_wait_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_results * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_numbers
       local rlfunc_numbers = #out_numbers
       if rlfunc_numbers < 1 or rlfunc_numbers > 2 then
         rlfunc_wrong, rlfunc_numbers = 'result numbers must have 1 to 2 rows', 0
@@ -1305,15 +1279,25 @@ local function everything_v2_few(keys, args)
             rlfunc_wrong = 'result numbers must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_numbers
+        local rlfunc_one
+        if row_numbers < 1048576 then
+          rlfunc_one = rlfunc_word + row_numbers
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_numbers
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_numbers
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_results = rlfunc_wrong
@@ -1430,35 +1414,13 @@ local function everything_v2_groups(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_sizes == 1 then
-        local row = out_sizes[1]
-        local row_size = row.size
-        local row_seen = row.seen
-        local rlfunc_word = 0
-        if row_size ~= 0 then
-          if not (row_size >= 0 and row_size <= 9007199254740992 and row_size % 1 == 0) then
-            rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_seen ~= 0 then
-          if not (row_seen >= 0 and row_seen <= 9007199254740992 and row_seen % 1 == 0) then
-            rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if not rlfunc_wrong then
-          if out_total ~= 0 then
-            return {rlfunc_head + 1, row_size, row_seen, out_total}
-          end
-          if row_seen ~= 0 then
-            return {rlfunc_head + 1, row_size, row_seen}
-          end
-          if row_size ~= 0 then
-            return {rlfunc_head + 1, row_size}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_total + #out_sizes * 1048576, nil, nil, nil, nil}, 1
+      if not (out_total < 1048576) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_sizes
+        reply[3] = out_total
+        rlfunc_at = 3
       end
-      local reply, rlfunc_at = {rlfunc_head + #out_sizes, nil, nil, nil, nil}, 1
       local rlfunc_sizes = #out_sizes
       if rlfunc_sizes > 65536 then
         rlfunc_wrong, rlfunc_sizes = 'result sizes must have at most 65536 rows', 0
@@ -1478,18 +1440,35 @@ local function everything_v2_groups(keys, args)
             rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_size
-        reply[rlfunc_at + i + rlfunc_sizes] = row_seen
+        local rlfunc_one
+        if row_size < 1048576 then
+          rlfunc_one = rlfunc_word + row_size + row_seen * 1048576
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_seen % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_size * 4 + row_seen / 1000 * 4194304
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_size
+          reply[rlfunc_at + 3] = row_seen
+          rlfunc_at = rlfunc_at + 3
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_sizes * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_total
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_sizes = rlfunc_wrong
@@ -1585,11 +1564,14 @@ local function everything_v2_keep(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_stock
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_stock < 1048576 then
+        rlfunc_one = rlfunc_head + out_stock
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_stock}
+      return {-1 - rlfunc_head * 4, out_stock}
     end
     out_stock = rlfunc_wrong
   end
@@ -1868,24 +1850,21 @@ local function everything_v2_lists(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_names == 1 and #out_counts == 0 and #out_deltas == 0 and #out_scores == 0 and #out_prices_micros == 0 and #out_waits_us == 0 and #out_times_us == 0 and #out_marks == 0 and #out_kinds == 0 then
-        local row = out_names[1]
-        local row_names = row
-        local rlfunc_word = 0
-        if #row_names > 8 then
-          rlfunc_wrong = 'result names must be at most 8 bytes'
-        end
-        if not rlfunc_wrong then
-          if out_total ~= 0 then
-            return {rlfunc_head + 1, row_names, 0, 0, 0, 0, 0, 0, 0, 0, out_total}
-          end
-          if row_names ~= '' then
-            return {rlfunc_head + 1, row_names}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_total + #out_names * 1048576, nil, nil}, 1
+      if not (out_total < 1048576 and #out_counts == 0 and #out_deltas == 0 and #out_scores == 0 and #out_prices_micros == 0 and #out_waits_us == 0 and #out_times_us == 0 and #out_marks == 0 and #out_kinds == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_names
+        reply[3] = #out_counts
+        reply[4] = #out_deltas
+        reply[5] = #out_scores
+        reply[6] = #out_prices_micros
+        reply[7] = #out_waits_us
+        reply[8] = #out_times_us
+        reply[9] = #out_marks
+        reply[10] = #out_kinds
+        reply[11] = out_total
+        rlfunc_at = 11
       end
-      local reply, rlfunc_at = {rlfunc_head + #out_names, nil, nil}, 1
       local rlfunc_names = #out_names
       if rlfunc_names > 8 then
         rlfunc_wrong, rlfunc_names = 'result names must have at most 8 rows', 0
@@ -1897,11 +1876,9 @@ local function everything_v2_lists(keys, args)
         if #row_names > 8 then
           rlfunc_wrong = 'result names must be at most 8 bytes'
         end
-        reply[rlfunc_at + i] = row_names
+        reply[rlfunc_at + 1] = row_names
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_names
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_counts
       local rlfunc_counts = #out_counts
       if rlfunc_counts > 3 then
         rlfunc_wrong, rlfunc_counts = 'result counts must have at most 3 rows', 0
@@ -1916,11 +1893,10 @@ local function everything_v2_lists(keys, args)
           end
           rlfunc_word = rlfunc_word + row_counts
         end
-        reply[rlfunc_at + i] = rlfunc_word
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
       end
-      rlfunc_at = rlfunc_at + rlfunc_counts
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_deltas
       local rlfunc_deltas = #out_deltas
       if rlfunc_deltas > 3 then
         rlfunc_wrong, rlfunc_deltas = 'result deltas must have at most 3 rows', 0
@@ -1936,11 +1912,9 @@ local function everything_v2_lists(keys, args)
           end
           row_text_deltas = string.format('%.0f', row_deltas)
         end
-        reply[rlfunc_at + i] = row_text_deltas
+        reply[rlfunc_at + 1] = row_text_deltas
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_deltas
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_scores
       local rlfunc_scores = #out_scores
       if rlfunc_scores > 3 then
         rlfunc_wrong, rlfunc_scores = 'result scores must have at most 3 rows', 0
@@ -1956,11 +1930,9 @@ local function everything_v2_lists(keys, args)
           end
           row_text_scores = rlfunc_signed.text(row_scores)
         end
-        reply[rlfunc_at + i] = row_text_scores
+        reply[rlfunc_at + 1] = row_text_scores
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_scores
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_prices_micros
       local rlfunc_prices_micros = #out_prices_micros
       if rlfunc_prices_micros > 3 then
         rlfunc_wrong, rlfunc_prices_micros = 'result prices must have at most 3 rows', 0
@@ -1974,11 +1946,25 @@ local function everything_v2_lists(keys, args)
             rlfunc_wrong = 'result prices must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_prices_micros
+        local rlfunc_one = rlfunc_word + row_prices_micros
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_prices_micros % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_prices_micros / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_prices_micros
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_prices_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_waits_us
       local rlfunc_waits_us = #out_waits_us
       if rlfunc_waits_us > 3 then
         rlfunc_wrong, rlfunc_waits_us = 'result waits must have at most 3 rows', 0
@@ -1992,11 +1978,25 @@ local function everything_v2_lists(keys, args)
             rlfunc_wrong = 'result waits must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_waits_us
+        local rlfunc_one = rlfunc_word + row_waits_us
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_waits_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_waits_us / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_waits_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_waits_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_times_us
       local rlfunc_times_us = #out_times_us
       if rlfunc_times_us > 3 then
         rlfunc_wrong, rlfunc_times_us = 'result times must have at most 3 rows', 0
@@ -2010,11 +2010,25 @@ local function everything_v2_lists(keys, args)
             rlfunc_wrong = 'result times must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_times_us
+        local rlfunc_one = rlfunc_word + row_times_us
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_times_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_times_us / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_times_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_times_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_marks
       local rlfunc_marks = #out_marks
       if rlfunc_marks > 3 then
         rlfunc_wrong, rlfunc_marks = 'result marks must have at most 3 rows', 0
@@ -2026,11 +2040,10 @@ local function everything_v2_lists(keys, args)
         if row_marks then
           rlfunc_word = rlfunc_word + 1
         end
-        reply[rlfunc_at + i] = rlfunc_word
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
       end
-      rlfunc_at = rlfunc_at + rlfunc_marks
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_kinds
       local rlfunc_kinds = #out_kinds
       if rlfunc_kinds > 3 then
         rlfunc_wrong, rlfunc_kinds = 'result kinds must have at most 3 rows', 0
@@ -2046,17 +2059,16 @@ local function everything_v2_lists(keys, args)
           end
           rlfunc_word = rlfunc_word + row_place_kinds
         end
-        reply[rlfunc_at + i] = rlfunc_word
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
       end
-      rlfunc_at = rlfunc_at + rlfunc_kinds
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_total
-      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_names = rlfunc_wrong
@@ -2324,7 +2336,18 @@ local function everything_v2_maps(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local reply, rlfunc_at = {rlfunc_head + #out_deltas, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + out_total + #out_deltas * 1048576, nil, nil, nil, nil}, 1
+      if not (out_total < 1048576 and #out_waits == 0 and #out_names == 0 and #out_kinds == 0 and #out_marks == 0 and #out_papers == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_deltas
+        reply[3] = #out_waits
+        reply[4] = #out_names
+        reply[5] = #out_kinds
+        reply[6] = #out_marks
+        reply[7] = #out_papers
+        reply[8] = out_total
+        rlfunc_at = 8
+      end
       local rlfunc_deltas = #out_deltas
       if rlfunc_deltas > 4 then
         rlfunc_wrong, rlfunc_deltas = 'result deltas must have at most 4 rows', 0
@@ -2344,12 +2367,10 @@ local function everything_v2_maps(keys, args)
           end
           row_text_value = string.format('%.0f', row_value)
         end
-        reply[rlfunc_at + i] = row_key
-        reply[rlfunc_at + i + rlfunc_deltas] = row_text_value
+        reply[rlfunc_at + 1] = row_key
+        reply[rlfunc_at + 2] = row_text_value
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_deltas * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_waits
       local rlfunc_waits = #out_waits
       if rlfunc_waits < 1 or rlfunc_waits > 2 then
         rlfunc_wrong, rlfunc_waits = 'result waits must have 1 to 2 rows', 0
@@ -2364,12 +2385,27 @@ local function everything_v2_maps(keys, args)
             rlfunc_wrong = 'result waits.value must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_value_us
-        reply[rlfunc_at + i + rlfunc_waits] = row_key
+        local rlfunc_one = rlfunc_word + row_value_us
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_value_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_value_us / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_value_us
+          rlfunc_at = rlfunc_at + 2
+        end
+        reply[rlfunc_at + 1] = row_key
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_waits * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_names
       local rlfunc_names = #out_names
       if rlfunc_names > 2 then
         rlfunc_wrong, rlfunc_names = 'result names must have at most 2 rows', 0
@@ -2382,12 +2418,10 @@ local function everything_v2_maps(keys, args)
         if #row_value > 8 then
           rlfunc_wrong = 'result names.value must be at most 8 bytes'
         end
-        reply[rlfunc_at + i] = row_key
-        reply[rlfunc_at + i + rlfunc_names] = row_value
+        reply[rlfunc_at + 1] = row_key
+        reply[rlfunc_at + 2] = row_value
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_names * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_kinds
       local rlfunc_kinds = #out_kinds
       if rlfunc_kinds > 2 then
         rlfunc_wrong, rlfunc_kinds = 'result kinds must have at most 2 rows', 0
@@ -2404,12 +2438,12 @@ local function everything_v2_maps(keys, args)
           end
           rlfunc_word = rlfunc_word + row_place_value
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_kinds] = row_key
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
+        reply[rlfunc_at + 1] = row_key
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_kinds * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_marks
       local rlfunc_marks = #out_marks
       if rlfunc_marks > 2 then
         rlfunc_wrong, rlfunc_marks = 'result marks must have at most 2 rows', 0
@@ -2422,12 +2456,12 @@ local function everything_v2_maps(keys, args)
         if row_value then
           rlfunc_word = rlfunc_word + 1
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_marks] = row_key
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
+        reply[rlfunc_at + 1] = row_key
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_marks * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_papers
       local rlfunc_papers = #out_papers
       if rlfunc_papers > 2 then
         rlfunc_wrong, rlfunc_papers = 'result papers must have at most 2 rows', 0
@@ -2437,18 +2471,16 @@ local function everything_v2_maps(keys, args)
         local row_key = row.key
         local row_value = row.value
         local rlfunc_word = 0
-        reply[rlfunc_at + i] = row_key
-        reply[rlfunc_at + i + rlfunc_papers] = row_value
+        reply[rlfunc_at + 1] = row_key
+        reply[rlfunc_at + 2] = row_value
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_papers * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_total
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_deltas = rlfunc_wrong
@@ -2612,18 +2644,12 @@ local function everything_v2_maybe(keys, args)
         rlfunc_wrong = 'result large must be a whole number from 0 to 9007199254740992'
       end
     end
-    if out_rlfunc_has_delta then
-      rlfunc_head = rlfunc_head + 3200
-    end
     local out_text_delta = ''
     if true then
       if not (out_delta >= -9 and out_delta <= -1 and out_delta % 1 == 0) then
         rlfunc_wrong = 'result delta must be a whole number from -9 to -1'
       end
       out_text_delta = string.format('%.0f', out_delta)
-    end
-    if out_rlfunc_has_score then
-      rlfunc_head = rlfunc_head + 6400
     end
     local out_text_score = ''
     if out_score ~= 0 then
@@ -2632,107 +2658,49 @@ local function everything_v2_maybe(keys, args)
       end
       out_text_score = rlfunc_signed.text(out_score)
     end
-    if out_rlfunc_has_price_micros then
-      rlfunc_head = rlfunc_head + 12800
-    end
     if out_price_micros ~= 0 then
       if not (out_price_micros >= 0 and out_price_micros <= 9007199254740992 and out_price_micros % 1 == 0) then
         rlfunc_wrong = 'result price must be a whole number from 0 to 9007199254740992'
       end
-    end
-    if out_rlfunc_has_wait_us then
-      rlfunc_head = rlfunc_head + 25600
     end
     if out_wait_us ~= 0 then
       if not (out_wait_us >= 0 and out_wait_us <= 9007199254740992 and out_wait_us % 1 == 0) then
         rlfunc_wrong = 'result wait must be a whole number from 0 to 9007199254740992'
       end
     end
-    if out_rlfunc_has_since_us then
-      rlfunc_head = rlfunc_head + 51200
-    end
     if out_since_us ~= 0 then
       if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
         rlfunc_wrong = 'result since must be a whole number from 0 to 9007199254740992'
       end
     end
-    if out_rlfunc_has_on then
-      rlfunc_head = rlfunc_head + 102400
-    end
-    if out_on then
-      rlfunc_head = rlfunc_head + 204800
-    end
-    if out_rlfunc_has_kind then
-      rlfunc_head = rlfunc_head + 409600
-    end
-    if out_kind ~= 'log' then
-      local out_place_kind = rlfunc_places_kind[out_kind]
-      if not out_place_kind then
-        rlfunc_wrong, out_place_kind = 'result kind must be one of log, bucket', 0
-      end
-      rlfunc_head = rlfunc_head + out_place_kind * 819200
+    local out_place_kind = rlfunc_places_kind[out_kind]
+    if not out_place_kind then
+      rlfunc_wrong, out_place_kind = 'result kind must be one of log, bucket', 0
     end
     if not rlfunc_wrong then
-      if #out_rows == 1 then
-        local row = out_rows[1]
-        local row_name = row.name
-        local row_rlfunc_has_name = row_name ~= nil
-        if row_name == nil then
-          row_name = ''
-        end
-        local row_number = row.number
-        local row_rlfunc_has_number = row_number ~= nil
-        if row_number == nil then
-          row_number = 0
-        end
-        local rlfunc_word = 0
-        if row_rlfunc_has_name then
-          rlfunc_word = rlfunc_word + 1
-        end
-        if #row_name > 8 then
-          rlfunc_wrong = 'result rows.name must be at most 8 bytes'
-        end
-        if row_rlfunc_has_number then
-          rlfunc_word = rlfunc_word + 2
-        end
-        if row_number ~= 0 then
-          if not (row_number >= 0 and row_number <= 9 and row_number % 1 == 0) then
-            rlfunc_wrong = 'result rows.number must be a whole number from 0 to 9'
-          end
-          rlfunc_word = rlfunc_word + row_number * 4
-        end
-        if not rlfunc_wrong then
-          if out_text_score ~= '' then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us, out_holder, out_text_delta, out_text_score}
-          end
-          if out_text_delta ~= '' then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us, out_holder, out_text_delta}
-          end
-          if out_holder ~= '' then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us, out_holder}
-          end
-          if out_since_us ~= 0 then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us, out_since_us}
-          end
-          if out_wait_us ~= 0 then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros, out_wait_us}
-          end
-          if out_price_micros ~= 0 then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large, out_price_micros}
-          end
-          if out_large ~= 0 then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name, out_large}
-          end
-          if row_name ~= '' then
-            return {rlfunc_head + 1638400, rlfunc_word, row_name}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1638400, rlfunc_word}
-          end
-          return rlfunc_head + 1638400
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_large * 3200 + #out_rows * 3355443200, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_large < 1048576 and (out_rlfunc_has_delta and 1 or 0) == 0 and (out_rlfunc_has_score and 1 or 0) == 0 and (out_rlfunc_has_price_micros and 1 or 0) == 0 and out_price_micros == 0 and (out_rlfunc_has_wait_us and 1 or 0) == 0 and out_wait_us == 0 and (out_rlfunc_has_since_us and 1 or 0) == 0 and out_since_us == 0 and (out_rlfunc_has_on and 1 or 0) == 0 and (out_on and 1 or 0) == 0 and (out_rlfunc_has_kind and 1 or 0) == 0 and out_place_kind == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_rows
+        reply[3] = out_large
+        reply[4] = (out_rlfunc_has_delta and 1 or 0)
+        reply[5] = (out_rlfunc_has_score and 1 or 0)
+        reply[6] = (out_rlfunc_has_price_micros and 1 or 0)
+        reply[7] = out_price_micros
+        reply[8] = (out_rlfunc_has_wait_us and 1 or 0)
+        reply[9] = out_wait_us
+        reply[10] = (out_rlfunc_has_since_us and 1 or 0)
+        reply[11] = out_since_us
+        reply[12] = (out_rlfunc_has_on and 1 or 0)
+        reply[13] = (out_on and 1 or 0)
+        reply[14] = (out_rlfunc_has_kind and 1 or 0)
+        reply[15] = out_place_kind
+        rlfunc_at = 15
       end
-      local reply, rlfunc_at = {rlfunc_head + #out_rows * 1638400, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      reply[rlfunc_at + 1] = out_holder
+      reply[rlfunc_at + 2] = out_text_delta
+      reply[rlfunc_at + 3] = out_text_score
+      rlfunc_at = rlfunc_at + 3
       local rlfunc_rows = #out_rows
       if rlfunc_rows > 65536 then
         rlfunc_wrong, rlfunc_rows = 'result rows must have at most 65536 rows', 0
@@ -2765,30 +2733,18 @@ local function everything_v2_maybe(keys, args)
           end
           rlfunc_word = rlfunc_word + row_number * 4
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_rows] = row_name
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
+        reply[rlfunc_at + 1] = row_name
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_rows * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_large
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_price_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_wait_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_since_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_holder
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_delta
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_score
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_found = rlfunc_wrong
@@ -3209,21 +3165,13 @@ local function everything_v2_mixed(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_keys == 1 then
-        local row = out_keys[1]
-        local row_name = row.name
-        local rlfunc_word = 0
-        if not rlfunc_wrong then
-          if out_sum ~= 0 then
-            return {rlfunc_head + 1, row_name, out_sum}
-          end
-          if row_name ~= '' then
-            return {rlfunc_head + 1, row_name}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_sum + #out_keys * 1048576, nil, nil}, 1
+      if not (out_sum < 1048576) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_keys
+        reply[3] = out_sum
+        rlfunc_at = 3
       end
-      local reply, rlfunc_at = {rlfunc_head + #out_keys, nil, nil}, 1
       local rlfunc_keys = #out_keys
       if rlfunc_keys > 65536 then
         rlfunc_wrong, rlfunc_keys = 'result keys must have at most 65536 rows', 0
@@ -3232,17 +3180,15 @@ local function everything_v2_mixed(keys, args)
         local row = out_keys[i]
         local row_name = row.name
         local rlfunc_word = 0
-        reply[rlfunc_at + i] = row_name
+        reply[rlfunc_at + 1] = row_name
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_keys
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_sum
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_keys = rlfunc_wrong
@@ -3433,34 +3379,11 @@ local function everything_v2_open(keys, args)
       out_text_most = rlfunc_signed.text(out_most)
     end
     if not rlfunc_wrong then
-      if #out_sum == 1 then
-        local row = out_sum[1]
-        local row_sum = row
-        local rlfunc_word = 0
-        local row_text_sum = ''
-        if row_sum ~= 0 then
-          if not (row_sum >= -1.7976931348623157e+308 and row_sum <= 1.7976931348623157e+308) then
-            rlfunc_wrong = 'result sum must be a finite number'
-          end
-          row_text_sum = rlfunc_signed.text(row_sum)
-        end
-        if not rlfunc_wrong then
-          if out_text_most ~= '' then
-            return {rlfunc_head + 2, row_text_sum, out_text_any, out_text_least, out_text_most}
-          end
-          if out_text_least ~= '' then
-            return {rlfunc_head + 2, row_text_sum, out_text_any, out_text_least}
-          end
-          if out_text_any ~= '' then
-            return {rlfunc_head + 2, row_text_sum, out_text_any}
-          end
-          if row_text_sum ~= '' then
-            return {rlfunc_head + 2, row_text_sum}
-          end
-          return rlfunc_head + 2
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_sum * 2, nil, nil}, 1
+      reply[rlfunc_at + 1] = out_text_any
+      reply[rlfunc_at + 2] = out_text_least
+      reply[rlfunc_at + 3] = out_text_most
+      rlfunc_at = rlfunc_at + 3
       local rlfunc_sum = #out_sum
       if rlfunc_sum > 8 then
         rlfunc_wrong, rlfunc_sum = 'result sum must have at most 8 rows', 0
@@ -3476,21 +3399,15 @@ local function everything_v2_open(keys, args)
           end
           row_text_sum = rlfunc_signed.text(row_sum)
         end
-        reply[rlfunc_at + i] = row_text_sum
+        reply[rlfunc_at + 1] = row_text_sum
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_sum
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_any
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_least
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_most
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_any = rlfunc_wrong
@@ -3783,161 +3700,17 @@ local function everything_v2_packs(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_items == 1 and #out_pairs_of == 0 then
-        local row = out_items[1]
-        local row_name = row.name
-        local row_kind = row.kind
-        local row_state = row.state
-        local row_seen = row.seen
-        local row_window_us = row.window_us
-        local row_cost = row.cost
-        local row_since_us = row.since_us
-        local row_on = row.on
-        local row_note = row.note
-        local row_shadow = row.shadow
-        local row_mode = row.mode
-        local rlfunc_word = 0
-        if row_kind ~= 'sum' then
-          local row_place_kind = rlfunc_places_items_kind[row_kind]
-          if not row_place_kind then
-            rlfunc_wrong, row_place_kind = 'result items.kind must be one of sum, last', 0
-          end
-          rlfunc_word = rlfunc_word + row_place_kind
-        end
-        if row_window_us ~= 0 then
-          if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
-            rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_cost ~= 0 then
-          if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
-            rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_since_us ~= 0 then
-          if not (row_since_us >= 0 and row_since_us <= 9007199254740992 and row_since_us % 1 == 0) then
-            rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_on then
-          rlfunc_word = rlfunc_word + 2
-        end
-        if row_shadow then
-          rlfunc_word = rlfunc_word + 4
-        end
-        if row_mode ~= 'open' then
-          local row_place_mode = rlfunc_places_items_mode[row_mode]
-          if not row_place_mode then
-            rlfunc_wrong, row_place_mode = 'result items.mode must be one of open, closed', 0
-          end
-          rlfunc_word = rlfunc_word + row_place_mode * 8
-        end
-        if not rlfunc_wrong then
-          if out_between ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note, 0, out_total, out_whole, out_between}
-          end
-          if out_whole ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note, 0, out_total, out_whole}
-          end
-          if out_total ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note, 0, out_total}
-          end
-          if row_note ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note}
-          end
-          if row_seen ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen}
-          end
-          if row_state ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state}
-          end
-          if row_name ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name}
-          end
-          if row_since_us ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us}
-          end
-          if row_cost ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost}
-          end
-          if row_window_us ~= 0 then
-            if rlfunc_head == 1 and row_window_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_window_us / 1000 * 16
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 1, rlfunc_word, row_window_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_total + #out_items * 1048576, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_total < 1048576 and #out_pairs_of == 0 and out_whole == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_items
+        reply[3] = #out_pairs_of
+        reply[4] = out_total
+        reply[5] = out_whole
+        rlfunc_at = 5
       end
-      if rlfunc_head == 1 and #out_items > 1 and #out_pairs_of == 0 and out_total == 0 and out_whole == 0 and out_between == '' then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_items do
-          local row = out_items[i]
-          local row_name = row.name
-          local row_kind = row.kind
-          local row_state = row.state
-          local row_seen = row.seen
-          local row_window_us = row.window_us
-          local row_cost = row.cost
-          local row_since_us = row.since_us
-          local row_on = row.on
-          local row_note = row.note
-          local row_shadow = row.shadow
-          local row_mode = row.mode
-          local rlfunc_word = 0
-          if row_kind ~= 'sum' then
-            local row_place_kind = rlfunc_places_items_kind[row_kind]
-            if not row_place_kind then
-              rlfunc_wrong, row_place_kind = 'result items.kind must be one of sum, last', 0
-            end
-            rlfunc_word = rlfunc_word + row_place_kind
-          end
-          if row_window_us ~= 0 then
-            if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
-              rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_cost ~= 0 then
-            if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
-              rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_since_us ~= 0 then
-            if not (row_since_us >= 0 and row_since_us <= 9007199254740992 and row_since_us % 1 == 0) then
-              rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_on then
-            rlfunc_word = rlfunc_word + 2
-          end
-          if row_shadow then
-            rlfunc_word = rlfunc_word + 4
-          end
-          if row_mode ~= 'open' then
-            local row_place_mode = rlfunc_places_items_mode[row_mode]
-            if not row_place_mode then
-              rlfunc_wrong, row_place_mode = 'result items.mode must be one of open, closed', 0
-            end
-            rlfunc_word = rlfunc_word + row_place_mode * 8
-          end
-          local rlfunc_one = rlfunc_word + row_window_us / 1000 * 16
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_window_us % 1000 ~= 0 or row_cost ~= 0 or row_since_us ~= 0 or row_name ~= '' or row_state ~= '' or row_seen ~= '' or row_note ~= '' then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
-        end
-      end
-      local reply, rlfunc_at = {rlfunc_head + #out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      reply[rlfunc_at + 1] = out_between
+      rlfunc_at = rlfunc_at + 1
       local rlfunc_items = #out_items
       if rlfunc_items > 65536 then
         rlfunc_wrong, rlfunc_items = 'result items must have at most 65536 rows', 0
@@ -3991,18 +3764,37 @@ local function everything_v2_packs(keys, args)
           end
           rlfunc_word = rlfunc_word + row_place_mode * 8
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_items] = row_window_us
-        reply[rlfunc_at + i + rlfunc_items * 2] = row_cost
-        reply[rlfunc_at + i + rlfunc_items * 3] = row_since_us
-        reply[rlfunc_at + i + rlfunc_items * 4] = row_name
-        reply[rlfunc_at + i + rlfunc_items * 5] = row_state
-        reply[rlfunc_at + i + rlfunc_items * 6] = row_seen
-        reply[rlfunc_at + i + rlfunc_items * 7] = row_note
+        local rlfunc_one
+        if row_cost < 1048576 and row_since_us == 0 then
+          rlfunc_one = rlfunc_word + row_cost * 16 + row_window_us * 16777216
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_window_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_cost * 64 + row_window_us / 1000 * 67108864
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word + row_cost * 16 < 32 and row_window_us < 8388608000 and row_since_us < 8388608000 and row_window_us % 1000 == 0 and row_since_us % 1000 == 0 then
+          rlfunc_one = -3 - (rlfunc_word * 4 + row_cost * 64) - row_window_us / 1000 * 128 - row_since_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_window_us
+          reply[rlfunc_at + 3] = row_cost
+          reply[rlfunc_at + 4] = row_since_us
+          rlfunc_at = rlfunc_at + 4
+        end
+        reply[rlfunc_at + 1] = row_name
+        reply[rlfunc_at + 2] = row_state
+        reply[rlfunc_at + 3] = row_seen
+        reply[rlfunc_at + 4] = row_note
+        rlfunc_at = rlfunc_at + 4
       end
-      rlfunc_at = rlfunc_at + rlfunc_items * 8
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_pairs_of
       local rlfunc_pairs_of = #out_pairs_of
       if rlfunc_pairs_of > 65536 then
         rlfunc_wrong, rlfunc_pairs_of = 'result pairs_of must have at most 65536 rows', 0
@@ -4023,23 +3815,37 @@ local function everything_v2_packs(keys, args)
             rlfunc_wrong = 'result pairs_of.third must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_right
-        reply[rlfunc_at + i + rlfunc_pairs_of] = row_third
-        reply[rlfunc_at + i + rlfunc_pairs_of * 2] = row_left
+        local rlfunc_one
+        if row_right < 1048576 then
+          rlfunc_one = rlfunc_word + row_right + row_third * 1048576
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_third % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_right * 4 + row_third / 1000 * 4194304
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_right
+          reply[rlfunc_at + 3] = row_third
+          rlfunc_at = rlfunc_at + 3
+        end
+        reply[rlfunc_at + 1] = row_left
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_pairs_of * 3
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_total
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_whole
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_between
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_total = rlfunc_wrong
@@ -4137,20 +3943,27 @@ local function everything_v2_pays(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_seen ~= '' then
-        return {rlfunc_head, out_stored, out_from, out_to, out_seen}
+      local rlfunc_one
+      if out_stored < 1048576 then
+        rlfunc_one = rlfunc_head + out_stored * 2
       end
-      if out_to ~= '' then
-        return {rlfunc_head, out_stored, out_from, out_to}
+      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil, nil}, 1
+      if not rlfunc_one then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = out_stored
+        rlfunc_at = 2
       end
-      if out_from ~= '' then
-        return {rlfunc_head, out_stored, out_from}
+      reply[rlfunc_at + 1] = out_from
+      reply[rlfunc_at + 2] = out_to
+      reply[rlfunc_at + 3] = out_seen
+      rlfunc_at = rlfunc_at + 3
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
       end
-      local rlfunc_one = rlfunc_head + out_stored * 2
-      if rlfunc_one <= 9007199254740992 then
-        return rlfunc_one
+      if not rlfunc_wrong then
+        return rlfunc_at > 1 and reply or reply[1]
       end
-      return {rlfunc_head, out_stored}
     end
     out_same = rlfunc_wrong
   end
@@ -4322,119 +4135,16 @@ local function everything_v2_rows(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 and #out_tiers == 0 then
-        local row = out_limits[1]
-        local row_name = row.name
-        local row_log = row.log
-        local row_seen = row.seen
-        local row_state = row.state
-        local row_kind = row.kind
-        local row_window_us = row.window_us
-        local row_cost = row.cost
-        local row_ok = row.ok
-        local rlfunc_word = 0
-        if row_kind ~= 'log' then
-          local row_place_kind = rlfunc_places_limits_kind[row_kind]
-          if not row_place_kind then
-            rlfunc_wrong, row_place_kind = 'result limits.kind must be one of log, bucket', 0
-          end
-          rlfunc_word = rlfunc_word + row_place_kind
-        end
-        if row_window_us ~= 0 then
-          if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
-            rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_cost ~= 0 then
-          if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
-            rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_ok then
-          rlfunc_word = rlfunc_word + 2
-        end
-        if not rlfunc_wrong then
-          if out_after ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen, row_state, 0, out_total, out_after}
-          end
-          if out_total ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen, row_state, 0, out_total}
-          end
-          if row_state ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen, row_state}
-          end
-          if row_seen ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen}
-          end
-          if row_log ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log}
-          end
-          if row_name ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name}
-          end
-          if row_cost ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost}
-          end
-          if row_window_us ~= 0 then
-            if rlfunc_head == 1 and row_window_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_window_us / 1000 * 4
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 1, rlfunc_word, row_window_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_total + #out_limits * 1048576, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_total < 1048576 and #out_tiers == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = #out_tiers
+        reply[4] = out_total
+        rlfunc_at = 4
       end
-      if rlfunc_head == 1 and #out_limits > 1 and #out_tiers == 0 and out_total == 0 and out_after == '' then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_name = row.name
-          local row_log = row.log
-          local row_seen = row.seen
-          local row_state = row.state
-          local row_kind = row.kind
-          local row_window_us = row.window_us
-          local row_cost = row.cost
-          local row_ok = row.ok
-          local rlfunc_word = 0
-          if row_kind ~= 'log' then
-            local row_place_kind = rlfunc_places_limits_kind[row_kind]
-            if not row_place_kind then
-              rlfunc_wrong, row_place_kind = 'result limits.kind must be one of log, bucket', 0
-            end
-            rlfunc_word = rlfunc_word + row_place_kind
-          end
-          if row_window_us ~= 0 then
-            if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_cost ~= 0 then
-            if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
-              rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_ok then
-            rlfunc_word = rlfunc_word + 2
-          end
-          local rlfunc_one = rlfunc_word + row_window_us / 1000 * 4
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_window_us % 1000 ~= 0 or row_cost ~= 0 or row_name ~= '' or row_log ~= '' or row_seen ~= '' or row_state ~= '' then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
-        end
-      end
-      local reply, rlfunc_at = {rlfunc_head + #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      reply[rlfunc_at + 1] = out_after
+      rlfunc_at = rlfunc_at + 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -4470,17 +4180,34 @@ local function everything_v2_rows(keys, args)
         if row_ok then
           rlfunc_word = rlfunc_word + 2
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_window_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_cost
-        reply[rlfunc_at + i + rlfunc_limits * 3] = row_name
-        reply[rlfunc_at + i + rlfunc_limits * 4] = row_log
-        reply[rlfunc_at + i + rlfunc_limits * 5] = row_seen
-        reply[rlfunc_at + i + rlfunc_limits * 6] = row_state
+        local rlfunc_one
+        if row_cost < 1048576 then
+          rlfunc_one = rlfunc_word + row_cost * 4 + row_window_us * 4194304
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_window_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_cost * 16 + row_window_us / 1000 * 16777216
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_window_us
+          reply[rlfunc_at + 3] = row_cost
+          rlfunc_at = rlfunc_at + 3
+        end
+        reply[rlfunc_at + 1] = row_name
+        reply[rlfunc_at + 2] = row_log
+        reply[rlfunc_at + 3] = row_seen
+        reply[rlfunc_at + 4] = row_state
+        rlfunc_at = rlfunc_at + 4
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 7
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_tiers
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
         rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
@@ -4494,19 +4221,31 @@ local function everything_v2_rows(keys, args)
             rlfunc_wrong = 'result tiers.block must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_block_us
+        local rlfunc_one = rlfunc_word + row_block_us
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_block_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_block_us / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_block_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_tiers
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_total
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_after
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_total = rlfunc_wrong
@@ -4567,61 +4306,6 @@ local function everything_v2_short(keys, args)
     local rlfunc_wrong
     local rlfunc_head = 0
     if not rlfunc_wrong then
-      if #out_results == 1 then
-        local row = out_results[1]
-        local row_allowed = row.allowed
-        local row_wait_us = row.wait_us
-        local rlfunc_word = 0
-        if row_allowed then
-          rlfunc_word = rlfunc_word + 1
-        end
-        if row_wait_us ~= 0 then
-          if not (row_wait_us >= 0 and row_wait_us <= 9007199254740992 and row_wait_us % 1 == 0) then
-            rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if not rlfunc_wrong then
-          if row_wait_us ~= 0 then
-            if rlfunc_head == 1 and row_wait_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_wait_us / 1000 * 2
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 1, rlfunc_word, row_wait_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word}
-          end
-          return rlfunc_head + 1
-        end
-      end
-      if rlfunc_head == 1 and #out_results > 1 and #out_results <= 3 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_results do
-          local row = out_results[i]
-          local row_allowed = row.allowed
-          local row_wait_us = row.wait_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_wait_us ~= 0 then
-            if not (row_wait_us >= 0 and row_wait_us <= 9007199254740992 and row_wait_us % 1 == 0) then
-              rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_wait_us / 1000 * 2
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_wait_us % 1000 ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_results, nil, nil, nil, nil}, 1
       local rlfunc_results = #out_results
       if rlfunc_results < 1 or rlfunc_results > 3 then
@@ -4640,16 +4324,31 @@ local function everything_v2_short(keys, args)
             rlfunc_wrong = 'result results.wait must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_results] = row_wait_us
+        local rlfunc_one = rlfunc_word + row_wait_us * 2
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_wait_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_wait_us / 1000 * 8
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_wait_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_results * 2
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_results = rlfunc_wrong
@@ -4863,61 +4562,14 @@ local function everything_v2_signs(keys, args)
       out_text_weight = rlfunc_signed.text(out_weight)
     end
     if not rlfunc_wrong then
-      if #out_steps == 1 then
-        local row = out_steps[1]
-        local row_by = row.by
-        local row_rate = row.rate
-        local row_on = row.on
-        local rlfunc_word = 0
-        local row_text_by = ''
-        if row_by ~= 0 then
-          if not (row_by >= -9007199254740991 and row_by <= 9007199254740991 and row_by % 1 == 0) then
-            rlfunc_wrong = 'result steps.by must be a whole number from -9007199254740991 to 9007199254740991'
-          end
-          row_text_by = string.format('%.0f', row_by)
-        end
-        local row_text_rate = ''
-        if row_rate ~= 0 then
-          if not (row_rate >= -1.7976931348623157e+308 and row_rate <= 1.7976931348623157e+308) then
-            rlfunc_wrong = 'result steps.rate must be a finite number'
-          end
-          row_text_rate = rlfunc_signed.text(row_rate)
-        end
-        if row_on then
-          rlfunc_word = rlfunc_word + 1
-        end
-        if not rlfunc_wrong then
-          if out_region ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide, out_text_debt, out_text_weight, out_region}
-          end
-          if out_text_weight ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide, out_text_debt, out_text_weight}
-          end
-          if out_text_debt ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide, out_text_debt}
-          end
-          if out_text_wide ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide}
-          end
-          if out_text_score ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score}
-          end
-          if out_text_delta ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta}
-          end
-          if row_text_rate ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate}
-          end
-          if row_text_by ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_text_by}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 2, rlfunc_word}
-          end
-          return rlfunc_head + 2
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_steps * 2, nil, nil, nil, nil, nil, nil}, 1
+      reply[rlfunc_at + 1] = out_text_delta
+      reply[rlfunc_at + 2] = out_text_score
+      reply[rlfunc_at + 3] = out_text_wide
+      reply[rlfunc_at + 4] = out_text_debt
+      reply[rlfunc_at + 5] = out_text_weight
+      reply[rlfunc_at + 6] = out_region
+      rlfunc_at = rlfunc_at + 6
       local rlfunc_steps = #out_steps
       if rlfunc_steps > 65536 then
         rlfunc_wrong, rlfunc_steps = 'result steps must have at most 65536 rows', 0
@@ -4945,29 +4597,19 @@ local function everything_v2_signs(keys, args)
         if row_on then
           rlfunc_word = rlfunc_word + 1
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_steps] = row_text_by
-        reply[rlfunc_at + i + rlfunc_steps * 2] = row_text_rate
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
+        reply[rlfunc_at + 1] = row_text_by
+        reply[rlfunc_at + 2] = row_text_rate
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_steps * 3
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_delta
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_score
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_wide
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_debt
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_text_weight
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_region
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_allowed = rlfunc_wrong
@@ -5255,21 +4897,13 @@ local function everything_v2_sometimes(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_keys == 1 then
-        local row = out_keys[1]
-        local row_name = row.name
-        local rlfunc_word = 0
-        if not rlfunc_wrong then
-          if out_number ~= 0 then
-            return {rlfunc_head + 1, row_name, out_number}
-          end
-          if row_name ~= '' then
-            return {rlfunc_head + 1, row_name}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_number + #out_keys * 1048576, nil, nil}, 1
+      if not (out_number < 1048576) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_keys
+        reply[3] = out_number
+        rlfunc_at = 3
       end
-      local reply, rlfunc_at = {rlfunc_head + #out_keys, nil, nil}, 1
       local rlfunc_keys = #out_keys
       if rlfunc_keys > 65536 then
         rlfunc_wrong, rlfunc_keys = 'result keys must have at most 65536 rows', 0
@@ -5278,17 +4912,15 @@ local function everything_v2_sometimes(keys, args)
         local row = out_keys[i]
         local row_name = row.name
         local rlfunc_word = 0
-        reply[rlfunc_at + i] = row_name
+        reply[rlfunc_at + 1] = row_name
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_keys
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_number
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return reply
+        return rlfunc_at > 1 and reply or reply[1]
       end
     end
     out_number = rlfunc_wrong
@@ -5646,11 +5278,14 @@ local function everything_v2_together(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_sum
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_sum < 1048576 then
+        rlfunc_one = rlfunc_head + out_sum
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_sum}
+      return {-1 - rlfunc_head * 4, out_sum}
     end
     out_sum = rlfunc_wrong
   end

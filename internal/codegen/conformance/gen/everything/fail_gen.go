@@ -15,7 +15,7 @@ var failFunction = &fcall.Function{
 	Name:       "fail",
 	ServerName: "everything_v2_fail",
 	Codes:      []string{"RLBUSY"},
-	Results:    []fcall.Result{{}},
+	Results:    []fcall.Result{{Values: 1048576}},
 }
 
 // FailParams are the arguments of Fail.

@@ -18,7 +18,7 @@ var fewFunction = &fcall.Function{
 	ReadOnly:   true,
 	Results: []fcall.Result{
 		{Rows: []fcall.Result{{Values: 2}, {}}},
-		{Rows: []fcall.Result{{}}},
+		{Rows: []fcall.Result{{Values: 1048576}}},
 	},
 }
 

@@ -16,8 +16,8 @@ var groupsFunction = &fcall.Function{
 	ServerName: "everything_v2_groups",
 	ReadOnly:   true,
 	Results: []fcall.Result{
-		{Rows: []fcall.Result{{}, {}}},
-		{},
+		{Rows: []fcall.Result{{Values: 1048576}, {}}},
+		{Values: 1048576},
 	},
 }
 

@@ -14,7 +14,7 @@ var keepFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "keep",
 	ServerName: "everything_v2_keep",
-	Results:    []fcall.Result{{}},
+	Results:    []fcall.Result{{Values: 1048576}},
 }
 
 // KeepParams are the arguments of Keep.

@@ -27,7 +27,7 @@ var listsFunction = &fcall.Function{
 		{Rows: []fcall.Result{{}}},
 		{Rows: []fcall.Result{{Values: 2}}},
 		{Rows: []fcall.Result{{Values: 2}}},
-		{},
+		{Values: 1048576},
 	},
 }
 

@@ -25,7 +25,7 @@ var mapsFunction = &fcall.Function{
 		{Rows: []fcall.Result{{Text: true}, {Values: 2}}},
 		{Rows: []fcall.Result{{Text: true}, {Values: 2}}},
 		{Rows: []fcall.Result{{Text: true}, {Text: true}}},
-		{},
+		{Values: 1048576},
 	},
 }
 

@@ -17,7 +17,7 @@ var mixedFunction = &fcall.Function{
 	ReadOnly:   true,
 	Results: []fcall.Result{
 		{Rows: []fcall.Result{{Text: true}}},
-		{},
+		{Values: 1048576},
 	},
 }
 

@@ -16,10 +16,10 @@ var packsFunction = &fcall.Function{
 	ServerName: "everything_v2_packs",
 	Omissible:  1,
 	Results: []fcall.Result{
+		{Values: 1048576},
+		{Rows: []fcall.Result{{Text: true}, {Values: 2}, {Text: true}, {Text: true}, {}, {Values: 1048576}, {}, {Values: 2}, {Text: true}, {Values: 2}, {Values: 2}}},
 		{},
-		{Rows: []fcall.Result{{Text: true}, {Values: 2}, {Text: true}, {Text: true}, {}, {}, {}, {Values: 2}, {Text: true}, {Values: 2}, {Values: 2}}},
-		{},
-		{Rows: []fcall.Result{{Text: true}, {}, {}}},
+		{Rows: []fcall.Result{{Text: true}, {Values: 1048576}, {}}},
 		{Text: true},
 	},
 }

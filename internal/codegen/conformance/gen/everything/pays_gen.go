@@ -17,7 +17,7 @@ var paysFunction = &fcall.Function{
 	ServerName: "everything_v2_pays",
 	ReadOnly:   true,
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {}, {Text: true}, {Text: true}, {Text: true}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {Text: true}, {Text: true}, {Text: true}},
 }
 
 // PaysParams are the arguments of Pays.

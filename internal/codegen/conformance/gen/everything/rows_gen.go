@@ -17,8 +17,8 @@ var rowsFunction = &fcall.Function{
 	ServerName: "everything_v2_rows",
 	Omissible:  1,
 	Results: []fcall.Result{
-		{},
-		{Rows: []fcall.Result{{Text: true}, {Text: true}, {Text: true}, {Text: true}, {Values: 2}, {}, {}, {Values: 2}}},
+		{Values: 1048576},
+		{Rows: []fcall.Result{{Text: true}, {Text: true}, {Text: true}, {Text: true}, {Values: 2}, {}, {Values: 1048576}, {Values: 2}}},
 		{Rows: []fcall.Result{{}}},
 		{Text: true},
 	},

@@ -18,7 +18,7 @@ var sometimesFunction = &fcall.Function{
 	ReadOnly:   true,
 	Omissible:  1,
 	Results: []fcall.Result{
-		{},
+		{Values: 1048576},
 		{Rows: []fcall.Result{{Text: true}}},
 	},
 }

@@ -19,7 +19,7 @@ var togetherFunction = &fcall.Function{
 	ServerName: "everything_v2_together",
 	ReadOnly:   true,
 	Omissible:  1,
-	Results:    []fcall.Result{{}},
+	Results:    []fcall.Result{{Values: 1048576}},
 }
 
 // TogetherParams are the arguments of Together.
