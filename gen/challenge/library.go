@@ -38,12 +38,12 @@ var Library = &fcall.Library{
 		{Line: 492},
 		{Line: 497, File: "functions/challenge/issue.lua", FileLine: 1},
 		{Line: 553},
-		{Line: 660, File: "functions/challenge/issue.lua", FileLine: 23},
-		{Line: 661},
-		{Line: 666, File: "functions/challenge/peek.lua", FileLine: 1},
-		{Line: 693},
-		{Line: 773, File: "functions/challenge/peek.lua", FileLine: 10},
-		{Line: 774},
+		{Line: 655, File: "functions/challenge/issue.lua", FileLine: 23},
+		{Line: 656},
+		{Line: 661, File: "functions/challenge/peek.lua", FileLine: 1},
+		{Line: 688},
+		{Line: 763, File: "functions/challenge/peek.lua", FileLine: 10},
+		{Line: 764},
 	},
 }
 

@@ -41,12 +41,12 @@ var Library = &fcall.Library{
 		{Line: 489},
 		{Line: 494, File: "functions/override/list.lua", FileLine: 1},
 		{Line: 530},
-		{Line: 678, File: "functions/override/list.lua", FileLine: 23},
-		{Line: 679},
-		{Line: 684, File: "functions/override/set.lua", FileLine: 1},
-		{Line: 724},
-		{Line: 826, File: "functions/override/set.lua", FileLine: 20},
-		{Line: 827},
+		{Line: 681, File: "functions/override/list.lua", FileLine: 23},
+		{Line: 682},
+		{Line: 687, File: "functions/override/set.lua", FileLine: 1},
+		{Line: 727},
+		{Line: 829, File: "functions/override/set.lua", FileLine: 20},
+		{Line: 830},
 	},
 }
 

@@ -663,7 +663,10 @@ local function override_v1_list(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_changed = rlfunc_wrong

@@ -632,21 +632,16 @@ local function challenge_v1_issue(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_expires_after_us
-        rlfunc_at = 2
+      if out_token ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_expires_after_us, out_token}
+        end
+        return {rlfunc_one, out_token}
       end
-      reply[rlfunc_at + 1] = out_token
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if rlfunc_one then
+        return rlfunc_one
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return {-1 - rlfunc_head * 4, out_expires_after_us}
     end
     out_token = rlfunc_wrong
   end
@@ -745,21 +740,16 @@ local function challenge_v1_peek(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_expires_after_us
-        rlfunc_at = 2
+      if out_payload ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_expires_after_us, out_payload}
+        end
+        return {rlfunc_one, out_payload}
       end
-      reply[rlfunc_at + 1] = out_payload
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if rlfunc_one then
+        return rlfunc_one
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return {-1 - rlfunc_head * 4, out_expires_after_us}
     end
     out_state = rlfunc_wrong
   end

@@ -1172,7 +1172,10 @@ local function concurrency_v1_peek(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_in_use = rlfunc_wrong

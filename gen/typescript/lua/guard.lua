@@ -6160,7 +6160,10 @@ local function guard_v1_admit(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_allowed = rlfunc_wrong
@@ -6545,7 +6548,10 @@ local function guard_v1_peek(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_now_us = rlfunc_wrong

@@ -153,9 +153,21 @@ func parenthesized(sum string) string {
 // head is the number of a record whose other numbers follow.
 func (r *record) head() string { return "-1 - " + times(r.small, 4) }
 
-// alone writes the reply of a function without groups and texts.
-func (w *replyWriter) alone(r record) {
+// plain writes the replies of a function without groups, the longest first, so that zeros and empty texts at the end are not sent.
+func (w *replyWriter) plain(r record) {
 	w.one(&r)
+	numbers := strings.Join(append([]string{r.head()}, r.listed...), ", ")
+	for n := len(r.texts) - 1; n >= 0; n-- {
+		texts := strings.Join(r.texts[:n+1], ", ")
+		w.printf("if %s ~= '' then", r.texts[n])
+		if len(r.listed) > 0 {
+			w.printf("  if not rlfunc_one then")
+			w.printf("    return {%s, %s}", numbers, texts)
+			w.printf("  end")
+		}
+		w.printf("  return {rlfunc_one, %s}", texts)
+		w.printf("end")
+	}
 	if len(r.listed) == 0 {
 		w.printf("return rlfunc_one")
 		return
@@ -171,28 +183,16 @@ func (w *replyWriter) alone(r record) {
 	w.printf("return {%s, %s}", r.head(), r.listed[0])
 }
 
-// list writes the reply of a function with groups or texts: the record of the results outside groups, then each row's.
+// list writes the reply of a function with groups: the record of the results outside them, then each row's.
 func (w *replyWriter) list(top record) {
-	spare := len(top.listed) + len(top.texts)
-	if len(top.groups) > 0 {
-		w.loneRow(&top)
-		spare = spareRows * len(top.groups[0].Fields)
-		w.printf("local reply, rlfunc_at = {%s + %s%s}, 1", top.sum(1), times(top.others[0], top.beyond()), strings.Repeat(", nil", spare))
-		if holds := top.holds(); holds != "" {
-			w.printf("if not (%s) then", holds)
-			w.spell(&top, 1)
-			w.printf("  rlfunc_at = %d", 1+len(top.listed))
-			w.printf("end")
-		}
-	} else {
-		w.one(&top)
-		w.printf("local reply, rlfunc_at = {rlfunc_one%s}, 1", strings.Repeat(", nil", spare))
-		if len(top.listed) > 0 {
-			w.printf("if not rlfunc_one then")
-			w.spell(&top, 1)
-			w.printf("  rlfunc_at = %d", 1+len(top.listed))
-			w.printf("end")
-		}
+	w.loneRow(&top)
+	w.printf("local reply, rlfunc_at = {%s + %s%s}, 1", top.sum(1), times(top.others[0], top.beyond()),
+		strings.Repeat(", nil", spareRows*len(top.groups[0].Fields)))
+	if holds := top.holds(); holds != "" {
+		w.printf("if not (%s) then", holds)
+		w.spell(&top, "reply[%d]", 1)
+		w.printf("  rlfunc_at = %d", 1+len(top.listed))
+		w.printf("end")
 	}
 	w.texts(&top)
 	texts := len(top.texts) > 0
@@ -209,16 +209,15 @@ func (w *replyWriter) list(top record) {
 	w.printf("  rlfunc_at = rlfunc_at - 1")
 	w.printf("end")
 	w.printf("if not rlfunc_wrong then")
-	w.printf("  return rlfunc_at > 1 and reply or reply[1]")
+	w.printf("  if rlfunc_at == 1 then")
+	w.printf("    return reply[1]")
+	w.printf("  end")
+	w.printf("  return reply")
 	w.printf("end")
 }
 
-// spell writes the elements of a record's numbers from a place of the reply on.
-func (w *replyWriter) spell(r *record, first int) {
-	at := "reply[%d]"
-	if first == 0 {
-		at, first = "reply[rlfunc_at + %d]", 1
-	}
+// spell writes a record's numbers as elements, of which at names the one with a number.
+func (w *replyWriter) spell(r *record, at string, first int) {
 	w.printf("  "+at+" = %s", first, r.head())
 	for i, value := range r.listed {
 		w.printf("  "+at+" = %s", first+1+i, value)
@@ -288,7 +287,7 @@ func (w *replyWriter) rows(g spec.Field) {
 			w.printf("  rlfunc_at = rlfunc_at + 1")
 			w.printf("  reply[rlfunc_at] = rlfunc_one")
 			w.printf("else")
-			w.spell(&row, 0)
+			w.spell(&row, "reply[rlfunc_at + %d]", 1)
 			w.printf("  rlfunc_at = rlfunc_at + %d", 1+len(row.listed))
 			w.printf("end")
 		}

@@ -48,10 +48,10 @@ func (e *entryWriter) reply() {
 	top := w.record("rlfunc_head", results, "out_", "")
 	w.printf("if not rlfunc_wrong then")
 	w.indent += "  "
-	if len(top.groups)+len(top.texts) > 0 {
+	if len(top.groups) > 0 {
 		w.list(top)
 	} else {
-		w.alone(top)
+		w.plain(top)
 	}
 	w.indent = w.indent[2:]
 	w.printf("end")

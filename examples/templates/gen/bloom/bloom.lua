@@ -481,16 +481,10 @@ local function bloom_v1_peek(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head
-      local reply, rlfunc_at = {rlfunc_one, nil}, 1
-      reply[rlfunc_at + 1] = out_text_false_share
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if out_text_false_share ~= '' then
+        return {rlfunc_one, out_text_false_share}
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return rlfunc_one
     end
     out_set = rlfunc_wrong
   end

@@ -41,8 +41,8 @@ var Library = &fcall.Library{
 		{Line: 430},
 		{Line: 435, File: "functions/bloom/peek.lua", FileLine: 1},
 		{Line: 445},
-		{Line: 504, File: "functions/bloom/peek.lua", FileLine: 7},
-		{Line: 505},
+		{Line: 498, File: "functions/bloom/peek.lua", FileLine: 7},
+		{Line: 499},
 	},
 }
 

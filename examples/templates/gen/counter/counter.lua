@@ -383,16 +383,10 @@ local function counter_v1_add(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head
-      local reply, rlfunc_at = {rlfunc_one, nil}, 1
-      reply[rlfunc_at + 1] = out_text_total
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if out_text_total ~= '' then
+        return {rlfunc_one, out_text_total}
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return rlfunc_one
     end
     out_total = rlfunc_wrong
   end
@@ -481,7 +475,7 @@ local function counter_v1_hit(keys, args)
       local rlfunc_one
       if out_count < 1048576 then
         rlfunc_one = rlfunc_head + out_count + out_reset_after_us * 1048576
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_count * 4 + out_reset_after_us / 1000 * 4194304
@@ -575,7 +569,7 @@ local function counter_v1_peek(keys, args)
       local rlfunc_one
       if out_count < 1048576 then
         rlfunc_one = rlfunc_head + out_count + out_reset_after_us * 1048576
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_count * 4 + out_reset_after_us / 1000 * 4194304
@@ -585,22 +579,19 @@ local function counter_v1_peek(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_count
-        reply[3] = out_reset_after_us
-        rlfunc_at = 3
+      if out_text_total ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_count, out_reset_after_us, out_text_total}
+        end
+        return {rlfunc_one, out_text_total}
       end
-      reply[rlfunc_at + 1] = out_text_total
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if rlfunc_one then
+        return rlfunc_one
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_count, out_reset_after_us}
       end
+      return {-1 - rlfunc_head * 4, out_count}
     end
     out_count = rlfunc_wrong
   end

@@ -369,9 +369,8 @@ local function idempotency_v1_begin(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one
-      rlfunc_one = rlfunc_head + out_retry_after_us * 4
-      if rlfunc_one > 9007199254740992 then
+      local rlfunc_one = rlfunc_head + out_retry_after_us * 4
+      if rlfunc_one >= 9007199254740992 then
         rlfunc_one = nil
         if out_retry_after_us % 1000 == 0 then
           local number = rlfunc_head * 4 + out_retry_after_us / 1000 * 16
@@ -380,21 +379,16 @@ local function idempotency_v1_begin(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_retry_after_us
-        rlfunc_at = 2
+      if out_reply ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_retry_after_us, out_reply}
+        end
+        return {rlfunc_one, out_reply}
       end
-      reply[rlfunc_at + 1] = out_reply
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if rlfunc_one then
+        return rlfunc_one
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return {-1 - rlfunc_head * 4, out_retry_after_us}
     end
     out_outcome = rlfunc_wrong
   end

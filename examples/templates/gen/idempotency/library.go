@@ -35,12 +35,12 @@ var Library = &fcall.Library{
 		{Line: 282},
 		{Line: 287, File: "functions/idempotency/begin.lua", FileLine: 1},
 		{Line: 319},
-		{Line: 408, File: "functions/idempotency/begin.lua", FileLine: 15},
-		{Line: 409},
-		{Line: 414, File: "functions/idempotency/finish.lua", FileLine: 1},
-		{Line: 434},
-		{Line: 490, File: "functions/idempotency/finish.lua", FileLine: 9},
-		{Line: 491},
+		{Line: 402, File: "functions/idempotency/begin.lua", FileLine: 15},
+		{Line: 403},
+		{Line: 408, File: "functions/idempotency/finish.lua", FileLine: 1},
+		{Line: 428},
+		{Line: 484, File: "functions/idempotency/finish.lua", FileLine: 9},
+		{Line: 485},
 	},
 }
 

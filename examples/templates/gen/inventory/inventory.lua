@@ -532,7 +532,7 @@ local function inventory_v1_peek(keys, args)
       local rlfunc_one
       if out_on_hand < 1048576 and out_available == 0 then
         rlfunc_one = rlfunc_head + out_on_hand + out_reserved * 1048576
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reserved % 1000 == 0 then
             local number = rlfunc_head * 4 + out_on_hand * 4 + out_reserved / 1000 * 4194304
@@ -768,7 +768,7 @@ local function inventory_v1_reserve(keys, args)
       local rlfunc_one
       if out_available < 1048576 and out_retry_after_us == 0 then
         rlfunc_one = rlfunc_head + out_available * 4 + out_expires_after_us * 4194304
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_expires_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_available * 16 + out_expires_after_us / 1000 * 16777216
@@ -879,7 +879,7 @@ local function inventory_v1_restock(keys, args)
       local rlfunc_one
       if out_on_hand < 1048576 then
         rlfunc_one = rlfunc_head + out_on_hand * 2 + out_available * 2097152
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_available % 1000 == 0 then
             local number = rlfunc_head * 4 + out_on_hand * 8 + out_available / 1000 * 8388608

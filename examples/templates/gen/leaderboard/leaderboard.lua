@@ -340,9 +340,8 @@ local function leaderboard_v1_rank(keys, args)
       out_text_best = rlfunc_signed.text(out_best)
     end
     if not rlfunc_wrong then
-      local rlfunc_one
-      rlfunc_one = rlfunc_head + out_players * 200002
-      if rlfunc_one > 9007199254740992 then
+      local rlfunc_one = rlfunc_head + out_players * 200002
+      if rlfunc_one >= 9007199254740992 then
         rlfunc_one = nil
         if out_players % 1000 == 0 then
           local number = rlfunc_head * 4 + out_players / 1000 * 800008
@@ -351,21 +350,16 @@ local function leaderboard_v1_rank(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_players
-        rlfunc_at = 2
+      if out_text_best ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_players, out_text_best}
+        end
+        return {rlfunc_one, out_text_best}
       end
-      reply[rlfunc_at + 1] = out_text_best
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if rlfunc_one then
+        return rlfunc_one
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return {-1 - rlfunc_head * 4, out_players}
     end
     out_found = rlfunc_wrong
   end
@@ -523,16 +517,10 @@ local function leaderboard_v1_submit(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head
-      local reply, rlfunc_at = {rlfunc_one, nil}, 1
-      reply[rlfunc_at + 1] = out_text_best
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if out_text_best ~= '' then
+        return {rlfunc_one, out_text_best}
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
-      end
+      return rlfunc_one
     end
     out_improved = rlfunc_wrong
   end
@@ -652,7 +640,10 @@ local function leaderboard_v1_top(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_players = rlfunc_wrong

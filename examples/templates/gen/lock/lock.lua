@@ -352,7 +352,7 @@ local function lock_v1_acquire(keys, args)
       local rlfunc_one
       if out_fence < 1048576 then
         rlfunc_one = rlfunc_head + out_fence * 2 + out_retry_after_us * 2097152
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_retry_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_fence * 8 + out_retry_after_us / 1000 * 8388608
@@ -451,9 +451,8 @@ local function lock_v1_extend(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one
-      rlfunc_one = rlfunc_head + out_expires_after_us * 2
-      if rlfunc_one > 9007199254740992 then
+      local rlfunc_one = rlfunc_head + out_expires_after_us * 2
+      if rlfunc_one >= 9007199254740992 then
         rlfunc_one = nil
         if out_expires_after_us % 1000 == 0 then
           local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 8
@@ -539,7 +538,7 @@ local function lock_v1_peek(keys, args)
       local rlfunc_one
       if out_fence < 1048576 then
         rlfunc_one = rlfunc_head + out_fence + out_expires_after_us * 1048576
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_expires_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_fence * 4 + out_expires_after_us / 1000 * 4194304
@@ -549,22 +548,19 @@ local function lock_v1_peek(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_fence
-        reply[3] = out_expires_after_us
-        rlfunc_at = 3
+      if out_owner ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_fence, out_expires_after_us, out_owner}
+        end
+        return {rlfunc_one, out_owner}
       end
-      reply[rlfunc_at + 1] = out_owner
-      rlfunc_at = rlfunc_at + 1
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if rlfunc_one then
+        return rlfunc_one
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+      if out_expires_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_fence, out_expires_after_us}
       end
+      return {-1 - rlfunc_head * 4, out_fence}
     end
     out_owner = rlfunc_wrong
   end

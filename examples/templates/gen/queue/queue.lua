@@ -529,9 +529,8 @@ local function queue_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one
-      rlfunc_one = rlfunc_head + out_taken * 1000001
-      if rlfunc_one > 9007199254740992 then
+      local rlfunc_one = rlfunc_head + out_taken * 1000001
+      if rlfunc_one >= 9007199254740992 then
         rlfunc_one = nil
         if out_taken % 1000 == 0 then
           local number = rlfunc_head * 4 + out_taken / 1000 * 4000004
@@ -651,9 +650,8 @@ local function queue_v1_reserve(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one
-      rlfunc_one = rlfunc_head + out_retry_after_us * 2000002
-      if rlfunc_one > 9007199254740992 then
+      local rlfunc_one = rlfunc_head + out_retry_after_us * 2000002
+      if rlfunc_one >= 9007199254740992 then
         rlfunc_one = nil
         if out_retry_after_us % 1000 == 0 then
           local number = rlfunc_head * 4 + out_retry_after_us / 1000 * 8000008
@@ -662,22 +660,22 @@ local function queue_v1_reserve(keys, args)
           end
         end
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_retry_after_us
-        rlfunc_at = 2
+      if out_payload ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_retry_after_us, out_id, out_payload}
+        end
+        return {rlfunc_one, out_id, out_payload}
       end
-      reply[rlfunc_at + 1] = out_id
-      reply[rlfunc_at + 2] = out_payload
-      rlfunc_at = rlfunc_at + 2
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if out_id ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_retry_after_us, out_id}
+        end
+        return {rlfunc_one, out_id}
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+      if rlfunc_one then
+        return rlfunc_one
       end
+      return {-1 - rlfunc_head * 4, out_retry_after_us}
     end
     out_found = rlfunc_wrong
   end

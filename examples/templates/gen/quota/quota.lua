@@ -341,7 +341,7 @@ local function quota_v1_take(keys, args)
       local rlfunc_one
       if out_remaining < 1048576 then
         rlfunc_one = rlfunc_head + out_remaining * 2 + out_retry_after_us * 2097152
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_retry_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_remaining * 8 + out_retry_after_us / 1000 * 8388608

@@ -41,8 +41,8 @@ var Library = &fcall.Library{
 		{Line: 429},
 		{Line: 434, File: "functions/semaphore/renew.lua", FileLine: 1},
 		{Line: 455},
-		{Line: 521, File: "functions/semaphore/renew.lua", FileLine: 9},
-		{Line: 522},
+		{Line: 520, File: "functions/semaphore/renew.lua", FileLine: 9},
+		{Line: 521},
 	},
 }
 

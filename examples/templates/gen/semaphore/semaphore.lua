@@ -335,7 +335,7 @@ local function semaphore_v1_acquire(keys, args)
       local rlfunc_one
       if out_taken < 1048576 then
         rlfunc_one = rlfunc_head + out_taken * 2 + out_retry_after_us * 2097152
-        if rlfunc_one > 9007199254740992 then
+        if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_retry_after_us % 1000 == 0 then
             local number = rlfunc_head * 4 + out_taken * 8 + out_retry_after_us / 1000 * 8388608
@@ -493,9 +493,8 @@ local function semaphore_v1_renew(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one
-      rlfunc_one = rlfunc_head + out_expires_after_us * 2
-      if rlfunc_one > 9007199254740992 then
+      local rlfunc_one = rlfunc_head + out_expires_after_us * 2
+      if rlfunc_one >= 9007199254740992 then
         rlfunc_one = nil
         if out_expires_after_us % 1000 == 0 then
           local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 8

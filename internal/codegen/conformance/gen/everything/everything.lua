@@ -459,7 +459,10 @@ local function everything_v2_beyond(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_ok = rlfunc_wrong
@@ -778,7 +781,10 @@ local function everything_v2_blobs(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_same = rlfunc_wrong
@@ -1042,33 +1048,61 @@ local function everything_v2_echo(keys, args)
       elseif out_level == 0 and out_price_micros == 0 and out_tip_micros == 0 and out_window_us == 0 and out_grace_us == 0 and out_since_us == 0 and out_later_us == 0 and rlfunc_head + out_number * 16 < 32 and out_cost < 8388608000 and out_bonus < 8388608000 and out_cost % 1000 == 0 and out_bonus % 1000 == 0 then
         rlfunc_one = -3 - (rlfunc_head * 4 + out_number * 64) - out_cost / 1000 * 128 - out_bonus / 1000 * 1073741824
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_number
-        reply[3] = out_cost
-        reply[4] = out_bonus
-        reply[5] = out_level
-        reply[6] = out_price_micros
-        reply[7] = out_tip_micros
-        reply[8] = out_window_us
-        reply[9] = out_grace_us
-        reply[10] = out_since_us
-        reply[11] = out_later_us
-        rlfunc_at = 11
+      if out_receipt ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note, out_receipt}
+        end
+        return {rlfunc_one, out_bucket, out_second, out_note, out_receipt}
       end
-      reply[rlfunc_at + 1] = out_bucket
-      reply[rlfunc_at + 2] = out_second
-      reply[rlfunc_at + 3] = out_note
-      reply[rlfunc_at + 4] = out_receipt
-      rlfunc_at = rlfunc_at + 4
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if out_note ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note}
+        end
+        return {rlfunc_one, out_bucket, out_second, out_note}
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+      if out_second ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second}
+        end
+        return {rlfunc_one, out_bucket, out_second}
       end
+      if out_bucket ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket}
+        end
+        return {rlfunc_one, out_bucket}
+      end
+      if rlfunc_one then
+        return rlfunc_one
+      end
+      if out_later_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us}
+      end
+      if out_since_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us}
+      end
+      if out_grace_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us}
+      end
+      if out_window_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us}
+      end
+      if out_tip_micros ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros}
+      end
+      if out_price_micros ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level, out_price_micros}
+      end
+      if out_level ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus, out_level}
+      end
+      if out_bonus ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost, out_bonus}
+      end
+      if out_cost ~= 0 then
+        return {-1 - rlfunc_head * 4, out_number, out_cost}
+      end
+      return {-1 - rlfunc_head * 4, out_number}
     end
     out_bucket = rlfunc_wrong
   end
@@ -1297,7 +1331,10 @@ local function everything_v2_few(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_results = rlfunc_wrong
@@ -1468,7 +1505,10 @@ local function everything_v2_groups(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_sizes = rlfunc_wrong
@@ -2068,7 +2108,10 @@ local function everything_v2_lists(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_names = rlfunc_wrong
@@ -2480,7 +2523,10 @@ local function everything_v2_maps(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_deltas = rlfunc_wrong
@@ -2744,7 +2790,10 @@ local function everything_v2_maybe(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_found = rlfunc_wrong
@@ -3188,7 +3237,10 @@ local function everything_v2_mixed(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_keys = rlfunc_wrong
@@ -3407,7 +3459,10 @@ local function everything_v2_open(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_any = rlfunc_wrong
@@ -3845,7 +3900,10 @@ local function everything_v2_packs(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_total = rlfunc_wrong
@@ -3947,23 +4005,28 @@ local function everything_v2_pays(keys, args)
       if out_stored < 1048576 then
         rlfunc_one = rlfunc_head + out_stored * 2
       end
-      local reply, rlfunc_at = {rlfunc_one, nil, nil, nil, nil}, 1
-      if not rlfunc_one then
-        reply[1] = -1 - rlfunc_head * 4
-        reply[2] = out_stored
-        rlfunc_at = 2
+      if out_seen ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_stored, out_from, out_to, out_seen}
+        end
+        return {rlfunc_one, out_from, out_to, out_seen}
       end
-      reply[rlfunc_at + 1] = out_from
-      reply[rlfunc_at + 2] = out_to
-      reply[rlfunc_at + 3] = out_seen
-      rlfunc_at = rlfunc_at + 3
-      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
+      if out_to ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_stored, out_from, out_to}
+        end
+        return {rlfunc_one, out_from, out_to}
       end
-      if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+      if out_from ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_stored, out_from}
+        end
+        return {rlfunc_one, out_from}
       end
+      if rlfunc_one then
+        return rlfunc_one
+      end
+      return {-1 - rlfunc_head * 4, out_stored}
     end
     out_same = rlfunc_wrong
   end
@@ -4245,7 +4308,10 @@ local function everything_v2_rows(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_total = rlfunc_wrong
@@ -4348,7 +4414,10 @@ local function everything_v2_short(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_results = rlfunc_wrong
@@ -4609,7 +4678,10 @@ local function everything_v2_signs(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_allowed = rlfunc_wrong
@@ -4920,7 +4992,10 @@ local function everything_v2_sometimes(keys, args)
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
-        return rlfunc_at > 1 and reply or reply[1]
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
       end
     end
     out_number = rlfunc_wrong
