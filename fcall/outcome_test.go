@@ -172,7 +172,7 @@ func TestCall_rejectsOtherReplies(t *testing.T) {
 	steps := []struct{ name, raw, text string }{
 		{"null", "$-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},
 		{"null array", "*-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},
-		{"negative", ":-1\r\n", "fcalltest.hit: element 1 must be a whole number from 0 to 9007199254740992, got -1"},
+		{"negative", ":-4\r\n", "fcalltest.hit: element 1 must be the number of a record, got -4"},
 		{"text", "$3\r\nabc\r\n", "fcalltest.hit: the reply must be an array or a whole number, got text of 3 bytes"},
 	}
 	for _, s := range steps {

@@ -138,7 +138,7 @@ func TestScript_decodesOnlyWhereThereArePacks(t *testing.T) {
 	for name, packed := range map[string]bool{"check": true, "gcra": false} {
 		text := fcall.ScriptOf(&fcall.Function{Library: ratelimit.Library, Name: name, ServerName: "ratelimit_v1_" + name})
 		for part, want := range map[string]bool{
-			"local rlfunc_pack = (function()": packed, "local clock = (function()": true, "local refusal = (function()": packed,
+			"local rlfunc_pack = (function()": packed, "local clock = (function()": true, "local window_log = (function()": packed,
 		} {
 			if got := strings.Contains(text, part); got != want {
 				t.Errorf("%s: the script has %q: %v, want %v", name, part, got, want)

@@ -19,7 +19,7 @@ type Reply struct {
 	err   error
 	space [24]int64 // for short replies
 	text  [2]string
-	lone  [3]any // for a reply of one number
+	lone  [2]any // for a reply of one number
 }
 
 // Bool reads 1 or 0.

@@ -83,11 +83,11 @@ func decode(r *fcall.Reply, err error) (decoded, error) {
 	return out, nil
 }
 
-// good is allowed, blocked, with three rows: 1 + 1*2 + 3*6.
+// good is allowed, blocked, with three rows: the small results are 1 + 1*2, and the others follow, the number of rows first.
 func good() []any {
 	return []any{
-		int64(21), int64(1), int64(0), int64(1), int64(4), int64(0), int64(5), "a", "", "c",
-		int64(3), int64(7), int64(5_987_654), int64(1_700_000_000_000_001), "n\r\n",
+		int64(-1 - 4*3), int64(3), int64(3), int64(7), int64(5_987_654), int64(1_700_000_000_000_001), "n\r\n",
+		int64(1 + 2*4), "a", int64(0), "", int64(1 + 2*5), "c",
 	}
 }
 
@@ -101,15 +101,14 @@ func TestReply_decodes(t *testing.T) {
 		want decoded
 	}{
 		{"all of it", good(), whole},
-		{"without a name", good()[:14], func() decoded { d := whole; d.Name = ""; return d }()},
-		{"all zero behind the rows", good()[:10], decoded{Allowed: true, Reason: "blocked", Rows: rows}},
-		{"rows without texts", good()[:7], decoded{Allowed: true, Reason: "blocked", Rows: []row{{true, 4, ""}, {false, 0, ""}, {true, 5, ""}}}},
-		{"rows of zeros", []any{int64(18)}, decoded{Reason: "none", Rows: make([]row, 3)}},
-		{"no rows", []any{int64(0), int64(9)}, decoded{Reason: "none", Count: 9}},
+		{"without the last text", good()[:12], func() decoded { d := whole; d.Rows = []row{{true, 4, "a"}, {false, 0, ""}, {true, 5, ""}}; return d }()},
+		{"rows alone", []any{int64(3 + 6*3), "", int64(9), "a", int64(0), "", int64(11), "c"}, decoded{Allowed: true, Reason: "blocked", Rows: rows}},
+		{"a row in thousands", []any{int64(6), "", int64(-2 - 4*(1+2*5))}, decoded{Reason: "none", Rows: []row{{true, 5000, ""}}}},
+		{"a row in a list", []any{int64(6), "", int64(-1 - 4*1), int64(1 << 53), "a"}, decoded{Reason: "none", Rows: []row{{true, 1 << 53, "a"}}}},
+		{"rows of zeros", int64(18), decoded{Reason: "none", Rows: make([]row, 3)}},
+		{"no rows", []any{int64(-1), int64(0), int64(9)}, decoded{Reason: "none", Count: 9}},
 		{"one number", int64(1), decoded{Allowed: true, Reason: "none"}},
-		{"one row in one number", int64(-1 - (1 + 2*5)), decoded{Allowed: true, Reason: "none", Rows: []row{{true, 5000, ""}}}},
-		{"one row of zeros in one number", int64(-1), decoded{Allowed: true, Reason: "none", Rows: []row{{}}}},
-		{"two rows in a number each", []any{int64(-1), int64(1 + 2*5), int64(2 * 7)}, decoded{Allowed: true, Reason: "none", Rows: []row{{true, 5000, ""}, {false, 7000, ""}}}},
+		{"a text alone", []any{int64(0), "a"}, decoded{Reason: "none", Name: "a"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			got, err := decode(reply(t, s.val))
@@ -123,8 +122,8 @@ func TestReply_decodes(t *testing.T) {
 	}
 }
 
-// Without groups, the first number may be above the digits in a reply of one number.
-func TestReply_oneNumberHoldsFirstResult(t *testing.T) {
+// A record of small results and two numbers is one number in three ways, or a list.
+func TestReply_oneNumberHoldsResults(t *testing.T) {
 	for _, s := range []struct {
 		val              any
 		allowed          bool
@@ -133,38 +132,85 @@ func TestReply_oneNumberHoldsFirstResult(t *testing.T) {
 	}{
 		{int64(1 + 2*7), true, 7, 0, 0},
 		{int64(1 + 2*7 + 20*60_000_000), true, 7, time.Minute, 0},
-		{[]any{int64(1 + 2*7), int64(1 << 53)}, true, 7, 1 << 53 * time.Microsecond, 0},
-		{[]any{int64(0), int64(60_000_000), int64(1)}, false, 0, time.Minute, time.Microsecond},
-		{int64(-1 - 2*4 - 60_000<<6 - 36_000<<29), false, 4, time.Minute, 36 * time.Second},
-		{int64(-1 - 1 - (1<<23-1)<<6 - 1<<29), true, 0, (1<<23 - 1) * time.Millisecond, time.Millisecond},
+		{int64(-2 - 4*(1+2*7+20*60_000)), true, 7, time.Minute, 0},
+		{[]any{int64(-1 - 4*(1+2*7)), int64(1 << 53)}, true, 7, 1 << 53 * time.Microsecond, 0},
+		{[]any{int64(-1), int64(60_000_000), int64(1)}, false, 0, time.Minute, time.Microsecond},
+		{int64(-3 - 4*(2*4) - 60_000<<7 - 36_000<<30), false, 4, time.Minute, 36 * time.Second},
+		{int64(-3 - 4*1 - (1<<23-1)<<7 - 1<<30), true, 0, (1<<23 - 1) * time.Millisecond, time.Millisecond},
 	} {
-		c, err := fcall.NewClient(answer{s.val}, countLibrary, fcall.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		fn := countFunction("hit")
 		fn.Results = []fcall.Result{{Values: 2}, {Values: 10}, {}, {}}
-		r, err := c.Call(t.Context(), fn, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := answerOf(t, fn, s.val)
 		if a, l, x, y := r.Bool("allowed"), r.Count("left"), r.Duration("reset"), r.Duration("retry"); a != s.allowed || l != s.left || x != s.reset || y != s.retryback || r.Close() != nil {
 			t.Errorf("%v is read as %v %v %v %v, %v", s.val, a, l, x, y, r.Close())
 		}
 	}
 }
 
-// A number below 0 stands for a row, so a function without rows has none.
-func TestReply_oneNumberHoldsNoRow(t *testing.T) {
-	c, err := fcall.NewClient(answer{int64(-1)}, countLibrary, fcall.Options{})
+// With groups and no text outside, a number below 0 is the one row of the first group: the first result is 1, all others are zero.
+func TestReply_oneNumberHoldsARow(t *testing.T) {
+	for _, s := range []struct {
+		val     any
+		rows    int
+		left    int64
+		allowed bool
+	}{
+		{int64(-2 - 4*(1+2*5)), 1, 5000, true},
+		{int64(-2), 1, 0, false},
+		{int64(1), 0, 0, false},
+	} {
+		fn := countFunction("hit")
+		fn.Results = []fcall.Result{{Values: 3}, {}, {Rows: []fcall.Result{{Values: 2}, {}}}, {Rows: []fcall.Result{{}}}}
+		r := answerOf(t, fn, s.val)
+		if e, n := r.Enum("reason", "a", "b", "c"), r.Count("n"); e != "b" || n != 0 {
+			t.Errorf("%v: %s, %d", s.val, e, n)
+		}
+		if rows := r.Rows("rows"); rows != s.rows {
+			t.Errorf("%v: %d rows", s.val, rows)
+		} else if rows > 0 {
+			if a, l := r.Bool("allowed"), r.Count("left"); a != s.allowed || l != s.left {
+				t.Errorf("%v: %t %d", s.val, a, l)
+			}
+		}
+		if r.Rows("others") != 0 || r.Close() != nil {
+			t.Errorf("%v: %v", s.val, r.Close())
+		}
+	}
+}
+
+// A count that may be a million million shares the number while it is below 2^20, above the other small results.
+func TestReply_wideCount(t *testing.T) {
+	for _, s := range []struct {
+		val    any
+		left   int64
+		reason string
+		reset  time.Duration
+	}{
+		{int64(2 + 3*(1<<20-1)), 1<<20 - 1, "c", 0},
+		{int64(2 + 3*7 + 3<<20*36_000), 7, "c", 36 * time.Millisecond},
+		{int64(-2 - 4*(2+3*7+3<<20*36_000)), 7, "c", 36 * time.Second},
+		{[]any{int64(-1 - 4*2), int64(1_000_000_000_000), int64(5)}, 1_000_000_000_000, "c", 5 * time.Microsecond},
+	} {
+		fn := countFunction("hit")
+		fn.Results = []fcall.Result{{Values: 1 << 20}, {Values: 3}, {}}
+		r := answerOf(t, fn, s.val)
+		if l, e, x := r.Count("left"), r.Enum("reason", "a", "b", "c"), r.Duration("reset"); l != s.left || e != s.reason || x != s.reset || r.Close() != nil {
+			t.Errorf("%v is read as %v %v %v, %v", s.val, l, e, x, r.Close())
+		}
+	}
+}
+
+func answerOf(t *testing.T, fn *fcall.Function, val any) *fcall.Reply {
+	t.Helper()
+	c, err := fcall.NewClient(answer{val}, countLibrary, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fn := countFunction("hit")
-	fn.Results = []fcall.Result{{Values: 2}, {}}
-	if _, err := c.Call(t.Context(), fn, nil, nil); !errors.Is(err, fcall.ErrReply) {
-		t.Errorf("error is %v, want ErrReply", err)
+	r, err := c.Call(t.Context(), fn, nil, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return r
 }
 
 func TestReply_problems(t *testing.T) {
@@ -174,6 +220,7 @@ func TestReply_problems(t *testing.T) {
 		return vals
 	}
 	const number = " must be a whole number from 0 to 9007199254740992, got "
+	const head = " must be a whole number from -9007199254740992 to 9007199254740992, got "
 	steps := []struct {
 		name string
 		val  any
@@ -181,28 +228,27 @@ func TestReply_problems(t *testing.T) {
 	}{
 		{"text", "OK", "the reply must be an array or a whole number, got text of 2 bytes"},
 		{"a double alone", 3.5, "the reply must be an array or a whole number, got a float64"},
-		{"too many", append(good(), int64(1)), "the reply must have at most 15 elements, got 16"},
-		{"a head of true", with(0, true), "element 1" + number + "a bool"},
-		{"a negative head", with(0, int64(-1)), "element 1" + number + "-1"},
-		{"a number below that of any row", int64(-fcall.MaxInt - 1), "element 1" + number + "-9007199254740993"},
-		{"a row in a number that is text", []any{int64(-1), "1"}, "element 1" + number + "-1"},
-		{"a row in a number below 0", []any{int64(-1), int64(1), int64(-1)}, "element 1" + number + "-1"},
-		{"a row's number above 2^53", int64(-fcall.MaxInt), "element 3" + number + "4503599627370495000"},
-		{"a place that no value has", with(0, int64(23)), "reason must be one of none, blocked, got number 2"},
-		{"a row's number above its digits", with(2, int64(2)), "element 3 must have nothing above its digits, got 2"},
-		{"a count as text", with(10, "3"), "element 11" + number + "text of 1 bytes"},
-		{"a negative count", with(10, int64(-1)), "element 11" + number + "-1"},
-		{"a count above 2^53", with(10, int64(fcall.MaxInt+1)), "element 11" + number + "9007199254740993"},
-		{"a double", with(10, 3.5), "element 11" + number + "a float64"},
-		{"nothing", with(10, nil), "element 11" + number + "nothing"},
-		{"an array", with(10, []any{int64(1)}), "element 11" + number + "an array of 1 elements"},
-		{"a nested error", with(10, errors.New("RLARG hidden\r\n")), "element 11" + number + `the error "RLARG hidden\r\n"`},
-		{"a nested error for text", with(14, errors.New("ERR x")), `element 15 must be text, got the error "ERR x"`},
-		{"a duration above 2^53", with(12, int64(math.MaxInt64)), "element 13" + number + "9223372036854775807"},
-		{"a number as text", with(14, int64(1)), "element 15 must be text, got 1"},
+		{"too many", append(good(), int64(1)), "the reply must have at most 13 elements, got 14"},
+		{"a head of true", with(0, true), "element 1" + head + "a bool"},
+		{"a head of another kind", with(0, int64(-4)), "element 1 must be the number of a record, got -4"},
+		{"a number below that of any record", int64(-fcall.MaxInt - 1), "element 1" + head + "-9007199254740993"},
+		{"a number of thousands above 2^53", with(11, int64(-2-4*(fcall.MaxInt/4-1))), "rows.2.left must be a whole number from 0 to 9007199254740992, got 1125899906842623000"},
+		{"a place that no value has", with(0, int64(-1-4*5)), "reason must be one of none, blocked, got number 2"},
+		{"a number above its digits", with(0, int64(-1-4*6)), "element 1 must have nothing above its digits, got -25"},
+		{"a row with two more numbers", with(7, int64(-3-1<<30)), "element 8 must have nothing above its digits, got -1073741827"},
+		{"a count as text", with(2, "3"), "element 3" + number + "text of 1 bytes"},
+		{"a negative count", with(2, int64(-1)), "element 3" + number + "-1"},
+		{"a count above 2^53", with(2, int64(fcall.MaxInt+1)), "element 3" + number + "9007199254740993"},
+		{"a double", with(2, 3.5), "element 3" + number + "a float64"},
+		{"nothing", with(2, nil), "element 3" + number + "nothing"},
+		{"an array", with(2, []any{int64(1)}), "element 3" + number + "an array of 1 elements"},
+		{"a nested error", with(2, errors.New("RLARG hidden\r\n")), "element 3" + number + `the error "RLARG hidden\r\n"`},
+		{"a nested error for text", with(6, errors.New("ERR x")), `element 7 must be text, got the error "ERR x"`},
+		{"a duration above 2^53", with(4, int64(math.MaxInt64)), "element 5" + number + "9223372036854775807"},
+		{"a number as text", with(6, int64(1)), "element 7 must be text, got 1"},
 		{"more rows than any reply has", []any{int64(1) << 53}, "element 1 must have at most 65536 rows, got 1501199875790165"},
-		{"in a row", with(6, "x"), "element 7" + number + "text of 1 bytes"},
-		{"in a row's text", with(7, int64(1)), "element 8 must be text, got 1"},
+		{"in a row", with(9, "x"), "element 10" + head + "text of 1 bytes"},
+		{"in a row's text", with(8, int64(1)), "element 9 must be text, got 1"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {

@@ -2,32 +2,30 @@ package fcall
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 )
 
-// A Result is the encoding of one of a function's results. A reply is an array of numbers, then texts:
-//
-//   - One number that holds all small results of the top level. Each is a digit, the first one the lowest, and the number of rows of the first group is above them.
-//   - Each group: its number of rows, unless it is the first group, then column by column the small fields of a row as one number, its other numbers, and its texts.
-//   - The other numbers of the top level, then its texts.
-//
-// Zeros and empty texts at the end are not sent. Without a group, the first of the other numbers may be above the digits if
-// everything after it is zero. A reply of one number is sent as that number, without an array. A number below 0 then holds the
-// digits and the first two of the other numbers, in thousands: -1 less the digits' number, less 2^6 times the first, less 2^29
-// times the second.
-//
-// With a group, a number below 0 is a reply with one row in the first group. Its first small result at the top level is 1. All
-// other results are zero, except the row's small ones and the first of its other numbers, in thousands: -1 less the small ones'
-// number and, above its digits, the other. Several such rows are an array of -1 and these numbers.
+// A Result is the encoding of one of a function's results. A reply is a list of records: that of the results outside groups, in which a
+// group is its number of rows, then that of each row. docs/wire.md describes it with examples.
 type Result struct {
-	Values int64    // number of values of a small result; 0 if the result is not a digit
+	Values int64    // number of values of a small result, which is a digit of its record's number; 0 for others
 	Text   bool     // the result is text
 	Rows   []Result // the fields of a group's row
 }
 
-// maxRows bounds the allocation that a malformed reply can cause.
-const maxRows = 1 << 16
+const (
+	maxRows    = 1 << 16 // bounds the allocation that a malformed reply can cause
+	wide       = 1 << 20 // a result of so many values may be greater, and is then sent by itself
+	pairSmall  = 1 << 5  // bounds the small results of a record that is one number with two others
+	pairNumber = 1 << 23 // bounds the first of those, in thousands
+)
+
+// How a record's number n below 0 holds the rest: the lowest two bits of -1-n. The small results are above them.
+const (
+	listed   = iota // the other numbers follow
+	thousand        // the first of the others is above the small results, in thousands
+	pair            // so are the first two
+)
 
 // An unpacker turns a reply into the results' numbers and texts in header order. The rows of each group follow their number.
 type unpacker struct {
@@ -40,231 +38,153 @@ type unpacker struct {
 func (r *Reply) decode(fn *Function, val any) (*Reply, error) {
 	*r = Reply{fn: fn}
 	r.ints, r.texts = r.space[:0], r.text[:0]
-	r.unpack(val, fn.Results)
-	return r, r.err
-}
-
-func (r *Reply) unpack(val any, results []Result) {
 	u := unpacker{Reply: r}
-	lone := &r.lone
 	switch sent := val.(type) {
 	case []any:
 		u.sent = sent
-		if len(sent) > 1 && sent[0] == any(int64(-1)) {
-			u.sent = unfold(sent, results)
-		}
 	case int64:
-		u.sent = lone[:1]
-		lone[0] = val
-		word, row := firstRow(results)
-		n := -(sent + 1)
-		switch {
-		case n < 0 || n >= MaxInt:
-		case row:
-			u.sent = lone[:]
-			lone[0], lone[1], lone[2] = 1+above(results), n%word, n/word*1000
-		case paired(results):
-			u.sent = lone[:]
-			lone[0], lone[1], lone[2] = n%pairHead, n/pairHead%pairNumber*1000, n/pairHead/pairNumber*1000
+		r.lone[1] = val
+		u.sent = r.lone[1:]
+		if p := partsOf(fn.Results); sent < 0 && p.groups > 0 && p.texts == 0 { // the one row of a reply whose first result is 1
+			r.lone[0] = 1 + p.above()
+			u.sent = r.lone[:]
 		}
 	default:
 		r.fail("", "be an array or a whole number", describe(val))
-		return
+		return r, r.err
 	}
-	u.used = 1
-	head := u.number(0)
-	rest := head / above(results) // the part above the digits
-	var room [4]span
-	at := u.groups(room[:0], results, rest)
-	grouped := len(at) > 0
-	ints, texts := 0, 0
-	for _, f := range results {
-		switch {
-		case f.Rows != nil:
-		case f.Text:
-			texts++
-		case f.Values == 0:
-			ints++
-		}
-	}
-	number, text := u.used, u.used+ints
-	u.used = text + texts
-	folded := !grouped && ints > 0 && len(u.sent) == 1
-	if !grouped && !folded && rest > 0 {
-		r.fail("element 1", "have nothing above its digits", strconv.FormatInt(head, 10))
-	}
+	u.record(fn.Results, partsOf(fn.Results))
 	if len(u.sent) > u.used {
 		r.fail("", fmt.Sprintf("have at most %d elements", u.used), strconv.Itoa(len(u.sent)))
 	}
-	if r.err != nil {
-		return
-	}
-	for _, f := range results {
+	return r, r.err
+}
+
+// parts is what a record is made of.
+type parts struct {
+	small    int64 // the weight of what is above the small results, without the wide one
+	wide     int64 // how many values that one has; 1 if there is none
+	groups   int
+	numbers  int // others than small ones, the wide one and those of rows
+	listable int // how many numbers follow if they are listed
+	texts    int
+}
+
+func partsOf(fields []Result) parts {
+	p := parts{small: 1, wide: 1}
+	for _, f := range fields {
 		switch {
 		case f.Rows != nil:
-			u.rows(f.Rows, at[0].rows, at[0].first)
-			at = at[1:]
+			p.groups++
+			p.listable++
 		case f.Text:
-			r.texts = append(r.texts, u.text(text))
+			p.texts++
+		case f.Values == 0:
+			p.numbers++
+			p.listable++
+		case f.Values == wide:
+			p.wide = wide
+			p.listable++
+		default:
+			p.small *= f.Values
+		}
+	}
+	return p
+}
+
+// above is the weight of what is above the small results and the wide one.
+func (p *parts) above() int64 { return p.small * p.wide }
+
+// record reads a record, and after it the rows of its groups.
+func (u *unpacker) record(fields []Result, p parts) {
+	place := u.used
+	n := u.number(place, -MaxInt)
+	u.used++
+	var others [2]int64 // the first of the other numbers
+	list := false
+	if n >= 0 {
+		others[0], n = n/p.above(), n%p.above()
+	} else {
+		how := (-1 - n) & 3
+		n = (-1 - n) >> 2
+		switch how {
+		case listed:
+			list = true
+			u.used += p.listable
+		case thousand:
+			others[0], n = n/p.above()*1000, n%p.above()
+		case pair:
+			others[0], others[1], n = n/pairSmall%pairNumber*1000, n/pairSmall/pairNumber*1000, n%pairSmall
+		default:
+			u.fail("element "+strconv.Itoa(place+1), "be the number of a record", describe(u.sent[place]))
+		}
+	}
+	other := func(i int) int64 {
+		switch {
+		case list:
+			return u.number(place+1+i, 0)
+		case i < len(others):
+			return others[i]
+		}
+		return 0
+	}
+	group, number, text := 0, p.groups, u.used
+	u.used += p.texts
+	small, above := n%p.small, n/p.small // above is the wide result's
+	for _, f := range fields {
+		switch {
+		case u.err != nil:
+			return
+		case f.Rows != nil:
+			u.rows(f.Rows, place, other(group))
+			group++
+		case f.Text:
+			u.texts = append(u.texts, u.text(text))
 			text++
-		case f.Values > 0:
-			r.ints = append(r.ints, head%f.Values)
-			head /= f.Values
-		case folded:
-			r.ints = append(r.ints, rest)
-			folded, rest = false, 0
+		case f.Values == wide && !list:
+			u.ints = append(u.ints, above)
+			above = 0
+		case f.Values == 0 || f.Values == wide:
+			u.ints = append(u.ints, other(number))
 			number++
 		default:
-			r.ints = append(r.ints, u.number(number))
-			number++
+			u.ints = append(u.ints, small%f.Values)
+			small /= f.Values
 		}
+	}
+	if most := p.groups + p.numbers; above > 0 || most < 1 && others[0] > 0 || most < 2 && others[1] > 0 {
+		u.fail("element "+strconv.Itoa(place+1), "have nothing above its digits", describe(u.sent[place]))
 	}
 }
 
-// pairHead bounds the digits in a reply of one number, and pairNumber each of its two numbers in thousands.
-const (
-	pairHead   = 1 << 6
-	pairNumber = 1 << 23
-)
-
-// paired reports whether the results have no groups and at least two numbers besides the digits.
-func paired(results []Result) bool {
-	numbers := 0
-	for _, f := range results {
-		if f.Rows != nil {
-			return false
-		}
-		if f.Values == 0 && !f.Text {
-			numbers++
-		}
+func (u *unpacker) rows(fields []Result, place int, rows int64) {
+	if rows > maxRows {
+		u.fail("element "+strconv.Itoa(place+1), fmt.Sprintf("have at most %d rows", maxRows), strconv.FormatInt(rows, 10))
+		return
 	}
-	return numbers > 1
-}
-
-// unfold expands rows of one number each to the longer form.
-func unfold(sent []any, results []Result) []any {
-	worth, both := firstRow(results)
-	if !both {
-		return sent
-	}
-	n := len(sent) - 1
-	out := make([]any, 1+2*n)
-	out[0] = 1 + above(results)*int64(n)
-	for i, val := range sent[1:] {
-		one, ok := val.(int64)
-		if !ok || one < 0 || one > MaxInt {
-			return sent
-		}
-		out[1+i], out[1+n+i] = one%worth, one/worth*1000
-	}
-	return out
-}
-
-// above returns the weight of the number above the digits of these results.
-func above(results []Result) int64 {
-	worth := int64(1)
-	for _, f := range results {
-		if f.Values > 0 {
-			worth *= f.Values
-		}
-	}
-	return worth
-}
-
-// firstRow returns the weight of the number above the digits of the first group's row, and whether the row has both digits and
-// other numbers.
-func firstRow(results []Result) (worth int64, both bool) {
-	for _, f := range results {
-		if f.Rows != nil {
-			isDigit := func(f Result) bool { return f.Values > 0 }
-			isNumber := func(f Result) bool { return f.Values == 0 && !f.Text }
-			return above(f.Rows), slices.ContainsFunc(f.Rows, isDigit) && slices.ContainsFunc(f.Rows, isNumber)
-		}
-	}
-	return 1, false
-}
-
-// A span is the position of a group's columns.
-type span struct{ rows, first int }
-
-// groups finds the groups. rows is the number of rows of the first one.
-func (u *unpacker) groups(at []span, results []Result, rows int64) []span {
-	for _, f := range results {
-		if f.Rows == nil {
+	u.ints = append(u.ints, rows)
+	p := partsOf(fields)
+	textsOnly := p.texts == len(fields)
+	for range rows {
+		if !textsOnly {
+			u.record(fields, p)
 			continue
 		}
-		if len(at) > 0 {
-			rows = u.number(u.used)
+		for range fields {
+			u.texts = append(u.texts, u.text(u.used))
 			u.used++
-		}
-		if rows > maxRows {
-			u.fail("element "+strconv.Itoa(u.used), fmt.Sprintf("have at most %d rows", maxRows), strconv.FormatInt(rows, 10))
-			return append(at, span{})
-		}
-		at = append(at, span{int(rows), u.used})
-		u.used += int(rows) * columns(f.Rows)
-	}
-	return at
-}
-
-// columns returns how many elements a row has.
-func columns(fields []Result) int {
-	n, digits := 0, 0
-	for _, f := range fields {
-		if f.Values > 0 {
-			digits = 1
-		} else {
-			n++
-		}
-	}
-	return n + digits
-}
-
-func (u *unpacker) rows(fields []Result, rows, first int) {
-	u.ints = append(u.ints, int64(rows))
-	digits := 0
-	for _, f := range fields {
-		if f.Values > 0 {
-			digits = 1
-		}
-	}
-	for i := range rows {
-		var word int64
-		if digits > 0 {
-			word = u.number(first + i)
-		}
-		at := first + digits*rows + i
-		for _, f := range fields {
-			switch {
-			case f.Values > 0:
-				u.ints = append(u.ints, word%f.Values)
-				word /= f.Values
-			case !f.Text:
-				u.ints = append(u.ints, u.number(at))
-				at += rows
-			}
-		}
-		if word > 0 {
-			u.fail("element "+strconv.Itoa(first+i+1), "have nothing above its digits", strconv.FormatInt(u.number(first+i), 10))
-			return
-		}
-		for _, f := range fields {
-			if f.Text {
-				u.texts = append(u.texts, u.text(at))
-				at += rows
-			}
 		}
 	}
 }
 
 // number returns an element, or 0 if it was not sent.
-func (u *unpacker) number(i int) int64 {
+func (u *unpacker) number(i int, minimum int64) int64 {
 	if i >= len(u.sent) {
 		return 0
 	}
 	n, ok := u.sent[i].(int64)
-	if !ok || n < 0 || n > MaxInt {
-		u.fail("element "+strconv.Itoa(i+1), mustInt(0, MaxInt), describe(u.sent[i]))
+	if !ok || n < minimum || n > MaxInt {
+		u.fail("element "+strconv.Itoa(i+1), mustInt(minimum, MaxInt), describe(u.sent[i]))
 		return 0
 	}
 	return n

@@ -16,7 +16,10 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-type callFlags struct{ calls, workers int }
+type callFlags struct {
+	calls, workers int
+	raw            bool
+}
 
 func (a *app) callCommand() *cobra.Command {
 	var f callFlags
@@ -30,7 +33,7 @@ rlfunc rejects wrong, missing and repeated arguments before it sends anything.
 
 Results have the header's names; with --json they are one object, with durations in seconds. The exit code is 2 if the
 function refused the call (by its @refused result, or a bool named allowed). With -n rlfunc makes many calls and counts them
-by outcome.`,
+by outcome. With --raw it first prints the command, the reply as Redis sent it, and how to read such replies.`,
 		Example: `  rlfunc call ratelimit.sliding_log --redis embedded subject=user42 limit=10 window=1m
   rlfunc call ratelimit.gcra --redis redis://127.0.0.1:6379 subject=user42 limit=100 period=1m cost=3 --json
   rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=u1 limit=10 window=1m -n 50 -c 50`,
@@ -41,6 +44,7 @@ by outcome.`,
 		},
 	}
 	cmd.Flags().IntVarP(&f.calls, "calls", "n", 1, "number of calls")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the command and the reply as Redis sent it, and how to read it")
 	cmd.Flags().IntVarP(&f.workers, "workers", "c", 1, workersUsage)
 	return a.withRedis(a.withNamespace(a.withChannel(cmd)))
 }
@@ -48,6 +52,9 @@ by outcome.`,
 func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	if f.calls < 1 || f.workers < 1 {
 		return usage.Errorf("-n and -c must be 1 or more, got %d and %d", f.calls, f.workers)
+	}
+	if f.raw && (a.json || f.calls > 1) {
+		return usage.Errorf("--raw is text of one call: leave out --json and -n")
 	}
 	conn, call, err := a.prepareCall(ctx, args, a.namespace)
 	if err != nil {
@@ -57,9 +64,16 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	if f.calls > 1 {
 		return a.callMany(ctx, call, f)
 	}
+	var tap dyncall.Tap
+	if f.raw {
+		conn.Client.AddHook(&tap)
+	}
 	result, err := call.Do(ctx)
 	if err != nil {
 		return err
+	}
+	if f.raw {
+		fmt.Fprintln(a.out, strings.Join(tap.Lines(call), "\n"))
 	}
 	if a.json {
 		err = a.printJSON(result)

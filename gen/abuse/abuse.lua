@@ -1101,7 +1101,7 @@ local function abuse_v1_attempt(keys, args)
       rlfunc_head = rlfunc_head + out_strikes * 54
     end
     if not rlfunc_wrong then
-      if #out_tiers == 1 then
+      if rlfunc_head == 1 and #out_tiers == 1 and out_retry_after_us == 0 then
         local row = out_tiers[1]
         local row_count = row.count
         local row_remaining = row.remaining
@@ -1118,54 +1118,21 @@ local function abuse_v1_attempt(keys, args)
           end
         end
         if not rlfunc_wrong then
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 3510, rlfunc_word, row_remaining, out_retry_after_us}
-          end
-          if row_remaining ~= 0 then
-            if rlfunc_head == 1 and row_remaining % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_remaining / 1000 * 1000001
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 3510, rlfunc_word, row_remaining}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 3510, rlfunc_word}
-          end
-          return rlfunc_head + 3510
-        end
-      end
-      if rlfunc_head == 1 and #out_tiers > 1 and out_retry_after_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_tiers do
-          local row = out_tiers[i]
-          local row_count = row.count
-          local row_remaining = row.remaining
-          local rlfunc_word = 0
-          if row_count ~= 0 then
-            if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
-              rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
-            end
-            rlfunc_word = rlfunc_word + row_count
-          end
-          if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 10000 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
+          if row_remaining % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_remaining / 1000 * 4000004
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          local rlfunc_one = rlfunc_word + row_remaining / 1000 * 1000001
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_remaining % 1000 ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_tiers * 3510, nil, nil, nil, nil}, 1
+      if not (out_retry_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_tiers
+        reply[3] = out_retry_after_us
+        rlfunc_at = 3
+      end
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
         rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
@@ -1186,17 +1153,33 @@ local function abuse_v1_attempt(keys, args)
             rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_tiers] = row_remaining
+        local rlfunc_one = rlfunc_word + row_remaining * 1000001
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_remaining % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_remaining / 1000 * 4000004
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_remaining
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_tiers * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -1285,10 +1268,19 @@ local function abuse_v1_block(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head + out_retry_after_us * 2
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_retry_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_retry_after_us / 1000 * 8
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_retry_after_us}
+      return {-1 - rlfunc_head * 4, out_retry_after_us}
     end
     out_applied = rlfunc_wrong
   end
@@ -1342,7 +1334,8 @@ local function abuse_v1_forgive(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -1487,30 +1480,15 @@ local function abuse_v1_status(keys, args)
       rlfunc_head = rlfunc_head + out_strikes * 18
     end
     if not rlfunc_wrong then
-      if #out_tiers == 1 then
-        local row = out_tiers[1]
-        local row_count = row.count
-        local rlfunc_word = 0
-        if row_count ~= 0 then
-          if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
-            rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
-          end
-          rlfunc_word = rlfunc_word + row_count
-        end
-        if not rlfunc_wrong then
-          if out_reason ~= '' then
-            return {rlfunc_head + 1170, rlfunc_word, out_retry_after_us, out_reason}
-          end
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 1170, rlfunc_word, out_retry_after_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1170, rlfunc_word}
-          end
-          return rlfunc_head + 1170
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_tiers * 1170, nil, nil}, 1
+      if not (out_retry_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_tiers
+        reply[3] = out_retry_after_us
+        rlfunc_at = 3
+      end
+      reply[rlfunc_at + 1] = out_reason
+      rlfunc_at = rlfunc_at + 1
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
         rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
@@ -1525,18 +1503,18 @@ local function abuse_v1_status(keys, args)
           end
           rlfunc_word = rlfunc_word + row_count
         end
-        reply[rlfunc_at + i] = rlfunc_word
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
       end
-      rlfunc_at = rlfunc_at + rlfunc_tiers
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_reason
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -1606,7 +1584,8 @@ local function abuse_v1_unblock(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end

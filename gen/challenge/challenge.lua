@@ -476,7 +476,8 @@ local function challenge_v1_consume(keys, args)
       rlfunc_head = rlfunc_head + out_place_outcome
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_outcome = rlfunc_wrong
   end
@@ -621,14 +622,26 @@ local function challenge_v1_issue(keys, args)
       rlfunc_head = rlfunc_head + out_outstanding * 2
     end
     if not rlfunc_wrong then
-      if out_token ~= '' then
-        return {rlfunc_head, out_expires_after_us, out_token}
-      end
       local rlfunc_one = rlfunc_head + out_expires_after_us * 2002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_expires_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 8008
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if out_token ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_expires_after_us, out_token}
+        end
+        return {rlfunc_one, out_token}
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_expires_after_us}
+      return {-1 - rlfunc_head * 4, out_expires_after_us}
     end
     out_token = rlfunc_wrong
   end
@@ -717,14 +730,26 @@ local function challenge_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_payload ~= '' then
-        return {rlfunc_head, out_expires_after_us, out_payload}
-      end
       local rlfunc_one = rlfunc_head + out_expires_after_us * 3
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_expires_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 12
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if out_payload ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_expires_after_us, out_payload}
+        end
+        return {rlfunc_one, out_payload}
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_expires_after_us}
+      return {-1 - rlfunc_head * 4, out_expires_after_us}
     end
     out_state = rlfunc_wrong
   end

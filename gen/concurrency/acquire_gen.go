@@ -18,7 +18,7 @@ var acquireFunction = &fcall.Function{
 	ServerName: "concurrency_v1_acquire",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {}, {}, {Values: 1000001}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 1048576}, {}, {}, {}},
 }
 
 // AcquireParams are the arguments of Acquire.

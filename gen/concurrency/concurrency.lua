@@ -915,7 +915,6 @@ local function concurrency_v1_acquire(keys, args)
       if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
         rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 4
     end
     if out_retry_after_us ~= 0 then
       if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
@@ -923,20 +922,34 @@ local function concurrency_v1_acquire(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_fence, out_in_use, out_retry_after_us}
-      end
-      if out_in_use ~= 0 then
-        if rlfunc_head < 64 and out_fence < 8388608000 and out_in_use < 8388608000 and out_fence % 1000 == 0 and out_in_use % 1000 == 0 then
-          return -1 - rlfunc_head - out_fence / 1000 * 64 - out_in_use / 1000 * 536870912
+      local rlfunc_one
+      if out_fence < 1048576 and out_remaining == 0 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_fence * 4 + out_in_use * 4194304
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_in_use % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_fence * 16 + out_in_use / 1000 * 16777216
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_fence, out_in_use}
+      elseif out_retry_after_us == 0 and rlfunc_head + out_fence * 4 < 32 and out_in_use < 8388608000 and out_remaining < 8388608000 and out_in_use % 1000 == 0 and out_remaining % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_fence * 16) - out_in_use / 1000 * 128 - out_remaining / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_fence * 4000004
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_fence}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_fence, out_in_use, out_remaining, out_retry_after_us}
+      end
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_fence, out_in_use, out_remaining}
+      end
+      if out_in_use ~= 0 then
+        return {-1 - rlfunc_head * 4, out_fence, out_in_use}
+      end
+      return {-1 - rlfunc_head * 4, out_fence}
     end
     out_allowed = rlfunc_wrong
   end
@@ -1010,11 +1023,14 @@ local function concurrency_v1_evict(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_fence * 2
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_fence < 1048576 then
+        rlfunc_one = rlfunc_head + out_fence * 2
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_fence}
+      return {-1 - rlfunc_head * 4, out_fence}
     end
     out_evicted = rlfunc_wrong
   end
@@ -1090,96 +1106,14 @@ local function concurrency_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_holders == 1 then
-        local row = out_holders[1]
-        local row_holder = row.holder
-        local row_fence = row.fence
-        local row_weight = row.weight
-        local row_expires_after_us = row.expires_after_us
-        local rlfunc_word = 0
-        if #row_holder > 256 then
-          rlfunc_wrong = 'result holders.holder must be at most 256 bytes'
-        end
-        if row_fence ~= 0 then
-          if not (row_fence >= 0 and row_fence <= 9007199254740992 and row_fence % 1 == 0) then
-            rlfunc_wrong = 'result holders.fence must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if not (row_weight >= 1 and row_weight <= 1000 and row_weight % 1 == 0) then
-          rlfunc_wrong = 'result holders.weight must be a whole number from 1 to 1000'
-        end
-        rlfunc_word = rlfunc_word + row_weight
-        if row_expires_after_us ~= 0 then
-          if not (row_expires_after_us >= 0 and row_expires_after_us <= 9007199254740992 and row_expires_after_us % 1 == 0) then
-            rlfunc_wrong = 'result holders.expires_after must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if not rlfunc_wrong then
-          if out_fence ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_fence, row_expires_after_us, row_holder, out_in_use, out_fence}
-          end
-          if out_in_use ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_fence, row_expires_after_us, row_holder, out_in_use}
-          end
-          if row_holder ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_fence, row_expires_after_us, row_holder}
-          end
-          if row_expires_after_us ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_fence, row_expires_after_us}
-          end
-          if row_fence ~= 0 then
-            if rlfunc_head == 1 and row_fence % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_fence / 1000 * 1001
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 1, rlfunc_word, row_fence}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word}
-          end
-          return rlfunc_head + 1
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_in_use + #out_holders * 1048576, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_in_use < 1048576 and out_fence == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_holders
+        reply[3] = out_in_use
+        reply[4] = out_fence
+        rlfunc_at = 4
       end
-      if rlfunc_head == 1 and #out_holders > 1 and out_in_use == 0 and out_fence == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_holders do
-          local row = out_holders[i]
-          local row_holder = row.holder
-          local row_fence = row.fence
-          local row_weight = row.weight
-          local row_expires_after_us = row.expires_after_us
-          local rlfunc_word = 0
-          if #row_holder > 256 then
-            rlfunc_wrong = 'result holders.holder must be at most 256 bytes'
-          end
-          if row_fence ~= 0 then
-            if not (row_fence >= 0 and row_fence <= 9007199254740992 and row_fence % 1 == 0) then
-              rlfunc_wrong = 'result holders.fence must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if not (row_weight >= 1 and row_weight <= 1000 and row_weight % 1 == 0) then
-            rlfunc_wrong = 'result holders.weight must be a whole number from 1 to 1000'
-          end
-          rlfunc_word = rlfunc_word + row_weight
-          if row_expires_after_us ~= 0 then
-            if not (row_expires_after_us >= 0 and row_expires_after_us <= 9007199254740992 and row_expires_after_us % 1 == 0) then
-              rlfunc_wrong = 'result holders.expires_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_fence / 1000 * 1001
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_fence % 1000 ~= 0 or row_expires_after_us ~= 0 or row_holder ~= '' then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
-        end
-      end
-      local reply, rlfunc_at = {rlfunc_head + #out_holders, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_holders = #out_holders
       if rlfunc_holders > 65536 then
         rlfunc_wrong, rlfunc_holders = 'result holders must have at most 65536 rows', 0
@@ -1208,21 +1142,39 @@ local function concurrency_v1_peek(keys, args)
             rlfunc_wrong = 'result holders.expires_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_holders] = row_fence
-        reply[rlfunc_at + i + rlfunc_holders * 2] = row_expires_after_us
-        reply[rlfunc_at + i + rlfunc_holders * 3] = row_holder
+        local rlfunc_one
+        if row_fence < 1048576 then
+          rlfunc_one = rlfunc_word + row_fence * 1001 + row_expires_after_us * 1049624576
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_expires_after_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_fence * 4004 + row_expires_after_us / 1000 * 4198498304
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_fence
+          reply[rlfunc_at + 3] = row_expires_after_us
+          rlfunc_at = rlfunc_at + 3
+        end
+        reply[rlfunc_at + 1] = row_holder
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_holders * 4
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_in_use
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_fence
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -1307,7 +1259,8 @@ local function concurrency_v1_release(keys, args)
       rlfunc_head = rlfunc_head + out_place_outcome
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_outcome = rlfunc_wrong
   end
@@ -1403,10 +1356,19 @@ local function concurrency_v1_renew(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head + out_expires_after_us * 3
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_expires_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 12
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_expires_after_us}
+      return {-1 - rlfunc_head * 4, out_expires_after_us}
     end
     out_outcome = rlfunc_wrong
   end

@@ -15,7 +15,7 @@ var evictFunction = &fcall.Function{
 	Name:       "evict",
 	ServerName: "concurrency_v1_evict",
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}},
 }
 
 // EvictParams are the arguments of Evict.

@@ -18,9 +18,9 @@ var peekFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
 	Results: []fcall.Result{
+		{Values: 1048576},
 		{},
-		{},
-		{Rows: []fcall.Result{{Text: true}, {}, {Values: 1001}, {}}},
+		{Rows: []fcall.Result{{Text: true}, {Values: 1048576}, {Values: 1001}, {}}},
 	},
 }
 

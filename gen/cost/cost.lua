@@ -1741,10 +1741,19 @@ local function cost_v1_cancel(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head + out_refunded_micros * 4
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_refunded_micros % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_refunded_micros / 1000 * 16
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_refunded_micros}
+      return {-1 - rlfunc_head * 4, out_refunded_micros}
     end
     out_outcome = rlfunc_wrong
   end
@@ -1912,7 +1921,7 @@ local function cost_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 then
+      if rlfunc_head == 1 and #out_limits == 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
         local row = out_limits[1]
         local row_allowed = row.allowed
         local row_spent_micros = row.spent_micros
@@ -1937,76 +1946,24 @@ local function cost_v1_peek(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_reset_after_us ~= 0 then
-            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us, out_reset_after_us}
-          end
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us}
-          end
-          if out_charged_micros ~= 0 then
-            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros}
-          end
-          if row_retry_after_us ~= 0 then
-            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us}
-          end
-          if row_remaining_micros ~= 0 then
-            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros}
-          end
-          if row_spent_micros ~= 0 then
-            if rlfunc_head == 1 and row_spent_micros % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 32, rlfunc_word, row_spent_micros}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 32, rlfunc_word}
-          end
-          return rlfunc_head + 32
-        end
-      end
-      if rlfunc_head == 1 and #out_limits > 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_allowed = row.allowed
-          local row_spent_micros = row.spent_micros
-          local row_remaining_micros = row.remaining_micros
-          local row_retry_after_us = row.retry_after_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_spent_micros ~= 0 then
-            if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
-              rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        if not rlfunc_wrong and row_remaining_micros == 0 and row_retry_after_us == 0 then
+          if row_spent_micros % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          if row_remaining_micros ~= 0 then
-            if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_retry_after_us ~= 0 then
-            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_spent_micros % 1000 ~= 0 or row_remaining_micros ~= 0 or row_retry_after_us ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 32, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = out_charged_micros
+        reply[4] = out_retry_after_us
+        reply[5] = out_reset_after_us
+        rlfunc_at = 5
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -2036,23 +1993,40 @@ local function cost_v1_peek(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_remaining_micros
-        reply[rlfunc_at + i + rlfunc_limits * 3] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining_micros == 0 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_spent_micros * 2
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_spent_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif row_retry_after_us == 0 and rlfunc_word < 32 and row_spent_micros < 8388608000 and row_remaining_micros < 8388608000 and row_spent_micros % 1000 == 0 and row_remaining_micros % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_spent_micros / 1000 * 128 - row_remaining_micros / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_spent_micros
+          reply[rlfunc_at + 3] = row_remaining_micros
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 4
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_charged_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_reset_after_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -2211,7 +2185,7 @@ local function cost_v1_reserve(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 then
+      if rlfunc_head == 1 and #out_limits == 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
         local row = out_limits[1]
         local row_allowed = row.allowed
         local row_spent_micros = row.spent_micros
@@ -2236,76 +2210,24 @@ local function cost_v1_reserve(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_reset_after_us ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us, out_reset_after_us}
-          end
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us}
-          end
-          if out_charged_micros ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros}
-          end
-          if row_retry_after_us ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us}
-          end
-          if row_remaining_micros ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros}
-          end
-          if row_spent_micros ~= 0 then
-            if rlfunc_head == 1 and row_spent_micros % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word}
-          end
-          return rlfunc_head + 16
-        end
-      end
-      if rlfunc_head == 1 and #out_limits > 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_allowed = row.allowed
-          local row_spent_micros = row.spent_micros
-          local row_remaining_micros = row.remaining_micros
-          local row_retry_after_us = row.retry_after_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_spent_micros ~= 0 then
-            if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
-              rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        if not rlfunc_wrong and row_remaining_micros == 0 and row_retry_after_us == 0 then
+          if row_spent_micros % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          if row_remaining_micros ~= 0 then
-            if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_retry_after_us ~= 0 then
-            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_spent_micros % 1000 ~= 0 or row_remaining_micros ~= 0 or row_retry_after_us ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = out_charged_micros
+        reply[4] = out_retry_after_us
+        reply[5] = out_reset_after_us
+        rlfunc_at = 5
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -2335,23 +2257,40 @@ local function cost_v1_reserve(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_remaining_micros
-        reply[rlfunc_at + i + rlfunc_limits * 3] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining_micros == 0 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_spent_micros * 2
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_spent_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif row_retry_after_us == 0 and rlfunc_word < 32 and row_spent_micros < 8388608000 and row_remaining_micros < 8388608000 and row_spent_micros % 1000 == 0 and row_remaining_micros % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_spent_micros / 1000 * 128 - row_remaining_micros / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_spent_micros
+          reply[rlfunc_at + 3] = row_remaining_micros
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 4
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_charged_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_reset_after_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -2520,7 +2459,7 @@ local function cost_v1_reserve_at_most(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 then
+      if rlfunc_head == 1 and #out_limits == 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
         local row = out_limits[1]
         local row_allowed = row.allowed
         local row_spent_micros = row.spent_micros
@@ -2545,76 +2484,24 @@ local function cost_v1_reserve_at_most(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_reset_after_us ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us, out_reset_after_us}
-          end
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us}
-          end
-          if out_charged_micros ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros}
-          end
-          if row_retry_after_us ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us}
-          end
-          if row_remaining_micros ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros}
-          end
-          if row_spent_micros ~= 0 then
-            if rlfunc_head == 1 and row_spent_micros % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 16, rlfunc_word, row_spent_micros}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 16, rlfunc_word}
-          end
-          return rlfunc_head + 16
-        end
-      end
-      if rlfunc_head == 1 and #out_limits > 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_allowed = row.allowed
-          local row_spent_micros = row.spent_micros
-          local row_remaining_micros = row.remaining_micros
-          local row_retry_after_us = row.retry_after_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_spent_micros ~= 0 then
-            if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
-              rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        if not rlfunc_wrong and row_remaining_micros == 0 and row_retry_after_us == 0 then
+          if row_spent_micros % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          if row_remaining_micros ~= 0 then
-            if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_retry_after_us ~= 0 then
-            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_spent_micros % 1000 ~= 0 or row_remaining_micros ~= 0 or row_retry_after_us ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = out_charged_micros
+        reply[4] = out_retry_after_us
+        reply[5] = out_reset_after_us
+        rlfunc_at = 5
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -2644,23 +2531,40 @@ local function cost_v1_reserve_at_most(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_remaining_micros
-        reply[rlfunc_at + i + rlfunc_limits * 3] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining_micros == 0 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_spent_micros * 2
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_spent_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif row_retry_after_us == 0 and rlfunc_word < 32 and row_spent_micros < 8388608000 and row_remaining_micros < 8388608000 and row_spent_micros % 1000 == 0 and row_remaining_micros % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_spent_micros / 1000 * 128 - row_remaining_micros / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_spent_micros
+          reply[rlfunc_at + 3] = row_remaining_micros
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 4
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_charged_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_reset_after_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -2716,7 +2620,8 @@ local function cost_v1_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -2874,7 +2779,7 @@ local function cost_v1_settle(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 then
+      if rlfunc_head == 1 and #out_limits == 1 and out_charged_micros == 0 and out_penalty_us == 0 then
         local row = out_limits[1]
         local row_spent_micros = row.spent_micros
         local row_remaining_micros = row.remaining_micros
@@ -2889,23 +2794,23 @@ local function cost_v1_settle(keys, args)
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_penalty_us ~= 0 then
-            return {rlfunc_head + 8, row_spent_micros, row_remaining_micros, out_charged_micros, out_penalty_us}
+        if not rlfunc_wrong and row_remaining_micros == 0 then
+          if row_spent_micros % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_spent_micros / 1000 * 4
+            if number < 9007199254740992 then
+              return -2 - number
+            end
           end
-          if out_charged_micros ~= 0 then
-            return {rlfunc_head + 8, row_spent_micros, row_remaining_micros, out_charged_micros}
-          end
-          if row_remaining_micros ~= 0 then
-            return {rlfunc_head + 8, row_spent_micros, row_remaining_micros}
-          end
-          if row_spent_micros ~= 0 then
-            return {rlfunc_head + 8, row_spent_micros}
-          end
-          return rlfunc_head + 8
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 8, nil, nil, nil, nil}, 1
+      if not (out_charged_micros == 0 and out_penalty_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = out_charged_micros
+        reply[4] = out_penalty_us
+        rlfunc_at = 4
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -2925,19 +2830,39 @@ local function cost_v1_settle(keys, args)
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits] = row_remaining_micros
+        local rlfunc_one
+        if row_remaining_micros == 0 then
+          rlfunc_one = rlfunc_word + row_spent_micros
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_spent_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_spent_micros / 1000 * 4
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word < 32 and row_spent_micros < 8388608000 and row_remaining_micros < 8388608000 and row_spent_micros % 1000 == 0 and row_remaining_micros % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_spent_micros / 1000 * 128 - row_remaining_micros / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_spent_micros
+          reply[rlfunc_at + 3] = row_remaining_micros
+          rlfunc_at = rlfunc_at + 3
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_charged_micros
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_penalty_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end

@@ -28,7 +28,7 @@ var admitFunction = &fcall.Function{
 		{},
 		{},
 		{Values: 7},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}}},
 		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
 		{Rows: []fcall.Result{{Values: 1000001}, {}}},
 	},

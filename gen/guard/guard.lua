@@ -5962,7 +5962,7 @@ local function guard_v1_admit(keys, args)
       rlfunc_head = rlfunc_head + out_place_challenge * 318240
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 then
+      if rlfunc_head == 1 and #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 and out_retry_after_us == 0 and out_at_us == 0 then
         local row = out_limits[1]
         local row_allowed = row.allowed
         local row_remaining = row.remaining
@@ -5976,7 +5976,6 @@ local function guard_v1_admit(keys, args)
           if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
-          rlfunc_word = rlfunc_word + row_remaining * 2
         end
         if row_reset_after_us ~= 0 then
           if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
@@ -5988,71 +5987,25 @@ local function guard_v1_admit(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_at_us ~= 0 then
-            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us, out_at_us}
-          end
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us}
-          end
-          if row_retry_after_us ~= 0 then
-            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us}
-          end
-          if row_reset_after_us ~= 0 then
-            if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 2227680, rlfunc_word}
-          end
-          return rlfunc_head + 2227680
-        end
-      end
-      if rlfunc_head == 1 and #out_limits > 1 and #out_budgets == 0 and #out_tiers == 0 and out_retry_after_us == 0 and out_at_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_allowed = row.allowed
-          local row_remaining = row.remaining
-          local row_reset_after_us = row.reset_after_us
-          local row_retry_after_us = row.retry_after_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
-            end
-            rlfunc_word = rlfunc_word + row_remaining * 2
-          end
-          if row_reset_after_us ~= 0 then
-            if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if not rlfunc_wrong and row_remaining < 1048576 and row_retry_after_us == 0 then
+          if row_reset_after_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_remaining * 8 + row_reset_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          if row_retry_after_us ~= 0 then
-            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 2227680, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (#out_budgets == 0 and #out_tiers == 0 and out_retry_after_us == 0 and out_at_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = #out_budgets
+        reply[4] = #out_tiers
+        reply[5] = out_retry_after_us
+        reply[6] = out_at_us
+        rlfunc_at = 6
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -6071,7 +6024,6 @@ local function guard_v1_admit(keys, args)
           if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
-          rlfunc_word = rlfunc_word + row_remaining * 2
         end
         if row_reset_after_us ~= 0 then
           if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
@@ -6083,13 +6035,32 @@ local function guard_v1_admit(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining < 1048576 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_remaining * 2 + row_reset_after_us * 2097152
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_reset_after_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_remaining * 8 + row_reset_after_us / 1000 * 8388608
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word + row_remaining * 2 < 32 and row_reset_after_us < 8388608000 and row_retry_after_us < 8388608000 and row_reset_after_us % 1000 == 0 and row_retry_after_us % 1000 == 0 then
+          rlfunc_one = -3 - (rlfunc_word * 4 + row_remaining * 8) - row_reset_after_us / 1000 * 128 - row_retry_after_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_remaining
+          reply[rlfunc_at + 3] = row_reset_after_us
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 3
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_budgets
       local rlfunc_budgets = #out_budgets
       if rlfunc_budgets > 65536 then
         rlfunc_wrong, rlfunc_budgets = 'result budgets must have at most 65536 rows', 0
@@ -6119,14 +6090,32 @@ local function guard_v1_admit(keys, args)
             rlfunc_wrong = 'result budgets.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_budgets] = row_spent_micros
-        reply[rlfunc_at + i + rlfunc_budgets * 2] = row_remaining_micros
-        reply[rlfunc_at + i + rlfunc_budgets * 3] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining_micros == 0 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_spent_micros * 2
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_spent_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_spent_micros / 1000 * 8
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif row_retry_after_us == 0 and rlfunc_word < 32 and row_spent_micros < 8388608000 and row_remaining_micros < 8388608000 and row_spent_micros % 1000 == 0 and row_remaining_micros % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_spent_micros / 1000 * 128 - row_remaining_micros / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_spent_micros
+          reply[rlfunc_at + 3] = row_remaining_micros
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_budgets * 4
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_tiers
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
         rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
@@ -6147,19 +6136,33 @@ local function guard_v1_admit(keys, args)
             rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_tiers] = row_remaining
+        local rlfunc_one = rlfunc_word + row_remaining * 1000001
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_remaining % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_remaining / 1000 * 4000004
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_remaining
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_tiers * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_at_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -6300,67 +6303,17 @@ local function guard_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_admissions == 1 and #out_attempts == 0 and #out_strikes == 0 and #out_reservations == 0 and #out_challenges == 0 then
-        local row = out_admissions[1]
-        local row_limit = row.limit
-        local row_at_us = row.at_us
-        local rlfunc_word = 0
-        if not (row_limit >= 1 and row_limit <= 16 and row_limit % 1 == 0) then
-          rlfunc_wrong = 'result admissions.limit must be a whole number from 1 to 16'
-        end
-        rlfunc_word = rlfunc_word + row_limit
-        if row_at_us ~= 0 then
-          if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
-            rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if not rlfunc_wrong then
-          if out_now_us ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word, row_at_us, 0, 0, 0, 0, out_now_us}
-          end
-          if row_at_us ~= 0 then
-            if rlfunc_head == 1 and row_at_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_at_us / 1000 * 17
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 1, rlfunc_word, row_at_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word}
-          end
-          return rlfunc_head + 1
-        end
-      end
-      if rlfunc_head == 1 and #out_admissions > 1 and #out_attempts == 0 and #out_strikes == 0 and #out_reservations == 0 and #out_challenges == 0 and out_now_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_admissions do
-          local row = out_admissions[i]
-          local row_limit = row.limit
-          local row_at_us = row.at_us
-          local rlfunc_word = 0
-          if not (row_limit >= 1 and row_limit <= 16 and row_limit % 1 == 0) then
-            rlfunc_wrong = 'result admissions.limit must be a whole number from 1 to 16'
-          end
-          rlfunc_word = rlfunc_word + row_limit
-          if row_at_us ~= 0 then
-            if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
-              rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_at_us / 1000 * 17
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_at_us % 1000 ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_admissions, nil, nil, nil, nil}, 1
+      if not (#out_attempts == 0 and #out_strikes == 0 and #out_reservations == 0 and #out_challenges == 0 and out_now_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_admissions
+        reply[3] = #out_attempts
+        reply[4] = #out_strikes
+        reply[5] = #out_reservations
+        reply[6] = #out_challenges
+        reply[7] = out_now_us
+        rlfunc_at = 7
+      end
       local rlfunc_admissions = #out_admissions
       if rlfunc_admissions > 65536 then
         rlfunc_wrong, rlfunc_admissions = 'result admissions must have at most 65536 rows', 0
@@ -6379,12 +6332,25 @@ local function guard_v1_peek(keys, args)
             rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_admissions] = row_at_us
+        local rlfunc_one = rlfunc_word + row_at_us * 17
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_at_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_at_us / 1000 * 68
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_at_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_admissions * 2
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_attempts
       local rlfunc_attempts = #out_attempts
       if rlfunc_attempts > 65536 then
         rlfunc_wrong, rlfunc_attempts = 'result attempts must have at most 65536 rows', 0
@@ -6398,11 +6364,25 @@ local function guard_v1_peek(keys, args)
             rlfunc_wrong = 'result attempts.at must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_at_us
+        local rlfunc_one = rlfunc_word + row_at_us
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_at_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_at_us / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_at_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_attempts
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_strikes
       local rlfunc_strikes = #out_strikes
       if rlfunc_strikes > 65536 then
         rlfunc_wrong, rlfunc_strikes = 'result strikes must have at most 65536 rows', 0
@@ -6416,11 +6396,25 @@ local function guard_v1_peek(keys, args)
             rlfunc_wrong = 'result strikes.at must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = row_at_us
+        local rlfunc_one = rlfunc_word + row_at_us
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if row_at_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_at_us / 1000 * 4
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_at_us
+          rlfunc_at = rlfunc_at + 2
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_strikes
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_reservations
       local rlfunc_reservations = #out_reservations
       if rlfunc_reservations > 65536 then
         rlfunc_wrong, rlfunc_reservations = 'result reservations must have at most 65536 rows', 0
@@ -6458,15 +6452,34 @@ local function guard_v1_peek(keys, args)
             rlfunc_wrong = 'result reservations.counts_until must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_reservations] = row_amount_micros
-        reply[rlfunc_at + i + rlfunc_reservations * 2] = row_at_us
-        reply[rlfunc_at + i + rlfunc_reservations * 3] = row_counts_until_us
-        reply[rlfunc_at + i + rlfunc_reservations * 4] = row_id
+        local rlfunc_one
+        if row_at_us == 0 and row_counts_until_us == 0 then
+          rlfunc_one = rlfunc_word + row_amount_micros * 3
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_amount_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_amount_micros / 1000 * 12
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif row_counts_until_us == 0 and rlfunc_word < 32 and row_amount_micros < 8388608000 and row_at_us < 8388608000 and row_amount_micros % 1000 == 0 and row_at_us % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_amount_micros / 1000 * 128 - row_at_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_amount_micros
+          reply[rlfunc_at + 3] = row_at_us
+          reply[rlfunc_at + 4] = row_counts_until_us
+          rlfunc_at = rlfunc_at + 4
+        end
+        reply[rlfunc_at + 1] = row_id
+        rlfunc_at = rlfunc_at + 1
       end
-      rlfunc_at = rlfunc_at + rlfunc_reservations * 5
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = #out_challenges
       local rlfunc_challenges = #out_challenges
       if rlfunc_challenges > 65536 then
         rlfunc_wrong, rlfunc_challenges = 'result challenges must have at most 65536 rows', 0
@@ -6502,20 +6515,42 @@ local function guard_v1_peek(keys, args)
         if #row_payload > 1024 then
           rlfunc_wrong = 'result challenges.payload must be at most 1024 bytes'
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_challenges] = row_issued_us
-        reply[rlfunc_at + i + rlfunc_challenges * 2] = row_expires_us
-        reply[rlfunc_at + i + rlfunc_challenges * 3] = row_token
-        reply[rlfunc_at + i + rlfunc_challenges * 4] = row_payload
+        local rlfunc_one
+        if row_expires_us == 0 then
+          rlfunc_one = rlfunc_word + row_issued_us * 2
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_issued_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_issued_us / 1000 * 8
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word < 32 and row_issued_us < 8388608000 and row_expires_us < 8388608000 and row_issued_us % 1000 == 0 and row_expires_us % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_issued_us / 1000 * 128 - row_expires_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_issued_us
+          reply[rlfunc_at + 3] = row_expires_us
+          rlfunc_at = rlfunc_at + 3
+        end
+        reply[rlfunc_at + 1] = row_token
+        reply[rlfunc_at + 2] = row_payload
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_challenges * 5
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_now_us
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -6908,7 +6943,8 @@ local function guard_v1_refund(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_refunded = rlfunc_wrong
   end
@@ -7172,7 +7208,8 @@ local function guard_v1_release(keys, args)
       rlfunc_head = rlfunc_head + out_released
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_released = rlfunc_wrong
   end
@@ -7423,7 +7460,8 @@ local function guard_v1_renew(keys, args)
       rlfunc_head = rlfunc_head + out_lost
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_lost = rlfunc_wrong
   end
@@ -7711,23 +7749,34 @@ local function guard_v1_take(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_expires_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
-      end
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_expires_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end

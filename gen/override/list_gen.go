@@ -20,7 +20,7 @@ var listFunction = &fcall.Function{
 	Omissible:  1,
 	Results: []fcall.Result{
 		{Values: 2},
-		{},
+		{Values: 1048576},
 		{Rows: []fcall.Result{{Text: true}, {Values: 3}, {Values: 1000001}, {}, {}, {}, {Text: true}, {Text: true}}},
 	},
 }

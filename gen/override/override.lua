@@ -420,7 +420,8 @@ local function override_v1_clear(keys, args)
       rlfunc_head = rlfunc_head + out_overrides * 2
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -472,7 +473,8 @@ local function override_v1_clear_all(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -567,150 +569,13 @@ local function override_v1_list(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_overrides == 1 then
-        local row = out_overrides[1]
-        local row_subject = row.subject
-        local row_effect = row.effect
-        local row_factor = row.factor
-        local row_left_us = row.left_us
-        local row_ends_us = row.ends_us
-        local row_set_us = row.set_us
-        local row_by = row.by
-        local row_reason = row.reason
-        local rlfunc_word = 0
-        if #row_subject > 512 then
-          rlfunc_wrong = 'result overrides.subject must be at most 512 bytes'
-        end
-        if row_effect ~= 'allow' then
-          local row_place_effect = rlfunc_places_overrides_effect[row_effect]
-          if not row_place_effect then
-            rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
-          end
-          rlfunc_word = rlfunc_word + row_place_effect
-        end
-        if row_factor ~= 0 then
-          if not (row_factor >= 0 and row_factor <= 1000000 and row_factor % 1 == 0) then
-            rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
-          end
-          rlfunc_word = rlfunc_word + row_factor * 3
-        end
-        if row_left_us ~= 0 then
-          if not (row_left_us >= 0 and row_left_us <= 9007199254740992 and row_left_us % 1 == 0) then
-            rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_ends_us ~= 0 then
-          if not (row_ends_us >= 0 and row_ends_us <= 9007199254740992 and row_ends_us % 1 == 0) then
-            rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if row_set_us ~= 0 then
-          if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
-            rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
-          end
-        end
-        if #row_by > 128 then
-          rlfunc_wrong = 'result overrides.by must be at most 128 bytes'
-        end
-        if #row_reason > 256 then
-          rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
-        end
-        if not rlfunc_wrong then
-          if out_version ~= 0 then
-            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject, row_by, row_reason, out_version}
-          end
-          if row_reason ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject, row_by, row_reason}
-          end
-          if row_by ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject, row_by}
-          end
-          if row_subject ~= '' then
-            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject}
-          end
-          if row_set_us ~= 0 then
-            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us}
-          end
-          if row_ends_us ~= 0 then
-            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us}
-          end
-          if row_left_us ~= 0 then
-            if rlfunc_head == 1 and row_left_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_left_us / 1000 * 3000003
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 2, rlfunc_word, row_left_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 2, rlfunc_word}
-          end
-          return rlfunc_head + 2
-        end
+      local reply, rlfunc_at = {rlfunc_head + out_version * 2 + #out_overrides * 2097152, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_version < 1048576) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_overrides
+        reply[3] = out_version
+        rlfunc_at = 3
       end
-      if rlfunc_head == 1 and #out_overrides > 1 and out_version == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_overrides do
-          local row = out_overrides[i]
-          local row_subject = row.subject
-          local row_effect = row.effect
-          local row_factor = row.factor
-          local row_left_us = row.left_us
-          local row_ends_us = row.ends_us
-          local row_set_us = row.set_us
-          local row_by = row.by
-          local row_reason = row.reason
-          local rlfunc_word = 0
-          if #row_subject > 512 then
-            rlfunc_wrong = 'result overrides.subject must be at most 512 bytes'
-          end
-          if row_effect ~= 'allow' then
-            local row_place_effect = rlfunc_places_overrides_effect[row_effect]
-            if not row_place_effect then
-              rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
-            end
-            rlfunc_word = rlfunc_word + row_place_effect
-          end
-          if row_factor ~= 0 then
-            if not (row_factor >= 0 and row_factor <= 1000000 and row_factor % 1 == 0) then
-              rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
-            end
-            rlfunc_word = rlfunc_word + row_factor * 3
-          end
-          if row_left_us ~= 0 then
-            if not (row_left_us >= 0 and row_left_us <= 9007199254740992 and row_left_us % 1 == 0) then
-              rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_ends_us ~= 0 then
-            if not (row_ends_us >= 0 and row_ends_us <= 9007199254740992 and row_ends_us % 1 == 0) then
-              rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if row_set_us ~= 0 then
-            if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
-              rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          if #row_by > 128 then
-            rlfunc_wrong = 'result overrides.by must be at most 128 bytes'
-          end
-          if #row_reason > 256 then
-            rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
-          end
-          local rlfunc_one = rlfunc_word + row_left_us / 1000 * 3000003
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_left_us % 1000 ~= 0 or row_ends_us ~= 0 or row_set_us ~= 0 or row_subject ~= '' or row_by ~= '' or row_reason ~= '' then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
-        end
-      end
-      local reply, rlfunc_at = {rlfunc_head + #out_overrides * 2, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_overrides = #out_overrides
       if rlfunc_overrides > 65536 then
         rlfunc_wrong, rlfunc_overrides = 'result overrides must have at most 65536 rows', 0
@@ -763,22 +628,44 @@ local function override_v1_list(keys, args)
         if #row_reason > 256 then
           rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_overrides] = row_left_us
-        reply[rlfunc_at + i + rlfunc_overrides * 2] = row_ends_us
-        reply[rlfunc_at + i + rlfunc_overrides * 3] = row_set_us
-        reply[rlfunc_at + i + rlfunc_overrides * 4] = row_subject
-        reply[rlfunc_at + i + rlfunc_overrides * 5] = row_by
-        reply[rlfunc_at + i + rlfunc_overrides * 6] = row_reason
+        local rlfunc_one
+        if row_ends_us == 0 and row_set_us == 0 then
+          rlfunc_one = rlfunc_word + row_left_us * 3000003
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_left_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_left_us / 1000 * 12000012
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif row_set_us == 0 and rlfunc_word < 32 and row_left_us < 8388608000 and row_ends_us < 8388608000 and row_left_us % 1000 == 0 and row_ends_us % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_left_us / 1000 * 128 - row_ends_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_left_us
+          reply[rlfunc_at + 3] = row_ends_us
+          reply[rlfunc_at + 4] = row_set_us
+          rlfunc_at = rlfunc_at + 4
+        end
+        reply[rlfunc_at + 1] = row_subject
+        reply[rlfunc_at + 2] = row_by
+        reply[rlfunc_at + 3] = row_reason
+        rlfunc_at = rlfunc_at + 3
       end
-      rlfunc_at = rlfunc_at + rlfunc_overrides * 7
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_version
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -909,17 +796,26 @@ local function override_v1_set(keys, args)
       rlfunc_head = rlfunc_head + out_overrides * 2
     end
     if not rlfunc_wrong then
-      if out_ends_us ~= 0 then
-        if rlfunc_head < 64 and out_version < 8388608000 and out_ends_us < 8388608000 and out_version % 1000 == 0 and out_ends_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_version / 1000 * 64 - out_ends_us / 1000 * 536870912
+      local rlfunc_one
+      if out_version < 1048576 then
+        rlfunc_one = rlfunc_head + out_version * 2002 + out_ends_us * 2099249152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_ends_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_version * 8008 + out_ends_us / 1000 * 8396996608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_version, out_ends_us}
       end
-      local rlfunc_one = rlfunc_head + out_version * 2002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_version}
+      if out_ends_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_version, out_ends_us}
+      end
+      return {-1 - rlfunc_head * 4, out_version}
     end
     out_replaced = rlfunc_wrong
   end

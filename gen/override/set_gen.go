@@ -17,7 +17,7 @@ var setFunction = &fcall.Function{
 	ServerName: "override_v1_set",
 	Codes:      []string{"RLFULL", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {}, {}, {Values: 1001}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {Values: 1001}},
 }
 
 // SetParams are the arguments of Set.

@@ -24,7 +24,7 @@ var checkPeekFunction = &fcall.Function{
 		{Values: 2},
 		{Values: 17},
 		{},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}}},
 	},
 }
 

@@ -17,7 +17,7 @@ var quotaFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_quota",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // QuotaParams are the arguments of Quota.

@@ -18,7 +18,7 @@ var quotaPeekFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // QuotaPeekParams are the arguments of QuotaPeek.

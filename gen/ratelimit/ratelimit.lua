@@ -3163,7 +3163,7 @@ local function ratelimit_v1_check(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 then
+      if rlfunc_head == 1 and #out_limits == 1 and out_retry_after_us == 0 then
         local row = out_limits[1]
         local row_allowed = row.allowed
         local row_remaining = row.remaining
@@ -3177,7 +3177,6 @@ local function ratelimit_v1_check(keys, args)
           if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
-          rlfunc_word = rlfunc_word + row_remaining * 2
         end
         if row_reset_after_us ~= 0 then
           if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
@@ -3189,68 +3188,22 @@ local function ratelimit_v1_check(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us, out_retry_after_us}
-          end
-          if row_retry_after_us ~= 0 then
-            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us}
-          end
-          if row_reset_after_us ~= 0 then
-            if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 68, rlfunc_word}
-          end
-          return rlfunc_head + 68
-        end
-      end
-      if rlfunc_head == 1 and #out_limits > 1 and out_retry_after_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_allowed = row.allowed
-          local row_remaining = row.remaining
-          local row_reset_after_us = row.reset_after_us
-          local row_retry_after_us = row.retry_after_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
-            end
-            rlfunc_word = rlfunc_word + row_remaining * 2
-          end
-          if row_reset_after_us ~= 0 then
-            if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if not rlfunc_wrong and row_remaining < 1048576 and row_retry_after_us == 0 then
+          if row_reset_after_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_remaining * 8 + row_reset_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          if row_retry_after_us ~= 0 then
-            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_retry_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = out_retry_after_us
+        rlfunc_at = 3
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -3269,7 +3222,6 @@ local function ratelimit_v1_check(keys, args)
           if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
-          rlfunc_word = rlfunc_word + row_remaining * 2
         end
         if row_reset_after_us ~= 0 then
           if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
@@ -3281,18 +3233,40 @@ local function ratelimit_v1_check(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining < 1048576 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_remaining * 2 + row_reset_after_us * 2097152
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_reset_after_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_remaining * 8 + row_reset_after_us / 1000 * 8388608
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word + row_remaining * 2 < 32 and row_reset_after_us < 8388608000 and row_retry_after_us < 8388608000 and row_reset_after_us % 1000 == 0 and row_retry_after_us % 1000 == 0 then
+          rlfunc_one = -3 - (rlfunc_word * 4 + row_remaining * 8) - row_reset_after_us / 1000 * 128 - row_retry_after_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_remaining
+          reply[rlfunc_at + 3] = row_reset_after_us
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 3
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -3578,7 +3552,7 @@ local function ratelimit_v1_check_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if #out_limits == 1 then
+      if rlfunc_head == 1 and #out_limits == 1 and out_retry_after_us == 0 then
         local row = out_limits[1]
         local row_allowed = row.allowed
         local row_remaining = row.remaining
@@ -3592,7 +3566,6 @@ local function ratelimit_v1_check_peek(keys, args)
           if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
-          rlfunc_word = rlfunc_word + row_remaining * 2
         end
         if row_reset_after_us ~= 0 then
           if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
@@ -3604,68 +3577,22 @@ local function ratelimit_v1_check_peek(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        if not rlfunc_wrong then
-          if out_retry_after_us ~= 0 then
-            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us, out_retry_after_us}
-          end
-          if row_retry_after_us ~= 0 then
-            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us}
-          end
-          if row_reset_after_us ~= 0 then
-            if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
-              if rlfunc_one < 9007199254740992 then
-                return -1 - rlfunc_one
-              end
-            end
-            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 68, rlfunc_word}
-          end
-          return rlfunc_head + 68
-        end
-      end
-      if rlfunc_head == 1 and #out_limits > 1 and out_retry_after_us == 0 then
-        local rlfunc_rows = {-1, nil, nil}
-        for i = 1, #out_limits do
-          local row = out_limits[i]
-          local row_allowed = row.allowed
-          local row_remaining = row.remaining
-          local row_reset_after_us = row.reset_after_us
-          local row_retry_after_us = row.retry_after_us
-          local rlfunc_word = 0
-          if row_allowed then
-            rlfunc_word = rlfunc_word + 1
-          end
-          if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
-            end
-            rlfunc_word = rlfunc_word + row_remaining * 2
-          end
-          if row_reset_after_us ~= 0 then
-            if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if not rlfunc_wrong and row_remaining < 1048576 and row_retry_after_us == 0 then
+          if row_reset_after_us % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_remaining * 8 + row_reset_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              return -2 - number
             end
           end
-          if row_retry_after_us ~= 0 then
-            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
-              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-            end
-          end
-          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
-          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
-            rlfunc_rows = nil
-            break
-          end
-          rlfunc_rows[i + 1] = rlfunc_one
-        end
-        if rlfunc_rows then
-          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_retry_after_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_limits
+        reply[3] = out_retry_after_us
+        rlfunc_at = 3
+      end
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -3684,7 +3611,6 @@ local function ratelimit_v1_check_peek(keys, args)
           if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
             rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
-          rlfunc_word = rlfunc_word + row_remaining * 2
         end
         if row_reset_after_us ~= 0 then
           if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
@@ -3696,18 +3622,40 @@ local function ratelimit_v1_check_peek(keys, args)
             rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
           end
         end
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_limits] = row_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = row_retry_after_us
+        local rlfunc_one
+        if row_remaining < 1048576 and row_retry_after_us == 0 then
+          rlfunc_one = rlfunc_word + row_remaining * 2 + row_reset_after_us * 2097152
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_reset_after_us % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_remaining * 8 + row_reset_after_us / 1000 * 8388608
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word + row_remaining * 2 < 32 and row_reset_after_us < 8388608000 and row_retry_after_us < 8388608000 and row_reset_after_us % 1000 == 0 and row_retry_after_us % 1000 == 0 then
+          rlfunc_one = -3 - (rlfunc_word * 4 + row_remaining * 8) - row_reset_after_us / 1000 * 128 - row_retry_after_us / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_remaining
+          reply[rlfunc_at + 3] = row_reset_after_us
+          reply[rlfunc_at + 4] = row_retry_after_us
+          rlfunc_at = rlfunc_at + 4
+        end
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 3
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
       while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end
@@ -3935,7 +3883,8 @@ local function ratelimit_v1_check_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -4050,17 +3999,28 @@ local function ratelimit_v1_fixed_window(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4173,23 +4133,34 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_expires_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
-      end
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_expires_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4293,17 +4264,28 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4414,17 +4396,28 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 1000001
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 4000004
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 1000001
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_refunded = rlfunc_wrong
   end
@@ -4475,7 +4468,8 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -4594,17 +4588,28 @@ local function ratelimit_v1_gcra(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4733,23 +4738,34 @@ local function ratelimit_v1_gcra_at_most(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_expires_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
-      end
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_expires_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4870,17 +4886,28 @@ local function ratelimit_v1_gcra_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5000,10 +5027,19 @@ local function ratelimit_v1_gcra_refund(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_reset_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_refunded = rlfunc_wrong
   end
@@ -5054,7 +5090,8 @@ local function ratelimit_v1_gcra_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -5190,7 +5227,6 @@ local function ratelimit_v1_quota(keys, args)
       if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
         rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -5203,17 +5239,31 @@ local function ratelimit_v1_quota(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 33554434
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5359,23 +5409,34 @@ local function ratelimit_v1_quota_at_most(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_expires_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
-      end
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_expires_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5500,7 +5561,6 @@ local function ratelimit_v1_quota_peek(keys, args)
       if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
         rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -5513,17 +5573,31 @@ local function ratelimit_v1_quota_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 33554434
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5665,17 +5739,28 @@ local function ratelimit_v1_quota_refund(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 1000001
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 4000004
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 1000001
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_refunded = rlfunc_wrong
   end
@@ -5726,7 +5811,8 @@ local function ratelimit_v1_quota_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -5841,17 +5927,28 @@ local function ratelimit_v1_sliding_counter(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5955,17 +6052,28 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_reset_after_us}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_reset_after_us}
     end
     out_allowed = rlfunc_wrong
   end
@@ -6058,17 +6166,28 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 1000001
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 4000004
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 1000001
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_refunded = rlfunc_wrong
   end
@@ -6119,7 +6238,8 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end
@@ -6280,20 +6400,31 @@ local function ratelimit_v1_sliding_log(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 4000008
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 16000032
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif out_retry_after_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 4000008
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -6398,20 +6529,31 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_reset_after_us == 0 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2000004
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_remaining % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000016
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_reset_after_us}
+      elseif out_retry_after_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 2000004
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -6478,7 +6620,8 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_refunded = rlfunc_wrong
   end
@@ -6530,7 +6673,8 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_existed = rlfunc_wrong
   end

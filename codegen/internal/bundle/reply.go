@@ -37,35 +37,21 @@ func (e *entryWriter) call(args []string) {
 // result names the local that holds a result; the prefix distinguishes it from parameters.
 func result(f spec.Field) string { return "out_" + f.Lua }
 
-// reply writes the reply that the client unpacks by fcall.Result, unless a result cannot be sent.
+// reply writes the reply that the client unpacks by fcall.Result, unless a result cannot be sent. docs/wire.md describes it.
 func (e *entryWriter) reply() {
 	w := replyWriter{e, "    "}
 	w.printf("local rlfunc_wrong")
-	var groups, behind, texts []spec.Field
 	results := spec.Sent(e.fn.Results)
 	for _, r := range results {
 		w.optional(r, "out_")
 	}
-	above := w.word("rlfunc_head", results, "out_", "")
-	for i, digit := range spec.Digits(results) {
-		r := results[i]
-		switch {
-		case r.Kind.Repeated():
-			groups = append(groups, r)
-		case r.Kind.Text():
-			texts = append(texts, r)
-		case digit == 0:
-			behind = append(behind, r)
-		}
-	}
-	numbers := len(behind)
-	behind = append(behind, texts...)
+	top := w.record("rlfunc_head", results, "out_", "")
 	w.printf("if not rlfunc_wrong then")
 	w.indent += "  "
-	if groups != nil {
-		w.columns(above, groups, behind)
+	if len(top.groups) > 0 {
+		w.list(top)
 	} else {
-		w.plain(above, behind, numbers)
+		w.plain(top)
 	}
 	w.indent = w.indent[2:]
 	w.printf("end")
@@ -107,14 +93,17 @@ func unsent(f spec.Field) string {
 	return strconv.FormatInt(min(max(f.Min, 0), f.Max), 10)
 }
 
-// word writes the sum of the small results among fields into a local, and checks all results: Redis would send NaN, infinities and
-// numbers above 2^53 as other numbers, and a digit that is too large would change its neighbor. Most results are zero, which needs no
-// check. It returns the place value above the digits.
+// word writes the sum of the small results among fields into a local, except the wide one, and checks all results: Redis would send NaN,
+// infinities and numbers above 2^53 as other numbers, and a digit that is too large would change its neighbor. Most results are zero,
+// which needs no check. It returns the place value above the digits.
 func (w *replyWriter) word(name string, fields []spec.Field, prefix, group string) (above int64) {
 	w.printf("local %s = 0", name)
 	above = 1
 	for i, values := range spec.Digits(fields) {
 		f := fields[i]
+		if values == spec.Wide {
+			values = 0
+		}
 		value, add := prefix+f.Lua, fmt.Sprintf("%s = %s + %%s", name, name)
 		switch {
 		case f.Kind == spec.KindBool && values > 0:
@@ -253,51 +242,4 @@ func times(value string, n int64) string {
 		return value
 	}
 	return fmt.Sprintf("%s * %d", value, n)
-}
-
-// plain writes the possible replies of a function without groups, the longest first.
-func (w *replyWriter) plain(above int64, behind []spec.Field, numbers int) {
-	if len(behind) == 0 {
-		w.printf("return rlfunc_head")
-		return
-	}
-	elements := "rlfunc_head"
-	var all []string
-	for _, f := range behind {
-		elements += ", " + sent(f, "out_")
-		all = append(all, elements)
-	}
-	for n := len(behind) - 1; n > 0 || n == 0 && numbers == 0; n-- {
-		w.printf("if %s then", present(behind[n]))
-		if n == 1 && numbers > 1 {
-			w.pair(sent(behind[0], "out_"), sent(behind[1], "out_"))
-		}
-		w.printf("  return {%s}", all[n])
-		w.printf("end")
-	}
-	if numbers == 0 {
-		w.printf("return rlfunc_head")
-		return
-	}
-	w.printf("local rlfunc_one = rlfunc_head + %s", times(sent(behind[0], "out_"), above))
-	w.printf("if rlfunc_one <= %s then", maxInt)
-	w.printf("  return rlfunc_one")
-	w.printf("end")
-	w.printf("return {%s}", all[0])
-}
-
-// pair writes the reply of small results and two numbers of a few thousands each, such as the waits of a refusal: a negative number.
-func (w *replyWriter) pair(first, second string) {
-	most := int64(spec.PairNumber) * 1000
-	w.printf("  if rlfunc_head < %d and %s < %d and %s < %d and %s %% 1000 == 0 and %s %% 1000 == 0 then", spec.PairHead, first, most, second, most, first, second)
-	w.printf("    return -1 - rlfunc_head - %s / 1000 * %d - %s / 1000 * %d", first, spec.PairHead, second, spec.PairHead*spec.PairNumber)
-	w.printf("  end")
-}
-
-// present returns the Lua condition that a result is sent when none after it is.
-func present(f spec.Field) string {
-	if f.Kind.Text() {
-		return sent(f, "out_") + " ~= ''"
-	}
-	return sent(f, "out_") + " ~= 0"
 }

@@ -1,5 +1,3 @@
-//go:build !conformance
-
 package conformance
 
 import (
@@ -23,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// TestClient_onEveryEngine generates the client of the library, and runs the tests that use it: those of this package and of breaking that have
-// the build tag conformance. The go tool sees the generated files through an overlay, so they are nowhere in the tree.
+// TestClient_onEveryEngine generates the client of the library, and runs the tests that use it: those in testdata/client of this package and of
+// breaking. An overlay shows the go tool the generated files and the tests where they belong, so that none of them is in the tree.
 func TestClient_onEveryEngine(t *testing.T) {
 	onpath.Looked()
 	onpath.Used()
@@ -42,12 +40,21 @@ func TestClient_onEveryEngine(t *testing.T) {
 		clienttest.Write(t, file, content)
 		replace[filepath.Join(here, "gen", filepath.FromSlash(name))] = file
 	}
+	for _, dir := range []string{".", "../../breaking"} {
+		tests, err := filepath.Glob(filepath.Join(dir, "testdata/client/*_test.go"))
+		if err != nil || len(tests) == 0 {
+			t.Fatal("no tests in ", dir, err)
+		}
+		for _, test := range tests {
+			replace[filepath.Join(here, dir, filepath.Base(test))] = filepath.Join(here, test)
+		}
+	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clienttest.Write(t, filepath.Join(dir, "overlay.json"), overlay)
-	args := []string{"test", "-v", "-count=1", "-vet=off", "-overlay=" + filepath.Join(dir, "overlay.json"), "-tags=conformance," + tags()}
+	args := []string{"test", "-v", "-count=1", "-vet=off", "-overlay=" + filepath.Join(dir, "overlay.json"), "-tags=" + tags(), "-skip=^TestClient_onEveryEngine$"}
 	if testing.Short() {
 		args = append(args, "-short")
 	}

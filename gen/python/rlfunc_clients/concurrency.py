@@ -49,7 +49,7 @@ _acquire = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=2), Result(), Result(), Result(values=1000001), Result(), ),
+    results=(Result(values=2), Result(values=2), Result(values=1048576), Result(), Result(), Result(), ),
 )
 
 
@@ -107,7 +107,7 @@ _evict = Function(
     read_only=False,
     codes=("RLSTATE", ),
     omissible=0,
-    results=(Result(values=2), Result(), ),
+    results=(Result(values=2), Result(values=1048576), ),
 )
 
 
@@ -169,7 +169,7 @@ _peek = Function(
     read_only=True,
     codes=("RLSTATE", ),
     omissible=0,
-    results=(Result(), Result(), Result(rows=(Result(text=True), Result(), Result(values=1001), Result(), )), ),
+    results=(Result(values=1048576), Result(), Result(rows=(Result(text=True), Result(values=1048576), Result(values=1001), Result(), )), ),
 )
 
 

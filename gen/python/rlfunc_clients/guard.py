@@ -343,7 +343,7 @@ _admit = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=18,
-    results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(rows=(Result(values=2), Result(values=16777217), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
+    results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
 )
 
 

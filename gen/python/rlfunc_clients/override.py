@@ -150,7 +150,7 @@ _list = Function(
     read_only=True,
     codes=("RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(), Result(rows=(Result(text=True), Result(values=3), Result(values=1000001), Result(), Result(), Result(), Result(text=True), Result(text=True), )), ),
+    results=(Result(values=2), Result(values=1048576), Result(rows=(Result(text=True), Result(values=3), Result(values=1000001), Result(), Result(), Result(), Result(text=True), Result(text=True), )), ),
 )
 
 
@@ -219,7 +219,7 @@ _set = Function(
     read_only=False,
     codes=("RLFULL", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(), Result(), Result(values=1001), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(values=1001), ),
 )
 
 

@@ -187,7 +187,7 @@ _check = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=3,
-    results=(Result(values=2), Result(values=2), Result(values=17), Result(), Result(rows=(Result(values=2), Result(values=16777217), Result(), Result(), )), ),
+    results=(Result(values=2), Result(values=2), Result(values=17), Result(), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), ),
 )
 
 
@@ -273,7 +273,7 @@ _check_peek = Function(
     read_only=True,
     codes=("RLARG", "RLSTATE", ),
     omissible=3,
-    results=(Result(values=2), Result(values=2), Result(values=17), Result(), Result(rows=(Result(values=2), Result(values=16777217), Result(), Result(), )), ),
+    results=(Result(values=2), Result(values=2), Result(values=17), Result(), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), ),
 )
 
 
@@ -945,7 +945,7 @@ _quota = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=16777217), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -1097,7 +1097,7 @@ _quota_peek = Function(
     read_only=True,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=16777217), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 

@@ -61,7 +61,7 @@ const acquireFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 2 }, {}, {}, { values: 1000001 }, {}],
+  results: [{ values: 2 }, { values: 2 }, { values: 1048576 }, {}, {}, {}],
 };
 
 function acquireArgs(a: Args, p: AcquireParams): Args {
@@ -110,7 +110,7 @@ const evictFn: Fn = {
   readOnly: false,
   codes: ["RLSTATE"],
   omissible: 0,
-  results: [{ values: 2 }, {}],
+  results: [{ values: 2 }, { values: 1048576 }],
 };
 
 function evictArgs(a: Args, p: EvictParams): Args {
@@ -161,7 +161,7 @@ const peekFn: Fn = {
   readOnly: true,
   codes: ["RLSTATE"],
   omissible: 0,
-  results: [{}, {}, { rows: [{ text: true }, {}, { values: 1001 }, {}] }],
+  results: [{ values: 1048576 }, {}, { rows: [{ text: true }, { values: 1048576 }, { values: 1001 }, {}] }],
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {

@@ -376,7 +376,7 @@ const admitFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 18,
-  results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { rows: [{ values: 2 }, { values: 16777217 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
+  results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
 };
 
 function admitArgs(a: Args, p: AdmitParams): Args {

@@ -139,7 +139,7 @@ const listFn: Fn = {
   readOnly: true,
   codes: ["RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, {}, { rows: [{ text: true }, { values: 3 }, { values: 1000001 }, {}, {}, {}, { text: true }, { text: true }] }],
+  results: [{ values: 2 }, { values: 1048576 }, { rows: [{ text: true }, { values: 3 }, { values: 1000001 }, {}, {}, {}, { text: true }, { text: true }] }],
 };
 
 function listArgs(a: Args, p: ListParams): Args {
@@ -210,7 +210,7 @@ const setFn: Fn = {
   readOnly: false,
   codes: ["RLFULL", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, {}, {}, { values: 1001 }],
+  results: [{ values: 2 }, { values: 1048576 }, {}, { values: 1001 }],
 };
 
 function setArgs(a: Args, p: SetParams): Args {

@@ -202,7 +202,7 @@ const checkFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 3,
-  results: [{ values: 2 }, { values: 2 }, { values: 17 }, {}, { rows: [{ values: 2 }, { values: 16777217 }, {}, {}] }],
+  results: [{ values: 2 }, { values: 2 }, { values: 17 }, {}, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }],
 };
 
 function checkArgs(a: Args, p: CheckParams): Args {
@@ -305,7 +305,7 @@ const checkPeekFn: Fn = {
   readOnly: true,
   codes: ["RLARG", "RLSTATE"],
   omissible: 3,
-  results: [{ values: 2 }, { values: 2 }, { values: 17 }, {}, { rows: [{ values: 2 }, { values: 16777217 }, {}, {}] }],
+  results: [{ values: 2 }, { values: 2 }, { values: 17 }, {}, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }],
 };
 
 function checkPeekArgs(a: Args, p: CheckPeekParams): Args {
@@ -1009,7 +1009,7 @@ const quotaFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 16777217 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function quotaArgs(a: Args, p: QuotaParams): Args {
@@ -1182,7 +1182,7 @@ const quotaPeekFn: Fn = {
   readOnly: true,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 16777217 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function quotaPeekArgs(a: Args, p: QuotaPeekParams): Args {

@@ -25,7 +25,7 @@ Micros = NewType("Micros", int)
 MAX_INT = 1 << 53
 _GREATEST = sys.float_info.max
 _MAX_ROWS = 1 << 16
-_PAIR_HEAD, _PAIR_NUMBER = 1 << 6, 1 << 23
+_WIDE, _PAIR_SMALL, _PAIR_NUMBER = 1 << 20, 1 << 5, 1 << 23
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 _BYTES_OR_STR = (str, bytes, bytearray, memoryview)  # sequences, too
@@ -363,7 +363,7 @@ class Args:
 
 
 class Reply:
-    """Reads a function's results in header order. docs/packed-rows.md and fcall.Result describe the format."""
+    """Reads a function's results in header order. docs/wire.md describes them."""
 
     def __init__(self, function: Function, sent: Any) -> None:
         self.function = function
@@ -381,86 +381,81 @@ class Reply:
         return ReplyError(str(self.function), f"{field} must {must}, got {got}; the server's library may differ from this client's")
 
     def _decode(self, sent: Any, results: tuple[Result, ...]) -> None:
-        group = next((r.rows for r in results if r.rows is not None), None)
-        numbers = sum(not r.values and not r.text and r.rows is None for r in results)
-        word = _above(group or ())
-        both = group is not None and any(r.values for r in group) and any(not r.values and not r.text for r in group)
         if isinstance(sent, int):
-            n = -(sent + 1)
-            if n < 0 or n >= MAX_INT:
-                sent = [sent]
-            elif both:
-                sent = [1 + _above(results), n % word, n // word * 1000]
-            elif group is None and numbers > 1:
-                sent = [n % _PAIR_HEAD, n // _PAIR_HEAD % _PAIR_NUMBER * 1000, n // _PAIR_HEAD // _PAIR_NUMBER * 1000]
-            else:
-                sent = [sent]
+            alone = sent < 0 and any(r.rows is not None for r in results) and not any(r.text for r in results)
+            sent = [1 + _above(results), sent] if alone else [sent]  # alone: the one row of a reply whose first result is 1
         elif not isinstance(sent, list):
             raise self.fail("the reply", "be an array or a whole number", "nothing" if sent is None else sent)
-        elif len(sent) > 1 and sent[0] == -1 and both:
-            rows = sent[1:]
-            if all(isinstance(n, int) and 0 <= n <= MAX_INT for n in rows):
-                sent = [1 + _above(results) * len(rows), *[n % word for n in rows], *[n // word * 1000 for n in rows]]
         self._sent = sent
-        head = self._number(0)
-        rest, used = head // _above(results), 1
-        spans: list[tuple[int, int]] = []
-        n = rest
-        for r in results:
-            if r.rows is None:
-                continue
-            if spans:
-                n, used = self._number(used), used + 1
-            if n > _MAX_ROWS:
-                raise self.fail(f"element {used}", f"have at most {_MAX_ROWS} rows", n)
-            spans.append((n, used))
-            used += n * (sum(not f.values for f in r.rows) + any(f.values for f in r.rows))
-        at_number, at_text = used, used + numbers
-        used = at_text + sum(r.text for r in results)
-        folded = not spans and numbers > 0 and len(sent) == 1
-        if not spans and not folded and rest > 0:
-            raise self.fail("element 1", "have nothing above its digits", head)
-        if len(sent) > used:
-            raise self.fail("the reply", f"have at most {used} elements", len(sent))
-        for r in results:
+        self._used = 0
+        self._record(results)
+        if len(sent) > self._used:
+            raise self.fail("the reply", f"have at most {self._used} elements", len(sent))
+
+    def _record(self, fields: tuple[Result, ...]) -> None:
+        """Reads a record, and after it the rows of its groups."""
+        place, above = self._used, _above(fields)
+        self._used += 1
+        groups = sum(r.rows is not None for r in fields)
+        most = groups + sum(not r.values and not r.text and r.rows is None for r in fields)
+        small = above // _WIDE if any(r.values == _WIDE for r in fields) else above
+        n = self._number(place, -MAX_INT)
+        listed, others = False, [0, 0]
+        if n >= 0:
+            others[0], n = n // above, n % above
+        else:
+            n, how = divmod(-1 - n, 4)
+            if how == 0:
+                listed = True
+                others = [self._number(place + 1 + i) for i in range(most + (small < above))]
+                self._used += len(others)
+            elif how == 1:
+                others[0], n = n // above * 1000, n % above
+            elif how == 2:
+                rest, n = divmod(n, _PAIR_SMALL)
+                others = [rest % _PAIR_NUMBER * 1000, rest // _PAIR_NUMBER * 1000]
+            else:
+                raise self.fail(f"element {place + 1}", "be the number of a record", self._sent[place])
+        wide, n = divmod(n, small)
+        others += [0] * (most - len(others))
+        if listed and wide or not listed and (any(others[most:]) or wide and small == above):
+            raise self.fail(f"element {place + 1}", "have nothing above its digits", self._sent[place])
+        group, number, at_text = 0, groups, self._used
+        self._used += sum(r.text for r in fields)
+        for r in fields:
             if r.rows is not None:
-                self._columns(r.rows, *spans.pop(0))
+                self._rows(r.rows, place, others[group])
+                group += 1
             elif r.text:
                 self.texts.append(self._text(at_text))
                 at_text += 1
-            elif r.values:
-                self.ints.append(head % r.values)
-                head //= r.values
+            elif r.values == _WIDE and not listed:
+                self.ints.append(wide)
+            elif r.values and r.values != _WIDE:
+                self.ints.append(n % r.values)
+                n //= r.values
             else:
-                self.ints.append(rest if folded else self._number(at_number))
-                folded, at_number = False, at_number + 1
+                self.ints.append(others[number])
+                number += 1
 
-    def _columns(self, fields: tuple[Result, ...], rows: int, first: int) -> None:
+    def _rows(self, fields: tuple[Result, ...], place: int, rows: int) -> None:
+        if rows > _MAX_ROWS:
+            raise self.fail(f"element {place + 1}", f"have at most {_MAX_ROWS} rows", rows)
         self.ints.append(rows)
-        digits = any(f.values for f in fields)
-        for i in range(rows):
-            word = self._number(first + i) if digits else 0
-            at = first + digits * rows + i
-            for f in fields:
-                if f.values:
-                    self.ints.append(word % f.values)
-                    word //= f.values
-                elif not f.text:
-                    self.ints.append(self._number(at))
-                    at += rows
-            if word:
-                raise self.fail(f"element {first + i + 1}", "have nothing above its digits", self._number(first + i))
-            for f in fields:
-                if f.text:
-                    self.texts.append(self._text(at))
-                    at += rows
+        if not all(f.text for f in fields):
+            for _ in range(rows):
+                self._record(fields)
+            return
+        for i in range(self._used, self._used + rows * len(fields)):
+            self.texts.append(self._text(i))
+        self._used += rows * len(fields)
 
-    def _number(self, i: int) -> int:
+    def _number(self, i: int, minimum: int = 0) -> int:
         if i >= len(self._sent):
             return 0
         n = self._sent[i]
-        if not isinstance(n, int) or not 0 <= n <= MAX_INT:
-            raise self.fail(f"element {i + 1}", f"be a whole number from 0 to {MAX_INT}", n)
+        if not isinstance(n, int) or not minimum <= n <= MAX_INT:
+            raise self.fail(f"element {i + 1}", f"be a whole number from {minimum} to {MAX_INT}", n)
         return n
 
     def _text(self, i: int) -> bytes:

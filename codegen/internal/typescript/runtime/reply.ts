@@ -1,22 +1,23 @@
-/** Reads a function's results in header order. docs/packed-rows.md and fcall.Result describe the format. */
+/** Reads a function's results in header order. docs/wire.md describes them. */
 
 import { ReplyError } from "./errors";
 import type { Duration, Micros, Time } from "./units";
 import { MAX_INT, strict, toText, type Fn, type Result } from "./wire";
 
 const MAX_ROWS = 2 ** 16;
-const PAIR_HEAD = 2 ** 6;
+const WIDE = 2 ** 20;
+const PAIR_SMALL = 2 ** 5;
 const PAIR_NUMBER = 2 ** 23;
 
 const div = (n: number, by: number): number => (n - (n % by)) / by;
 const isNumber = (r: Result): boolean => r.rows === undefined && !r.text && !r.values;
 const above = (results: readonly Result[]): number => results.reduce((worth, r) => worth * (r.values || 1), 1);
-const isWhole = (n: unknown): n is number => typeof n === "number" && Number.isInteger(n) && n >= 0 && n <= MAX_INT;
 
 export class Reply {
   readonly ints: number[] = [];
   readonly texts: Uint8Array[] = [];
   private sent: readonly unknown[] = [];
+  private used = 0;
   private nextInt = 0;
   private nextText = 0;
 
@@ -33,90 +34,80 @@ export class Reply {
   }
 
   private decode(reply: unknown, results: readonly Result[]): void {
-    const group = results.find((r) => r.rows !== undefined)?.rows;
-    const numbers = results.filter(isNumber).length;
-    const worth = above(group ?? []);
-    const both = group !== undefined && group.some((r) => r.values) && group.some(isNumber);
     if (typeof reply === "number") {
-      const n = -(reply + 1);
-      this.sent = [reply];
-      if (n >= 0 && n < MAX_INT) {
-        if (both) this.sent = [1 + above(results), n % worth, div(n, worth) * 1000];
-        else if (group === undefined && numbers > 1) {
-          const rest = div(n, PAIR_HEAD);
-          this.sent = [n % PAIR_HEAD, (rest % PAIR_NUMBER) * 1000, div(rest, PAIR_NUMBER) * 1000];
-        }
-      }
-    } else if (!Array.isArray(reply)) {
-      throw this.fail("the reply", "be an array or a whole number", reply);
+      const alone = reply < 0 && results.some((r) => r.rows !== undefined) && !results.some((r) => r.text);
+      this.sent = alone ? [1 + above(results), reply] : [reply]; // alone: the one row of a reply whose first result is 1
+    } else if (Array.isArray(reply)) this.sent = reply;
+    else throw this.fail("the reply", "be an array or a whole number", reply);
+    this.record(results);
+    if (this.sent.length > this.used) throw this.fail("the reply", `have at most ${this.used} elements`, this.sent.length);
+  }
+
+  /** Reads a record, and after it the rows of its groups. */
+  private record(fields: readonly Result[]): void {
+    const place = this.used++;
+    const all = above(fields);
+    const groups = fields.filter((r) => r.rows !== undefined).length;
+    const most = groups + fields.filter(isNumber).length;
+    const small = fields.some((r) => r.values === WIDE) ? all / WIDE : all;
+    let n = this.number(place, -MAX_INT);
+    let listed = false;
+    let others = [0, 0];
+    if (n >= 0) {
+      others[0] = div(n, all);
+      n %= all;
     } else {
-      this.sent = reply;
-      const rows = reply.slice(1);
-      if (rows.length > 0 && reply[0] === -1 && both && rows.every(isWhole)) {
-        this.sent = [1 + above(results) * rows.length, ...rows.map((n) => n % worth), ...rows.map((n) => div(n, worth) * 1000)];
-      }
+      const how = (-1 - n) % 4;
+      n = div(-1 - n, 4);
+      if (how === 0) {
+        listed = true;
+        others = Array.from({ length: most + (small < all ? 1 : 0) }, () => this.number(this.used++));
+      } else if (how === 1) {
+        others[0] = div(n, all) * 1000;
+        n %= all;
+      } else if (how === 2) {
+        const rest = div(n, PAIR_SMALL);
+        others = [(rest % PAIR_NUMBER) * 1000, div(rest, PAIR_NUMBER) * 1000];
+        n %= PAIR_SMALL;
+      } else throw this.fail(`element ${place + 1}`, "be the number of a record", this.sent[place]);
     }
-    let head = this.number(0);
-    const rest = div(head, above(results));
-    let used = 1;
-    const spans: [rows: number, first: number][] = [];
-    for (const r of results) {
-      if (r.rows === undefined) continue;
-      const n: number = spans.length === 0 ? rest : this.number(used++);
-      if (n > MAX_ROWS) throw this.fail(`element ${used}`, `have at most ${MAX_ROWS} rows`, n);
-      spans.push([n, used]);
-      used += n * (r.rows.filter((f) => !f.values).length + (r.rows.some((f) => f.values) ? 1 : 0));
+    const wide = div(n, small);
+    n %= small;
+    const beyond = !listed && others.slice(most).some((other) => other > 0);
+    if (beyond || (wide > 0 && (listed || small === all))) {
+      throw this.fail(`element ${place + 1}`, "have nothing above its digits", this.sent[place]);
     }
-    let atNumber = used;
-    let atText = used + numbers;
-    used = atText + results.filter((r) => r.text).length;
-    let folded = spans.length === 0 && numbers > 0 && this.sent.length === 1;
-    if (spans.length === 0 && !folded && rest > 0) throw this.fail("element 1", "have nothing above its digits", head);
-    if (this.sent.length > used) throw this.fail("the reply", `have at most ${used} elements`, this.sent.length);
-    for (const r of results) {
-      if (r.rows !== undefined) {
-        const [rows, first] = spans.shift() as [number, number];
-        this.columns(r.rows, rows, first);
-      } else if (r.text) this.texts.push(this.bytes(atText++));
-      else if (r.values) {
-        this.ints.push(head % r.values);
-        head = div(head, r.values);
-      } else {
-        this.ints.push(folded ? rest : this.number(atNumber));
-        folded = false;
-        atNumber++;
-      }
+    let group = 0;
+    let number = groups;
+    let atText = this.used;
+    this.used += fields.filter((r) => r.text).length;
+    for (const r of fields) {
+      if (r.rows !== undefined) this.group(r.rows, place, others[group++] ?? 0);
+      else if (r.text) this.texts.push(this.bytes(atText++));
+      else if (r.values === WIDE && !listed) this.ints.push(wide);
+      else if (r.values && r.values !== WIDE) {
+        this.ints.push(n % r.values);
+        n = div(n, r.values);
+      } else this.ints.push(others[number++] ?? 0);
     }
   }
 
-  private columns(fields: readonly Result[], rows: number, first: number): void {
+  private group(fields: readonly Result[], place: number, rows: number): void {
+    if (rows > MAX_ROWS) throw this.fail(`element ${place + 1}`, `have at most ${MAX_ROWS} rows`, rows);
     this.ints.push(rows);
-    const digits = fields.some((f) => f.values) ? 1 : 0;
+    const texts = fields.every((f) => f.text);
     for (let i = 0; i < rows; i++) {
-      let word = digits ? this.number(first + i) : 0;
-      let at = first + digits * rows + i;
-      for (const f of fields) {
-        if (f.values) {
-          this.ints.push(word % f.values);
-          word = div(word, f.values);
-        } else if (!f.text) {
-          this.ints.push(this.number(at));
-          at += rows;
-        }
-      }
-      if (word > 0) throw this.fail(`element ${first + i + 1}`, "have nothing above its digits", this.number(first + i));
-      for (const f of fields) {
-        if (!f.text) continue;
-        this.texts.push(this.bytes(at));
-        at += rows;
-      }
+      if (texts) for (const _ of fields) this.texts.push(this.bytes(this.used++));
+      else this.record(fields);
     }
   }
 
-  private number(i: number): number {
+  private number(i: number, minimum = 0): number {
     if (i >= this.sent.length) return 0;
     const n = this.sent[i];
-    if (!isWhole(n)) throw this.fail(`element ${i + 1}`, `be a whole number from 0 to ${MAX_INT}`, n);
+    if (typeof n !== "number" || !Number.isInteger(n) || n < minimum || n > MAX_INT) {
+      throw this.fail(`element ${i + 1}`, `be a whole number from ${minimum} to ${MAX_INT}`, n);
+    }
     return n;
   }
 

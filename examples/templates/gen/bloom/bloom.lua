@@ -349,7 +349,8 @@ local function bloom_v1_add(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_new = rlfunc_wrong
   end
@@ -413,7 +414,8 @@ local function bloom_v1_contains(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_known = rlfunc_wrong
   end
@@ -478,10 +480,11 @@ local function bloom_v1_peek(keys, args)
       out_text_false_share = rlfunc_signed.text(out_false_share)
     end
     if not rlfunc_wrong then
+      local rlfunc_one = rlfunc_head
       if out_text_false_share ~= '' then
-        return {rlfunc_head, out_text_false_share}
+        return {rlfunc_one, out_text_false_share}
       end
-      return rlfunc_head
+      return rlfunc_one
     end
     out_set = rlfunc_wrong
   end

@@ -382,10 +382,11 @@ local function counter_v1_add(keys, args)
       out_text_total = string.format('%.0f', out_total)
     end
     if not rlfunc_wrong then
+      local rlfunc_one = rlfunc_head
       if out_text_total ~= '' then
-        return {rlfunc_head, out_text_total}
+        return {rlfunc_one, out_text_total}
       end
-      return rlfunc_head
+      return rlfunc_one
     end
     out_total = rlfunc_wrong
   end
@@ -471,17 +472,26 @@ local function counter_v1_hit(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_count < 8388608000 and out_reset_after_us < 8388608000 and out_count % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_count / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_count < 1048576 then
+        rlfunc_one = rlfunc_head + out_count + out_reset_after_us * 1048576
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_count * 4 + out_reset_after_us / 1000 * 4194304
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_count, out_reset_after_us}
       end
-      local rlfunc_one = rlfunc_head + out_count
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_count}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_count, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_count}
     end
     out_count = rlfunc_wrong
   end
@@ -556,20 +566,32 @@ local function counter_v1_peek(keys, args)
       out_text_total = string.format('%.0f', out_total)
     end
     if not rlfunc_wrong then
-      if out_text_total ~= '' then
-        return {rlfunc_head, out_count, out_reset_after_us, out_text_total}
-      end
-      if out_reset_after_us ~= 0 then
-        if rlfunc_head < 64 and out_count < 8388608000 and out_reset_after_us < 8388608000 and out_count % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_count / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_count < 1048576 then
+        rlfunc_one = rlfunc_head + out_count + out_reset_after_us * 1048576
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_count * 4 + out_reset_after_us / 1000 * 4194304
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_count, out_reset_after_us}
       end
-      local rlfunc_one = rlfunc_head + out_count
-      if rlfunc_one <= 9007199254740992 then
+      if out_text_total ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_count, out_reset_after_us, out_text_total}
+        end
+        return {rlfunc_one, out_text_total}
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_count}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_count, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_count}
     end
     out_count = rlfunc_wrong
   end

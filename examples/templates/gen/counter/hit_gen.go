@@ -17,7 +17,7 @@ var hitFunction = &fcall.Function{
 	ServerName: "counter_v1_hit",
 	Codes:      []string{"RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{}, {}},
+	Results:    []fcall.Result{{Values: 1048576}, {}},
 }
 
 // HitParams are the arguments of Hit.

@@ -17,7 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "counter_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{}, {}, {Text: true}},
+	Results:    []fcall.Result{{Values: 1048576}, {}, {Text: true}},
 }
 
 // PeekParams are the arguments of Peek.

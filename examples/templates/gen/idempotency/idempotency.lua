@@ -266,7 +266,8 @@ local function idempotency_v1_abandon(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_abandoned = rlfunc_wrong
   end
@@ -368,14 +369,26 @@ local function idempotency_v1_begin(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_reply ~= '' then
-        return {rlfunc_head, out_retry_after_us, out_reply}
-      end
       local rlfunc_one = rlfunc_head + out_retry_after_us * 4
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_retry_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_retry_after_us / 1000 * 16
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if out_reply ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_retry_after_us, out_reply}
+        end
+        return {rlfunc_one, out_reply}
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_retry_after_us}
+      return {-1 - rlfunc_head * 4, out_retry_after_us}
     end
     out_outcome = rlfunc_wrong
   end
@@ -456,7 +469,8 @@ local function idempotency_v1_finish(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_finished = rlfunc_wrong
   end

@@ -15,7 +15,7 @@ var confirmFunction = &fcall.Function{
 	Name:       "confirm",
 	ServerName: "inventory_v1_confirm",
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}},
 }
 
 // ConfirmParams are the arguments of Confirm.

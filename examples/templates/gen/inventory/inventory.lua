@@ -449,11 +449,14 @@ local function inventory_v1_confirm(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_on_hand * 2
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_on_hand < 1048576 then
+        rlfunc_one = rlfunc_head + out_on_hand * 2
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_on_hand}
+      return {-1 - rlfunc_head * 4, out_on_hand}
     end
     out_outcome = rlfunc_wrong
   end
@@ -526,20 +529,31 @@ local function inventory_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_available ~= 0 then
-        return {rlfunc_head, out_on_hand, out_reserved, out_available}
-      end
-      if out_reserved ~= 0 then
-        if rlfunc_head < 64 and out_on_hand < 8388608000 and out_reserved < 8388608000 and out_on_hand % 1000 == 0 and out_reserved % 1000 == 0 then
-          return -1 - rlfunc_head - out_on_hand / 1000 * 64 - out_reserved / 1000 * 536870912
+      local rlfunc_one
+      if out_on_hand < 1048576 and out_available == 0 then
+        rlfunc_one = rlfunc_head + out_on_hand + out_reserved * 1048576
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reserved % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_on_hand * 4 + out_reserved / 1000 * 4194304
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_on_hand, out_reserved}
+      elseif rlfunc_head + out_on_hand < 32 and out_reserved < 8388608000 and out_available < 8388608000 and out_reserved % 1000 == 0 and out_available % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_on_hand * 4) - out_reserved / 1000 * 128 - out_available / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_on_hand
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_on_hand}
+      if out_available ~= 0 then
+        return {-1 - rlfunc_head * 4, out_on_hand, out_reserved, out_available}
+      end
+      if out_reserved ~= 0 then
+        return {-1 - rlfunc_head * 4, out_on_hand, out_reserved}
+      end
+      return {-1 - rlfunc_head * 4, out_on_hand}
     end
     out_on_hand = rlfunc_wrong
   end
@@ -614,11 +628,14 @@ local function inventory_v1_release(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_available * 2
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_available < 1048576 then
+        rlfunc_one = rlfunc_head + out_available * 2
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_available}
+      return {-1 - rlfunc_head * 4, out_available}
     end
     out_released = rlfunc_wrong
   end
@@ -748,20 +765,31 @@ local function inventory_v1_reserve(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        return {rlfunc_head, out_available, out_expires_after_us, out_retry_after_us}
-      end
-      if out_expires_after_us ~= 0 then
-        if rlfunc_head < 64 and out_available < 8388608000 and out_expires_after_us < 8388608000 and out_available % 1000 == 0 and out_expires_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_available / 1000 * 64 - out_expires_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_available < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_available * 4 + out_expires_after_us * 4194304
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_expires_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_available * 16 + out_expires_after_us / 1000 * 16777216
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_available, out_expires_after_us}
+      elseif rlfunc_head + out_available * 4 < 32 and out_expires_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_expires_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_available * 16) - out_expires_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
-      local rlfunc_one = rlfunc_head + out_available * 4
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_available}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_available, out_expires_after_us, out_retry_after_us}
+      end
+      if out_expires_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_available, out_expires_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_available}
     end
     out_outcome = rlfunc_wrong
   end
@@ -848,17 +876,26 @@ local function inventory_v1_restock(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_available ~= 0 then
-        if rlfunc_head < 64 and out_on_hand < 8388608000 and out_available < 8388608000 and out_on_hand % 1000 == 0 and out_available % 1000 == 0 then
-          return -1 - rlfunc_head - out_on_hand / 1000 * 64 - out_available / 1000 * 536870912
+      local rlfunc_one
+      if out_on_hand < 1048576 then
+        rlfunc_one = rlfunc_head + out_on_hand * 2 + out_available * 2097152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_available % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_on_hand * 8 + out_available / 1000 * 8388608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_on_hand, out_available}
       end
-      local rlfunc_one = rlfunc_head + out_on_hand * 2
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_on_hand}
+      if out_available ~= 0 then
+        return {-1 - rlfunc_head * 4, out_on_hand, out_available}
+      end
+      return {-1 - rlfunc_head * 4, out_on_hand}
     end
     out_allowed = rlfunc_wrong
   end

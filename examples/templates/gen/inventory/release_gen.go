@@ -15,7 +15,7 @@ var releaseFunction = &fcall.Function{
 	Name:       "release",
 	ServerName: "inventory_v1_release",
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}},
 }
 
 // ReleaseParams are the arguments of Release.

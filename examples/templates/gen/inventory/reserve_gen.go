@@ -16,7 +16,7 @@ var reserveFunction = &fcall.Function{
 	Name:       "reserve",
 	ServerName: "inventory_v1_reserve",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 4}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 4}, {Values: 1048576}, {}, {}},
 }
 
 // ReserveParams are the arguments of Reserve.

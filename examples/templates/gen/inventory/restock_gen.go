@@ -15,7 +15,7 @@ var restockFunction = &fcall.Function{
 	Name:       "restock",
 	ServerName: "inventory_v1_restock",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}},
 }
 
 // RestockParams are the arguments of Restock.

@@ -340,14 +340,26 @@ local function leaderboard_v1_rank(keys, args)
       out_text_best = rlfunc_signed.text(out_best)
     end
     if not rlfunc_wrong then
-      if out_text_best ~= '' then
-        return {rlfunc_head, out_players, out_text_best}
-      end
       local rlfunc_one = rlfunc_head + out_players * 200002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_players % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_players / 1000 * 800008
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if out_text_best ~= '' then
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_players, out_text_best}
+        end
+        return {rlfunc_one, out_text_best}
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_players}
+      return {-1 - rlfunc_head * 4, out_players}
     end
     out_found = rlfunc_wrong
   end
@@ -403,7 +415,8 @@ local function leaderboard_v1_remove(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_removed = rlfunc_wrong
   end
@@ -503,10 +516,11 @@ local function leaderboard_v1_submit(keys, args)
       out_text_best = rlfunc_signed.text(out_best)
     end
     if not rlfunc_wrong then
+      local rlfunc_one = rlfunc_head
       if out_text_best ~= '' then
-        return {rlfunc_head, out_text_best}
+        return {rlfunc_one, out_text_best}
       end
-      return rlfunc_head
+      return rlfunc_one
     end
     out_improved = rlfunc_wrong
   end
@@ -589,39 +603,6 @@ local function leaderboard_v1_top(keys, args)
     local rlfunc_wrong
     local rlfunc_head = 0
     if not rlfunc_wrong then
-      if #out_players == 1 then
-        local row = out_players[1]
-        local row_player = row.player
-        local row_score = row.score
-        local row_rank = row.rank
-        local rlfunc_word = 0
-        if #row_player > 64 then
-          rlfunc_wrong = 'result players.player must be at most 64 bytes'
-        end
-        local row_text_score = ''
-        if row_score ~= 0 then
-          if not (row_score >= -1.7976931348623157e+308 and row_score <= 1.7976931348623157e+308) then
-            rlfunc_wrong = 'result players.score must be a finite number'
-          end
-          row_text_score = rlfunc_signed.text(row_score)
-        end
-        if not (row_rank >= 1 and row_rank <= 100000 and row_rank % 1 == 0) then
-          rlfunc_wrong = 'result players.rank must be a whole number from 1 to 100000'
-        end
-        rlfunc_word = rlfunc_word + row_rank
-        if not rlfunc_wrong then
-          if row_text_score ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_player, row_text_score}
-          end
-          if row_player ~= '' then
-            return {rlfunc_head + 1, rlfunc_word, row_player}
-          end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head + 1, rlfunc_word}
-          end
-          return rlfunc_head + 1
-        end
-      end
       local reply, rlfunc_at = {rlfunc_head + #out_players, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_players = #out_players
       if rlfunc_players > 65536 then
@@ -647,16 +628,21 @@ local function leaderboard_v1_top(keys, args)
           rlfunc_wrong = 'result players.rank must be a whole number from 1 to 100000'
         end
         rlfunc_word = rlfunc_word + row_rank
-        reply[rlfunc_at + i] = rlfunc_word
-        reply[rlfunc_at + i + rlfunc_players] = row_player
-        reply[rlfunc_at + i + rlfunc_players * 2] = row_text_score
+        local rlfunc_one = rlfunc_word
+        rlfunc_at = rlfunc_at + 1
+        reply[rlfunc_at] = rlfunc_one
+        reply[rlfunc_at + 1] = row_player
+        reply[rlfunc_at + 2] = row_text_score
+        rlfunc_at = rlfunc_at + 2
       end
-      rlfunc_at = rlfunc_at + rlfunc_players * 3
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
         rlfunc_at = rlfunc_at - 1
       end
       if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
         return reply
       end
     end

@@ -16,7 +16,7 @@ var acquireFunction = &fcall.Function{
 	Name:       "acquire",
 	ServerName: "lock_v1_acquire",
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}},
 }
 
 // AcquireParams are the arguments of Acquire.

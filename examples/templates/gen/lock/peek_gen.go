@@ -17,7 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "lock_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Text: true}, {}, {}},
+	Results:    []fcall.Result{{Text: true}, {Values: 1048576}, {}},
 }
 
 // PeekParams are the arguments of Peek.

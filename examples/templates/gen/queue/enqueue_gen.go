@@ -15,7 +15,7 @@ var enqueueFunction = &fcall.Function{
 	Name:       "enqueue",
 	ServerName: "queue_v1_enqueue",
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 3}, {Values: 2000001}},
+	Results:    []fcall.Result{{Values: 3}, {Values: 1048576}},
 }
 
 // EnqueueParams are the arguments of Enqueue.

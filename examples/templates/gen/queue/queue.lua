@@ -292,7 +292,8 @@ local function queue_v1_ack(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_removed = rlfunc_wrong
   end
@@ -382,10 +383,16 @@ local function queue_v1_enqueue(keys, args)
       if not (out_length >= 0 and out_length <= 2000000 and out_length % 1 == 0) then
         rlfunc_wrong = 'result length must be a whole number from 0 to 2000000'
       end
-      rlfunc_head = rlfunc_head + out_length * 3
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one
+      if out_length < 1048576 then
+        rlfunc_one = rlfunc_head + out_length * 3
+      end
+      if rlfunc_one then
+        return rlfunc_one
+      end
+      return {-1 - rlfunc_head * 4, out_length}
     end
     out_outcome = rlfunc_wrong
   end
@@ -459,7 +466,8 @@ local function queue_v1_extend(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_extended = rlfunc_wrong
   end
@@ -522,10 +530,19 @@ local function queue_v1_peek(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head + out_taken * 1000001
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_taken % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_taken / 1000 * 4000004
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_taken}
+      return {-1 - rlfunc_head * 4, out_taken}
     end
     out_ready = rlfunc_wrong
   end
@@ -633,17 +650,32 @@ local function queue_v1_reserve(keys, args)
       end
     end
     if not rlfunc_wrong then
+      local rlfunc_one = rlfunc_head + out_retry_after_us * 2000002
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_retry_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_retry_after_us / 1000 * 8000008
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
       if out_payload ~= '' then
-        return {rlfunc_head, out_retry_after_us, out_id, out_payload}
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_retry_after_us, out_id, out_payload}
+        end
+        return {rlfunc_one, out_id, out_payload}
       end
       if out_id ~= '' then
-        return {rlfunc_head, out_retry_after_us, out_id}
+        if not rlfunc_one then
+          return {-1 - rlfunc_head * 4, out_retry_after_us, out_id}
+        end
+        return {rlfunc_one, out_id}
       end
-      local rlfunc_one = rlfunc_head + out_retry_after_us * 2000002
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_retry_after_us}
+      return {-1 - rlfunc_head * 4, out_retry_after_us}
     end
     out_found = rlfunc_wrong
   end

@@ -28,8 +28,8 @@ var Library = &fcall.Library{
 		{Line: 240},
 		{Line: 243, File: "functions/quota/take.lua", FileLine: 1},
 		{Line: 284},
-		{Line: 362, File: "functions/quota/take.lua", FileLine: 17},
-		{Line: 363},
+		{Line: 371, File: "functions/quota/take.lua", FileLine: 17},
+		{Line: 372},
 	},
 }
 

@@ -338,17 +338,26 @@ local function quota_v1_take(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_remaining < 8388608000 and out_retry_after_us < 8388608000 and out_remaining % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_remaining < 1048576 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_retry_after_us * 2097152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_retry_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_retry_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_remaining, out_retry_after_us}
       end
-      local rlfunc_one = rlfunc_head + out_remaining * 2
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_remaining}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end

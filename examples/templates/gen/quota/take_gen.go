@@ -17,7 +17,7 @@ var takeFunction = &fcall.Function{
 	ServerName: "quota_v1_take",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}},
 }
 
 // TakeParams are the arguments of Take.

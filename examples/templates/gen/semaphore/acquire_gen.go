@@ -15,7 +15,7 @@ var acquireFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "acquire",
 	ServerName: "semaphore_v1_acquire",
-	Results:    []fcall.Result{{Values: 2}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}},
 }
 
 // AcquireParams are the arguments of Acquire.

@@ -332,17 +332,26 @@ local function semaphore_v1_acquire(keys, args)
       end
     end
     if not rlfunc_wrong then
-      if out_retry_after_us ~= 0 then
-        if rlfunc_head < 64 and out_taken < 8388608000 and out_retry_after_us < 8388608000 and out_taken % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-          return -1 - rlfunc_head - out_taken / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+      local rlfunc_one
+      if out_taken < 1048576 then
+        rlfunc_one = rlfunc_head + out_taken * 2 + out_retry_after_us * 2097152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_retry_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_taken * 8 + out_retry_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
+          end
         end
-        return {rlfunc_head, out_taken, out_retry_after_us}
       end
-      local rlfunc_one = rlfunc_head + out_taken * 2
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_taken}
+      if out_retry_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_taken, out_retry_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_taken}
     end
     out_allowed = rlfunc_wrong
   end
@@ -404,7 +413,8 @@ local function semaphore_v1_release(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if not rlfunc_wrong then
-      return rlfunc_head
+      local rlfunc_one = rlfunc_head
+      return rlfunc_one
     end
     out_released = rlfunc_wrong
   end
@@ -484,10 +494,19 @@ local function semaphore_v1_renew(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one = rlfunc_head + out_expires_after_us * 2
-      if rlfunc_one <= 9007199254740992 then
+      if rlfunc_one >= 9007199254740992 then
+        rlfunc_one = nil
+        if out_expires_after_us % 1000 == 0 then
+          local number = rlfunc_head * 4 + out_expires_after_us / 1000 * 8
+          if number < 9007199254740992 then
+            rlfunc_one = -2 - number
+          end
+        end
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_expires_after_us}
+      return {-1 - rlfunc_head * 4, out_expires_after_us}
     end
     out_renewed = rlfunc_wrong
   end

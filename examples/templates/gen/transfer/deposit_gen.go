@@ -15,7 +15,7 @@ var depositFunction = &fcall.Function{
 	Name:       "deposit",
 	ServerName: "transfer_v1_deposit",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}},
 }
 
 // DepositParams are the arguments of Deposit.

@@ -15,7 +15,7 @@ var moveFunction = &fcall.Function{
 	Name:       "move",
 	ServerName: "transfer_v1_move",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 3}, {}},
+	Results:    []fcall.Result{{Values: 3}, {Values: 1048576}},
 }
 
 // MoveParams are the arguments of Move.

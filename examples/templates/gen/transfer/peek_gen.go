@@ -16,7 +16,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "transfer_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{}},
+	Results:    []fcall.Result{{Values: 1048576}},
 }
 
 // PeekParams are the arguments of Peek.

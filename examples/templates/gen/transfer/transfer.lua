@@ -412,11 +412,14 @@ local function transfer_v1_deposit(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_left * 2
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_left < 1048576 then
+        rlfunc_one = rlfunc_head + out_left * 2
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_left}
+      return {-1 - rlfunc_head * 4, out_left}
     end
     out_allowed = rlfunc_wrong
   end
@@ -537,11 +540,14 @@ local function transfer_v1_move(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_left * 3
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_left < 1048576 then
+        rlfunc_one = rlfunc_head + out_left * 3
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_left}
+      return {-1 - rlfunc_head * 4, out_left}
     end
     out_outcome = rlfunc_wrong
   end
@@ -607,11 +613,14 @@ local function transfer_v1_peek(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_left
-      if rlfunc_one <= 9007199254740992 then
+      local rlfunc_one
+      if out_left < 1048576 then
+        rlfunc_one = rlfunc_head + out_left
+      end
+      if rlfunc_one then
         return rlfunc_one
       end
-      return {rlfunc_head, out_left}
+      return {-1 - rlfunc_head * 4, out_left}
     end
     out_left = rlfunc_wrong
   end

@@ -1,5 +1,3 @@
-//go:build conformance
-
 package breaking_test
 
 import (
