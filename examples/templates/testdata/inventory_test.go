@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 
-	"github.com/rlfunc/rlfunc/examples/templates/gen/inventory"
+	"example.com/templates/gen/inventory"
 )
 
 var inventorySuite = luatest.Suite[*inventory.Client]{

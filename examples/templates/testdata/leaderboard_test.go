@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 
-	"github.com/rlfunc/rlfunc/examples/templates/gen/leaderboard"
+	"example.com/templates/gen/leaderboard"
 )
 
 var leaderboardSuite = luatest.Suite[*leaderboard.Client]{

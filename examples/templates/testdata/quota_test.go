@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 
-	"github.com/rlfunc/rlfunc/examples/templates/gen/quota"
+	"example.com/templates/gen/quota"
 )
 
 // suite runs on the embedded engine, and on the empty database at REDIS_URL if that is set.

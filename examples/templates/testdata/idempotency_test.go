@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 
-	"github.com/rlfunc/rlfunc/examples/templates/gen/idempotency"
+	"example.com/templates/gen/idempotency"
 )
 
 var idempotencySuite = luatest.Suite[*idempotency.Client]{
