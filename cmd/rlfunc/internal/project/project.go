@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -76,38 +75,16 @@ func (p *Project) Load(ctx context.Context) (*source.Tree, error) {
 	return p.Describe(ctx)
 }
 
-// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. A tree that was
-// found clean is not vetted again. Vetting takes seconds; it is left behind when the context ends.
+// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run.
 func (p *Project) Describe(ctx context.Context) (*source.Tree, error) {
-	var tree *source.Tree
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tree, err = p.load(loadVetted)
-	}()
-	select {
-	case <-done:
-		return tree, err
-	case <-ctx.Done():
+	tree, err := p.load(codegen.Load)
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	return tree, err
 }
 
-func loadVetted(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
-	cache := vettedOf(fsys)
-	if tree, found := source.Load(fsys, root, o); len(found) == 0 && cache.fill(tree) {
-		return tree, nil
-	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // vet makes garbage, and keeps little: a third less CPU
-	tree, found := codegen.Load(fsys, root, o)
-	if len(found) == 0 {
-		cache.keep(tree)
-	}
-	return tree, found
-}
-
-// Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
+// Read reads every library without vetting the Lua. That is enough to call functions and to compare.
 func (p *Project) Read() (*source.Tree, error) {
 	if p.BuiltIn {
 		return builtIn()
