@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,6 +104,28 @@ func (a *app) confirm(ctx context.Context, yes bool, question string) error {
 }
 
 func (a *app) printJSON(v any) error { return output.JSON(a.out, v) }
+
+// print prints a value as JSON with --json, and by text otherwise.
+func (a *app) print(v any, text func() error) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	return text()
+}
+
+// lines prints text as data.
+func (a *app) lines(lines []string) error {
+	_, err := fmt.Fprintln(a.out, strings.Join(lines, "\n"))
+	return err
+}
+
+// reporting returns err, or the exit code of findings if there are some.
+func reporting(findings bool, err error) error {
+	if err == nil && findings {
+		return exitcode.Findings
+	}
+	return err
+}
 
 // table prints rows as data, without color.
 func (a *app) table(head []string, rows [][]string) error {

@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/inspect"
 )
@@ -21,27 +23,21 @@ and reason. An "unfinished" change was interrupted and may have taken effect. Th
 5,000; --json also has the states before and after.`,
 		Example: "  rlfunc audit --policy policy.yaml --redis redis://127.0.0.1:6379\n  rlfunc audit --last 100 --json --redis redis://127.0.0.1:6379",
 		Args:    usage.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if last < 1 || last > 5000 {
 				return usage.Errorf("--last must be 1 to 5000, got %d", last)
 			}
-			return a.audit(cmd.Context(), last)
+			return nil
 		},
+		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+			return a.audit(ctx, s, conn, last)
+		}),
 	}
 	cmd.Flags().IntVar(&last, "last", 20, "number of newest entries")
 	return a.withPolicy(cmd)
 }
 
-func (a *app) audit(ctx context.Context, last int) error {
-	s, err := a.serviceToRead()
-	if err != nil {
-		return err
-	}
-	conn, err := a.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+func (a *app) audit(ctx context.Context, s *service.Service, conn *connection.Conn, last int) error {
 	if conn.Embedded() {
 		return errEmbedded
 	}

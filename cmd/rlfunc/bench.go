@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strings"
 	"time"
 
@@ -62,10 +61,5 @@ func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
 	if r == nil {
 		return failed
 	}
-	if a.json {
-		err = a.printJSON(r)
-	} else {
-		_, err = fmt.Fprintln(a.out, strings.Join(r.Lines(), "\n"))
-	}
-	return cmp.Or(err, failed)
+	return cmp.Or(a.print(r, func() error { return a.lines(r.Lines()) }), failed)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -61,15 +60,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(result)
-	} else {
-		_, err = fmt.Fprintln(a.out, strings.Join(result.Lines(), "\n"))
-	}
-	if err == nil && result.Refused() {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(result.Refused(), a.print(result, func() error { return a.lines(result.Lines()) }))
 }
 
 // needFunction accepts a function's name and its arguments.
@@ -121,12 +112,8 @@ func (a *app) callOn(ctx context.Context, conn *connection.Conn, lib *fcall.Libr
 
 func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) error {
 	s := call.Many(ctx, f.calls, f.workers)
-	if a.json {
-		if err := a.printJSON(s); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintln(a.out, strings.Join(s.Lines(), "\n"))
+	if err := a.print(s, func() error { return a.lines(s.Lines()) }); err != nil {
+		return err
 	}
 	if s.Errors > 0 {
 		return fmt.Errorf("%d of %d calls: %w", s.Errors, s.Calls, s.FirstError)

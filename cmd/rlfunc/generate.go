@@ -9,7 +9,6 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
@@ -82,11 +81,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 			return fmt.Errorf("write %s: %w", p.Dir, err)
 		}
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"files": len(files), "differences": output.List(differences), "released": output.List(released)}); err != nil {
-			return err
-		}
-	} else {
+	err = a.print(map[string]any{"files": len(files), "differences": output.List(differences), "released": output.List(released)}, func() error {
 		for _, f := range released {
 			if check {
 				fmt.Fprintln(a.out, f)
@@ -95,11 +90,9 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 			}
 		}
 		a.printDifferences(differences, check, len(files), filepath.ToSlash(strings.Join(folders, ", ")))
-	}
-	if check && len(differences)+len(released) > 0 {
-		return exitcode.Findings
-	}
-	return nil
+		return nil
+	})
+	return reporting(check && len(differences)+len(released) > 0, err)
 }
 
 func (a *app) printDifferences(differences []project.Difference, check bool, files int, folders string) {

@@ -102,6 +102,15 @@ func checkGenerated(p *project.Project, tree *source.Tree, names []string) error
 	return nil
 }
 
+// named returns the named libraries, or all, in the channel that --channel names, for commands that load nothing.
+func (a *app) named(names []string) ([]*fcall.Library, error) {
+	tree, err := a.tree()
+	if err != nil {
+		return nil, err
+	}
+	return a.libraries(tree, names)
+}
+
 // libraries returns the named libraries of the tree, or all, in the channel that --channel names.
 func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
 	for _, name := range names {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
@@ -26,7 +26,7 @@ func (a *app) overrideListCommand() *cobra.Command {
 policy's file. With a policy, overrides that guards ignore are findings, with exit code 2.`,
 		Example: "  rlfunc override list --policy policy.yaml --redis redis://127.0.0.1:6379",
 		Args:    usage.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listOverrides(cmd.Context()) },
+		RunE:    a.onService(a.listOverrides),
 	}
 	return a.withPolicy(cmd)
 }
@@ -44,16 +44,7 @@ type listedOverride struct {
 	Finding string    `json:"finding"` // why guards ignore it; "" if they follow it, or without a policy
 }
 
-func (a *app) listOverrides(ctx context.Context) error {
-	s, err := a.serviceToRead()
-	if err != nil {
-		return err
-	}
-	conn, err := a.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *connection.Conn) error {
 	if err := conn.Ensure(ctx, override.Library); err != nil {
 		return err
 	}
@@ -74,15 +65,9 @@ func (a *app) listOverrides(ctx context.Context) error {
 		}
 		all = append(all, row)
 	}
-	if a.json {
-		err = a.printJSON(map[string]any{"namespace": s.Namespace, "overrides": all})
-	} else {
-		err = a.printOverrides(s.Namespace, found, all)
-	}
-	if err == nil && findings > 0 {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(findings > 0, a.print(map[string]any{"namespace": s.Namespace, "overrides": all}, func() error {
+		return a.printOverrides(s.Namespace, found, all)
+	}))
 }
 
 func (a *app) printOverrides(namespace string, found []override.ListOverridesResult, all []listedOverride) error {

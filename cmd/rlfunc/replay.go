@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay"
@@ -90,15 +89,7 @@ func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
 		}
 		a.note("wrote %s", f.html)
 	}
-	if a.json {
-		err = a.printJSON(report)
-	} else {
-		err = report.WriteText(a.out)
-	}
-	if err == nil && (report.Refused > 0 || !report.Complete) {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(report.Refused > 0 || !report.Complete, a.print(report, func() error { return report.WriteText(a.out) }))
 }
 
 type openLog struct {
