@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,15 +96,12 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 	if err := a.confirm(ctx, c.yes, fmt.Sprintf(c.question, subject)); err != nil {
 		return err
 	}
-	if c.by == "" {
-		c.by = operator()
-	}
 	log := audit.Open(conn.Client, s.Namespace)
-	entry := audit.Entry{Operation: audit.Operation{By: c.by, Command: c.command, Subject: subject, Reason: c.reason, Before: before}}
-	if entry.ID, err = log.Begin(ctx, entry.Operation); err != nil {
+	c.by = cmp.Or(c.by, operator())
+	entry := &audit.Entry{By: c.by, Command: c.command, Subject: subject, Reason: c.reason, Before: before}
+	if err := log.Begin(ctx, entry); err != nil {
 		return err
 	}
-	entry.At = audit.TimeOf(entry.ID)
 	// From here an interruption neither stops the change nor its record.
 	ctx = context.WithoutCancel(ctx)
 	done, failure := c.apply(ctx, conn.Client, s.Policy, subject)
@@ -114,7 +112,7 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 	if after, err := state(ctx, conn.Client, s.Policy, subject); err == nil {
 		entry.After = after
 	}
-	if err := log.End(ctx, entry.ID, entry.Result, entry.After); err != nil {
+	if err := log.End(ctx, entry); err != nil {
 		return errors.Join(failure, err)
 	}
 	if failure != nil {
