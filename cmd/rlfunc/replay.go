@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay"
@@ -57,7 +58,7 @@ the log or the policy cannot be read.`,
 	cmd.Flags().StringVar(&f.html, "html", "", "`FILE` for a page with charts")
 	complete(cmd, "format", values("auto", "common", "combined", "json"))
 	complete(cmd, "subject", values("ip", "user"))
-	complete(cmd, "endpoint", a.endpointNames)
+	complete(cmd, "endpoint", a.ofService((*service.Service).EndpointNames))
 	return a.withPolicyFile(cmd)
 }
 

@@ -32,7 +32,7 @@ rlfunc did not make is never removed. Keys stay until they expire.`,
 		Example: `  rlfunc retire ratelimit_v1 --redis redis://127.0.0.1:6379
   rlfunc retire ratelimit_v1 --force --yes --redis redis://127.0.0.1:6379`,
 		Args:              usage.One("LIBRARY_vN", "ratelimit_v1"),
-		ValidArgsFunction: first(a.serverLibraries),
+		ValidArgsFunction: first(a.ofTarget(a.serverLibraries)),
 		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
 			return a.retire(ctx, target, args[0], o, yes)
 		}),

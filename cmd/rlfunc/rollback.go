@@ -41,7 +41,7 @@ recorded, give a checkout of the older source with --from.`,
   rlfunc rollback ratelimit_v1 --to 1.0.0 --yes --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit --from ../checkout-of-1.0.0 --yes --redis redis://127.0.0.1:6379`,
 		Args:              usage.One("LIBRARY", "ratelimit or ratelimit_v1"),
-		ValidArgsFunction: first(a.serverLibraries),
+		ValidArgsFunction: first(a.ofTarget(a.serverLibraries)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if f.to != "" && f.from != "" {
 				return usage.Errorf("takes --to or --from, not both")
@@ -57,7 +57,7 @@ recorded, give a checkout of the older source with --from.`,
 	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
 	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
 	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, replaceDriftedUsage)
-	complete(cmd, "to", a.recordedVersions)
+	complete(cmd, "to", a.ofTarget(a.recordedVersions))
 	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
 
