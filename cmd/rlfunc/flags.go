@@ -141,19 +141,26 @@ func (a *app) onTarget(do func(ctx context.Context, target *connection.Target, a
 	}
 }
 
-// onService returns what a command runs that reads the state of the service of --policy or --namespace.
-func (a *app) onService(do func(ctx context.Context, s *service.Service, conn *connection.Conn) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error {
-		s, err := a.serviceToRead()
-		if err != nil {
-			return err
-		}
+// onServer returns what a command runs that works on the servers of --redis or --target by a client.
+func (a *app) onServer(do func(ctx context.Context, conn *connection.Conn, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		conn, err := a.connect()
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		return do(cmd.Context(), s, conn)
+		return do(cmd.Context(), conn, args)
+	}
+}
+
+// onService returns what a command runs that reads the state of the service of --policy or --namespace.
+func (a *app) onService(do func(ctx context.Context, s *service.Service, conn *connection.Conn) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.serviceToRead()
+		if err != nil {
+			return err
+		}
+		return a.onServer(func(ctx context.Context, conn *connection.Conn, _ []string) error { return do(ctx, s, conn) })(cmd, args)
 	}
 }
 

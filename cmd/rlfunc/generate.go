@@ -60,7 +60,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 	if err != nil {
 		return a.findings(err)
 	}
-	files, err := p.Generate(ctx, tree, a.err)
+	files, differences, err := p.Differences(ctx, tree, a.err)
 	if err != nil {
 		return err
 	}
@@ -72,16 +72,12 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 		}
 		released = breaking.Compare(snapshot, snapshot, breaking.State)
 	}
-	differences, err := p.Compare(files)
-	if err != nil {
-		return fmt.Errorf("compare %s: %w", p.Dir, err)
-	}
 	if !check {
 		if err := p.Write(differences); err != nil {
 			return fmt.Errorf("write %s: %w", p.Dir, err)
 		}
 	}
-	err = a.print(map[string]any{"files": len(files), "differences": output.List(differences), "released": output.List(released)}, func() error {
+	err = a.print(map[string]any{"files": files, "differences": output.List(differences), "released": output.List(released)}, func() error {
 		for _, f := range released {
 			if check {
 				fmt.Fprintln(a.out, f)
@@ -89,7 +85,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 				a.warnf("%s", f)
 			}
 		}
-		a.printDifferences(differences, check, len(files), filepath.ToSlash(strings.Join(folders, ", ")))
+		a.printDifferences(differences, check, files, filepath.ToSlash(strings.Join(folders, ", ")))
 		return nil
 	})
 	return reporting(check && len(differences)+len(released) > 0, err)

@@ -161,11 +161,7 @@ func (a *app) generateIn(ctx context.Context, dir string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	files, err := p.Generate(ctx, tree, a.err)
-	if err != nil {
-		return 0, err
-	}
-	differences, err := p.Compare(files)
+	_, differences, err := p.Differences(ctx, tree, a.err)
 	if err != nil {
 		return 0, err
 	}

@@ -113,16 +113,12 @@ func (a *app) named(names []string) ([]*fcall.Library, error) {
 
 // libraries returns the named libraries of the tree, or all, in the channel that --channel names.
 func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
-	for _, name := range names {
-		if _, err := a.library(tree, name); err != nil {
-			return nil, err
-		}
+	sources, err := a.sources(tree, names)
+	if err != nil {
+		return nil, err
 	}
 	var libs []*fcall.Library
-	for _, lib := range tree.Libraries {
-		if len(names) > 0 && !slices.Contains(names, lib.Spec.Name) {
-			continue
-		}
+	for _, lib := range sources {
 		inChannel, err := runtime.Library(lib).Channel(a.channel)
 		if err != nil {
 			return nil, err
@@ -130,6 +126,19 @@ func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, er
 		libs = append(libs, inChannel)
 	}
 	return libs, nil
+}
+
+// sources returns the named libraries of the tree, or all.
+func (a *app) sources(tree *source.Tree, names []string) ([]*source.Library, error) {
+	if len(names) == 0 {
+		return tree.Libraries, nil
+	}
+	for _, name := range names {
+		if _, err := a.library(tree, name); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tree.Libraries), func(lib *source.Library) bool { return !slices.Contains(names, lib.Spec.Name) }), nil
 }
 
 // library finds a library by its name.
