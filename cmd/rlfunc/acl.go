@@ -145,16 +145,9 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 // callers returns a rule for every function of the named libraries, or of all.
 func (a *app) callers(tree *codegen.Tree, names, namespaces []string) (acl.Rule, error) {
 	var rule acl.Rule
-	libs := tree.Libraries
-	if len(names) > 0 {
-		libs = nil
-		for _, name := range names {
-			lib, err := a.library(tree, name)
-			if err != nil {
-				return rule, err
-			}
-			libs = append(libs, lib)
-		}
+	libs, err := a.sources(tree, names)
+	if err != nil {
+		return rule, err
 	}
 	if len(namespaces) == 0 {
 		namespaces = []string{""}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,6 +106,28 @@ func (a *app) confirm(ctx context.Context, yes bool, question string) error {
 
 func (a *app) printJSON(v any) error { return output.JSON(a.out, v) }
 
+// print prints a value as JSON with --json, and by text otherwise.
+func (a *app) print(v any, text func() error) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	return text()
+}
+
+// lines prints text as data.
+func (a *app) lines(lines []string) error {
+	_, err := fmt.Fprintln(a.out, strings.Join(lines, "\n"))
+	return err
+}
+
+// reporting returns err, or the exit code of findings if there are some.
+func reporting(findings bool, err error) error {
+	if err == nil && findings {
+		return exitcode.Findings
+	}
+	return err
+}
+
 // table prints rows as data, without color.
 func (a *app) table(head []string, rows [][]string) error {
 	return output.Table(a.out, head, rows, nil)
@@ -112,4 +136,43 @@ func (a *app) table(head []string, rows [][]string) error {
 // states prints rows as data, and colors the column that holds a state.
 func (a *app) states(column int, head []string, rows [][]string) error {
 	return output.Table(a.out, head, rows, paintStates(a.color.StyleOf(a.out), column))
+}
+
+// The words that actions, outcomes and states of libraries begin with. Others are yellow.
+var (
+	greenStates = []string{"same", "follow", "followed", "loaded", "upgraded", "downgraded", "replaced", "deleted"}
+	redStates   = []string{"conflict", "drifted", "failed", "foreign", "missing", "too_old", "unusable", "problem"}
+)
+
+// paintState colors a text that begins with a state.
+func paintState(style terminal.Style, text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	switch {
+	case slices.Contains(greenStates, word):
+		return style.Green(text)
+	case slices.Contains(redStates, word):
+		return style.Red(text)
+	}
+	return style.Yellow(text)
+}
+
+// paintStates colors the cells of the column that holds states.
+func paintStates(style terminal.Style, column int) func(int, string) string {
+	return func(i int, cell string) string {
+		if i != column {
+			return cell
+		}
+		return paintState(style, cell)
+	}
+}
+
+// nodeProblems joins the problems of nodes.
+func nodeProblems[N any](nodes []N, problem func(N) *loader.Error) error {
+	var all []error
+	for _, node := range nodes {
+		if p := problem(node); p != nil {
+			all = append(all, p)
+		}
+	}
+	return errors.Join(all...)
 }

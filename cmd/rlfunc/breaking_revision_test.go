@@ -188,21 +188,3 @@ func TestBreaking_failsOnWhatARevisionDoesNotHold(t *testing.T) {
 		})
 	}
 }
-
-// A file behind a link is vetted again when it has changed.
-func TestVet_readsChangesBehindLinks(t *testing.T) {
-	faulty := strings.Replace(demoTake, "redis.call('STRLEN', bucket)", "redis.call('STRLEN', 'another')", 1)
-	for name, files := range map[string][]string{
-		"a file":    {"functions/demo/take.lua", "-> ../../shared/take.lua", "functions/demo/library.lua", demoLibrary},
-		"a library": {"functions/demo", "-> ../shared", "shared/library.lua", demoLibrary},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := repository{t.TempDir()}
-			d.write(t, append(files, "rlfunc.yaml", "", "shared/take.lua", demoTake)...)
-			demoProject(d).does(t, exitcode.OK, "generate")
-			d.write(t, "shared/take.lua", faulty)
-			out, _ := demoProject(d).does(t, exitcode.Findings, "generate")
-			contains(t, "generate", out, "functions/demo/take.lua:9")
-		})
-	}
-}

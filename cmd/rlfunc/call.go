@@ -1,18 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/benchmark"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
@@ -40,7 +43,15 @@ by outcome. With --raw it first prints the command, the reply as Redis sent it, 
 		Args:              needFunction,
 		ValidArgsFunction: a.callArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd.Context(), args, f)
+			if f.calls < 1 || f.workers < 1 {
+				return usage.Errorf("-n and -c must be 1 or more, got %d and %d", f.calls, f.workers)
+			}
+			if f.raw && (a.json || f.calls > 1) {
+				return usage.Errorf("--raw is text of one call: leave out --json and -n")
+			}
+			return a.onFunction(cmd, args, a.namespace, func(ctx context.Context, conn *connection.Conn, call *dyncall.Call) error {
+				return a.call(ctx, conn, call, f)
+			})
 		},
 	}
 	cmd.Flags().IntVarP(&f.calls, "calls", "n", 1, "number of calls")
@@ -49,18 +60,7 @@ by outcome. With --raw it first prints the command, the reply as Redis sent it, 
 	return a.withRedis(a.withNamespace(a.withChannel(cmd)))
 }
 
-func (a *app) call(ctx context.Context, args []string, f callFlags) error {
-	if f.calls < 1 || f.workers < 1 {
-		return usage.Errorf("-n and -c must be 1 or more, got %d and %d", f.calls, f.workers)
-	}
-	if f.raw && (a.json || f.calls > 1) {
-		return usage.Errorf("--raw is text of one call: leave out --json and -n")
-	}
-	conn, call, err := a.prepareCall(ctx, args, a.namespace)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+func (a *app) call(ctx context.Context, conn *connection.Conn, call *dyncall.Call, f callFlags) error {
 	if f.calls > 1 {
 		return a.callMany(ctx, call, f)
 	}
@@ -73,17 +73,11 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 		return err
 	}
 	if f.raw {
-		fmt.Fprintln(a.out, strings.Join(tap.Lines(call), "\n"))
+		if err := a.lines(tap.Lines(call)); err != nil {
+			return err
+		}
 	}
-	if a.json {
-		err = a.printJSON(result)
-	} else {
-		_, err = fmt.Fprintln(a.out, strings.Join(result.Lines(), "\n"))
-	}
-	if err == nil && result.Refused() {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(result.Refused(), a.print(result, func() error { return a.lines(result.Lines()) }))
 }
 
 // needFunction accepts a function's name and its arguments.
@@ -94,56 +88,89 @@ func needFunction(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// prepareCall checks a function's name and arguments. It returns the call, and a connection that the caller closes.
-func (a *app) prepareCall(ctx context.Context, args []string, namespace string) (*connection.Conn, *dyncall.Call, error) {
+// onFunction checks a function's name and arguments, and that the server answers. Then it runs what the command does with the call.
+func (a *app) onFunction(cmd *cobra.Command, args []string, namespace string, do func(ctx context.Context, conn *connection.Conn, call *dyncall.Call) error) error {
 	tree, err := a.tree()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	lib, fn, err := a.findFunction(tree, args[0])
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	conn, err := a.connect()
-	if err != nil {
-		return nil, nil, err
-	}
-	call, err := a.callOn(ctx, conn, runtime.Library(lib), fn, args[1:], namespace)
-	if err == nil {
-		if err = conn.Ready(ctx); err != nil {
-			err = fmt.Errorf("%s: %w", args[0], err)
+	return a.onServer(func(ctx context.Context, conn *connection.Conn, _ []string) error {
+		client, err := fcall.NewClient(conn.Client, runtime.Library(lib), fcall.Options{Namespace: namespace, Channel: a.channel, NoAutoLoad: true})
+		if err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		conn.Close()
-		return nil, nil, err
-	}
-	return conn, call, nil
-}
-
-func (a *app) callOn(ctx context.Context, conn *connection.Conn, lib *fcall.Library, fn *spec.Function, words []string, namespace string) (*dyncall.Call, error) {
-	client, err := fcall.NewClient(conn.Client, lib, fcall.Options{Namespace: namespace, Channel: a.channel, NoAutoLoad: true})
-	if err != nil {
-		return nil, err
-	}
-	call, err := dyncall.New(client, fn, words)
-	if err != nil {
-		return nil, err
-	}
-	return call, conn.Ensure(ctx, client.Library())
+		call, err := dyncall.New(client, fn, args[1:])
+		if err != nil {
+			return err
+		}
+		if err := conn.Ensure(ctx, client.Library()); err != nil {
+			return err
+		}
+		if err := conn.Ready(ctx); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		return do(ctx, conn, call)
+	})(cmd, args)
 }
 
 func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) error {
 	s := call.Many(ctx, f.calls, f.workers)
-	if a.json {
-		if err := a.printJSON(s); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintln(a.out, strings.Join(s.Lines(), "\n"))
+	if err := a.print(s, func() error { return a.lines(s.Lines()) }); err != nil {
+		return err
 	}
 	if s.Errors > 0 {
 		return fmt.Errorf("%d of %d calls: %w", s.Errors, s.Calls, s.FirstError)
 	}
 	return nil
+}
+
+type benchFlags struct {
+	span              time.Duration
+	workers, subjects int
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	f := benchFlags{span: 3 * time.Second, workers: 16, subjects: 10_000}
+	cmd := &cobra.Command{
+		Use:   "bench LIBRARY.FUNCTION name=value ...",
+		Short: "Measure what a function costs on a server",
+		Long: `Calls a function for 3 s, or --for up to 60 s, for one subject after the other (user-1, user-2, ...). It reports the calls per second, the
+latency here, the time of a call on the server, and the memory per subject.
+
+The keys are in a namespace of their own, which the command deletes at the end. The time on the server covers all function calls meanwhile,
+also those of other clients. The command loads the server: do not run it in production without need.`,
+		Example: `  rlfunc bench ratelimit.gcra --redis redis://127.0.0.1:6379 subject=user limit=100 period=1h
+  rlfunc bench ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=user limit=1000 window=1m --subjects 10 --for 10s`,
+		Args:              needFunction,
+		ValidArgsFunction: a.callArguments,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.bench(cmd, args, f) },
+	}
+	duration.Flag(cmd, &f.span, "for", forUsage)
+	cmd.Flags().IntVarP(&f.workers, "workers", "c", f.workers, workersUsage)
+	cmd.Flags().IntVar(&f.subjects, "subjects", f.subjects, "number of subjects")
+	return a.withRedis(a.withChannel(cmd))
+}
+
+func (a *app) bench(cmd *cobra.Command, args []string, f benchFlags) error {
+	if f.span <= 0 || f.span > time.Minute {
+		return usage.Errorf("--for must be up to 60s, got %s", f.span)
+	}
+	if f.workers < 1 || f.workers > 10_000 || f.subjects < 1 || f.subjects > 1_000_000 {
+		return usage.Errorf("-c must be 1 to 10000 and --subjects 1 to 1000000, got %d and %d", f.workers, f.subjects)
+	}
+	namespace := "rlfunc-bench-" + strings.ToLower(rand.Text()[:8])
+	return a.onFunction(cmd, args, namespace, func(ctx context.Context, conn *connection.Conn, call *dyncall.Call) error {
+		r, failed := benchmark.Run(ctx, conn, call, benchmark.Options{
+			Function: args[0], Namespace: namespace, Span: f.span, Workers: f.workers, Subjects: f.subjects,
+			Started: func() { a.note("%s from %d workers for %s", args[0], f.workers, f.span) },
+		})
+		if r == nil {
+			return failed
+		}
+		return cmp.Or(a.print(r, func() error { return a.lines(r.Lines()) }), failed)
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
@@ -132,76 +133,60 @@ func (a *app) targetNames(*cobra.Command, []string, string) (names []string, _ c
 	return names, noFiles
 }
 
-// knownService returns the service of the flags, or nil.
-func (a *app) knownService(cmd *cobra.Command) *service.Service {
-	a.quiet = true
-	if a.applyTarget(cmd) != nil {
-		return nil
+// ofService completes names that the service of the flags has.
+func (a *app) ofService(names func(*service.Service) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		a.quiet = true
+		if a.applyTarget(cmd) != nil {
+			return nil, noFiles
+		}
+		s, err := a.service()
+		if err != nil {
+			return nil, noFiles
+		}
+		return names(s), noFiles
 	}
-	s, err := a.service()
-	if err != nil {
-		return nil
-	}
-	return s
 }
 
 // identities completes the identities that a subject begins with.
-func (a *app) identities(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	if s := a.knownService(cmd); s != nil {
-		for _, name := range s.IdentityNames() {
-			names = append(names, name+"=")
-		}
+func (a *app) identities(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	names, _ := a.ofService((*service.Service).IdentityNames)(cmd, args, word)
+	for i := range names {
+		names[i] += "="
 	}
 	return names, noFilesSpace
 }
 
-func (a *app) limitNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if s := a.knownService(cmd); s != nil {
-		return s.LimitNames(), noFiles
+// ofTarget completes names that the nodes of the flags have.
+func (a *app) ofTarget(names func(ctx context.Context, target *connection.Target, args []string) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		if a.applyTarget(cmd) != nil {
+			return nil, noFiles
+		}
+		target, err := a.openTarget()
+		if err != nil {
+			return nil, noFiles
+		}
+		defer target.Close()
+		return names(ctx, target, args), noFiles
 	}
-	return nil, noFiles
-}
-
-func (a *app) endpointNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if s := a.knownService(cmd); s != nil {
-		return s.EndpointNames(), noFiles
-	}
-	return nil, noFiles
 }
 
 // serverLibraries completes the libraries on the nodes.
-func (a *app) serverLibraries(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	if a.applyTarget(cmd) != nil {
-		return nil, noFiles
-	}
-	target, err := a.openTarget()
-	if err != nil {
-		return nil, noFiles
-	}
-	defer target.Close()
+func (a *app) serverLibraries(ctx context.Context, target *connection.Target, _ []string) []string {
 	names, _ := a.loadedNames(ctx, target, "")
-	return names, noFiles
+	return names
 }
 
 // recordedVersions completes the recorded releases of the library in the first argument.
-func (a *app) recordedVersions(cmd *cobra.Command, args []string, _ string) (versions []string, _ cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	if len(args) == 0 || a.applyTarget(cmd) != nil {
-		return nil, noFiles
-	}
-	target, err := a.openTarget()
-	if err != nil {
-		return nil, noFiles
-	}
-	defer target.Close()
+func (a *app) recordedVersions(ctx context.Context, target *connection.Target, args []string) (versions []string) {
 	releases, _ := target.Releases(ctx)
 	for _, r := range releases {
-		if (r.Name == args[0] || r.Library == a.inChannel(args[0])) && !slices.Contains(versions, r.Version) {
+		if len(args) > 0 && (r.Name == args[0] || r.Library == a.inChannel(args[0])) && !slices.Contains(versions, r.Version) {
 			versions = append(versions, r.Version)
 		}
 	}
-	return versions, noFiles
+	return versions
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
 	"github.com/rlfunc/rlfunc/loader"
@@ -44,12 +45,15 @@ records the earlier and the new source on the server, for rollbacks; ` + "`rlfun
   rlfunc deploy --target production --by "$CI_JOB_URL"
   rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json`,
 		ValidArgsFunction: a.libraryNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if f.file != "" && len(args) > 0 {
 				return usage.Errorf("takes --plan or library names, not both: a saved plan names its libraries")
 			}
-			return a.deploy(cmd.Context(), args, f)
+			return nil
 		},
+		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
+			return a.deploy(ctx, target, args, f)
+		}),
 	}
 	cmd.Flags().StringVar(&f.file, "plan", "", "`FILE` with a saved plan; rejected if the server has changed since")
 	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
@@ -60,16 +64,11 @@ records the earlier and the new source on the server, for rollbacks; ` + "`rlfun
 	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
 
-func (a *app) deploy(ctx context.Context, names []string, f deployFlags) error {
+func (a *app) deploy(ctx context.Context, target *connection.Target, names []string, f deployFlags) error {
 	libs, tree, err := a.deployable(ctx, names)
 	if err != nil {
 		return err
 	}
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	var plan *loader.Plan
 	if f.file != "" {
 		text, err := os.ReadFile(f.file)

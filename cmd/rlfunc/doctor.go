@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/loader/doctor"
 )
 
@@ -21,43 +21,24 @@ A problem needs a fix now, a warning needs one before it becomes a problem, a no
 2 with one, 1 if the servers could not be checked.`,
 		Example:           "  rlfunc doctor --redis redis://127.0.0.1:6379\n  rlfunc doctor --redis redis://127.0.0.1:6379 --json",
 		ValidArgsFunction: a.libraryNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.doctor(cmd.Context(), args)
-		},
+		RunE:              a.onTarget(a.doctor),
 	}
 	return a.withTarget(a.withChannel(cmd))
 }
 
-func (a *app) doctor(ctx context.Context, names []string) error {
-	tree, err := a.tree()
+func (a *app) doctor(ctx context.Context, target *connection.Target, names []string) error {
+	libs, err := a.named(names)
 	if err != nil {
 		return err
 	}
-	libs, err := a.libraries(tree, names)
-	if err != nil {
-		return err
-	}
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	d, err := doctor.Diagnose(ctx, target.Target, libs...)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(d)
-	} else {
-		a.printDiagnosis(d)
-	}
-	if err == nil && d.Count(doctor.Problem) > 0 {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(d.Count(doctor.Problem) > 0, a.print(d, func() error { return a.printDiagnosis(d) }))
 }
 
-func (a *app) printDiagnosis(d *doctor.Diagnosis) {
+func (a *app) printDiagnosis(d *doctor.Diagnosis) error {
 	// The same finding on several nodes is printed once.
 	type finding struct{ id, text string }
 	var order []finding
@@ -83,4 +64,5 @@ func (a *app) printDiagnosis(d *doctor.Diagnosis) {
 		}
 	}
 	a.note("%s checked: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(doctor.Problem), "problem"), count(d.Count(doctor.Warn), "warning"), count(d.Count(doctor.Note), "note"))
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,11 +11,6 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
-
-// acceptAll replaces a verifier of the service's own code.
-type acceptAll struct{}
-
-func (acceptAll) Verify(_ context.Context, value string) (string, error) { return value, nil }
 
 // An explanation is the middleware's reading of a request. Its JSON names are an interface.
 type explanation struct {
@@ -69,17 +63,16 @@ type explainedLimit struct {
 
 func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	out := &explanation{
-		Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Also: output.List(e.Request.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
-		Missing: []string{}, Multiplied: map[string]int64{},
+		Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
+		Denied: e.Denied, Allowed: e.Allowed != "", Multiplied: map[string]int64{}, Plan: e.Plan, Client: e.Subject,
+		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Account: e.Account, Attempts: e.Attempts,
+		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted,
 	}
+	maps.Copy(out.Multiplied, e.Multiplied)
 	for _, s := range e.Request.Subjects {
 		name, _, _ := strings.Cut(s, "=")
 		out.Identities = append(out.Identities, explainedIdentity{s, p.Verified(name)})
 	}
-	out.Denied, out.Allowed, out.Client, out.Missing = e.Denied, e.Allowed != "", e.Subject, output.List(e.Missing)
-	out.Plan = e.Plan
-	maps.Copy(out.Multiplied, e.Multiplied)
-	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = e.Account, e.Attempts, e.Challenge, e.ChallengeRequired, e.Counted
 	for _, l := range e.Limits {
 		every, zone, starts := periodOf(p, &l)
 		out.Limits = append(out.Limits, explainedLimit{
@@ -136,7 +129,7 @@ func (a *app) printFound(p *policy.Policy, e *guard.Explanation) {
 
 // printCounts prints the subject that each part of the policy counts.
 func printCounts(line func(part, format string, args ...any), p *policy.Policy, g *guard.Explanation) {
-	line("client", "%s", orNone(g.Subject))
+	line("client", "%s", cmp.Or(g.Subject, "none"))
 	if g.Plan != "" {
 		line("plan", "%s", g.Plan)
 	}
@@ -157,20 +150,13 @@ func printCounts(line func(part, format string, args ...any), p *policy.Policy, 
 	}
 	switch {
 	case g.ChallengeRequired:
-		line("challenge", "required, of %s", orNone(g.Challenge))
+		line("challenge", "required, of %s", cmp.Or(g.Challenge, "none"))
 	case g.Challenge != "":
 		line("challenge", "of %s", g.Challenge)
 	}
 	if !g.Counted {
 		line("counted", "by no limit: the request is refused with 400 unless the endpoint is unbounded")
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 // capacity describes what a limit admits.

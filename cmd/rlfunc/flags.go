@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
 )
@@ -125,6 +127,41 @@ func (a *app) connect() (*connection.Conn, error) {
 		return nil, errNoServer
 	}
 	return connection.Open(a.redis)
+}
+
+// onTarget returns what a command runs that works on the nodes of --redis or --target.
+func (a *app) onTarget(do func(ctx context.Context, target *connection.Target, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		target, err := a.openTarget()
+		if err != nil {
+			return err
+		}
+		defer target.Close()
+		return do(cmd.Context(), target, args)
+	}
+}
+
+// onServer returns what a command runs that works on the servers of --redis or --target by a client.
+func (a *app) onServer(do func(ctx context.Context, conn *connection.Conn, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		conn, err := a.connect()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		return do(cmd.Context(), conn, args)
+	}
+}
+
+// onService returns what a command runs that reads the state of the service of --policy or --namespace.
+func (a *app) onService(do func(ctx context.Context, s *service.Service, conn *connection.Conn) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.serviceToRead()
+		if err != nil {
+			return err
+		}
+		return a.onServer(func(ctx context.Context, conn *connection.Conn, _ []string) error { return do(ctx, s, conn) })(cmd, args)
+	}
 }
 
 // openTarget opens the servers of --redis or --target as a target. It sends nothing yet. The caller closes it.

@@ -9,7 +9,6 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
@@ -64,7 +63,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 	if err != nil {
 		return a.findings(err)
 	}
-	files, err := p.Generate(ctx, tree, a.err)
+	files, differences, err := p.Differences(ctx, tree, a.err)
 	if err != nil {
 		return err
 	}
@@ -76,20 +75,12 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 		}
 		released = breaking.Compare(snapshot, snapshot, breaking.State)
 	}
-	differences, err := p.Compare(files)
-	if err != nil {
-		return fmt.Errorf("compare %s: %w", p.Dir, err)
-	}
 	if !check {
 		if err := p.Write(differences); err != nil {
 			return fmt.Errorf("write %s: %w", p.Dir, err)
 		}
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"files": len(files), "differences": output.List(differences), "released": output.List(released)}); err != nil {
-			return err
-		}
-	} else {
+	err = a.print(map[string]any{"files": files, "differences": output.List(differences), "released": output.List(released)}, func() error {
 		for _, f := range released {
 			if check {
 				fmt.Fprintln(a.out, f)
@@ -97,12 +88,10 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 				a.warnf("%s", f)
 			}
 		}
-		a.printDifferences(differences, check, len(files), filepath.ToSlash(strings.Join(folders, ", ")))
-	}
-	if check && len(differences)+len(released) > 0 {
-		return exitcode.Findings
-	}
-	return nil
+		a.printDifferences(differences, check, files, filepath.ToSlash(strings.Join(folders, ", ")))
+		return nil
+	})
+	return reporting(check && len(differences)+len(released) > 0, err)
 }
 
 func (a *app) printDifferences(differences []project.Difference, check bool, files int, folders string) {

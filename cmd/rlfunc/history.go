@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
@@ -23,23 +24,21 @@ func (a *app) historyCommand() *cobra.Command {
 The server keeps the last 500 operations. FLUSHALL removes them.`,
 		Example: "  rlfunc history --redis redis://127.0.0.1:6379\n  rlfunc history --last 100 --json --redis redis://127.0.0.1:6379",
 		Args:    usage.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if last < 1 {
 				return usage.Errorf("--last must be 1 or more, got %d", last)
 			}
-			return a.history(cmd.Context(), last)
+			return nil
 		},
+		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, _ []string) error {
+			return a.history(ctx, target, last)
+		}),
 	}
 	cmd.Flags().IntVar(&last, "last", 20, "number of newest entries")
 	return a.withRedis(cmd)
 }
 
-func (a *app) history(ctx context.Context, last int) error {
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
+func (a *app) history(ctx context.Context, target *connection.Target, last int) error {
 	events, err := target.History(ctx, last)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ packages go mod vendor. Below another module it makes one of its own only with -
 The first function is one of library quota, or the functions of another template (docs/templates.md has what each guarantees):
 
 ` + templateList(),
-		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...\n  rlfunc init --template lock mylocks\n  rlfunc init --template list",
+		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...\n  rlfunc init --template inventory mystock\n  rlfunc init --template list",
 		Args:    usage.AtMostOne("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if template == "list" {
@@ -161,11 +161,7 @@ func (a *app) generateIn(ctx context.Context, dir string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	files, err := p.Generate(ctx, tree, a.err)
-	if err != nil {
-		return 0, err
-	}
-	differences, err := p.Compare(files)
+	_, differences, err := p.Differences(ctx, tree, a.err)
 	if err != nil {
 		return 0, err
 	}

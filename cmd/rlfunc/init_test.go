@@ -11,39 +11,33 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/examples/templates"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// Each template begins a project in an empty folder, and its test compiles there. The tests run in examples/templates.
+// A project begins with one template and takes the others, and their tests pass in it, on every engine.
 func TestInit_everyTemplate(t *testing.T) {
-	onpath.Full(t)
 	dir := t.TempDir()
 	for _, template := range templates.All() {
-		var errOut bytes.Buffer
-		args := []string{"init", "-C", dir, "--no-tidy", "--module", "all/" + template.Name, "--template", template.Name, template.Name}
-		if code := run(args, strings.NewReader(""), &errOut, &errOut); code != exitcode.OK {
-			t.Fatalf("%s: exit code %d: %s", template.Name, code, &errOut)
-		}
-		mod := filepath.Join(dir, template.Name, "go.mod")
-		text, err := os.ReadFile(mod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, "go.mod"), strings.Replace(string(text), "all/"+template.Name, "all", 1)) // one module, compiled at once
-		if err := os.Remove(mod); err != nil {
-			t.Fatal(err)
-		}
+		rlfuncIn(t, dir, "init", "--no-tidy", "--module", "example.com/all", "--template", template.Name)
 	}
-	sums, err := os.ReadFile("../../go.sum")
+	source, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "go.sum"), string(sums))
-	onpath.Used() // what it reads is not part of this program
-	cmd := exec.Command("go", "list", "-mod=mod", "-test", "-export", "./...")
-	cmd.Dir = dir
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, output)
+	onpath.Used()                                       // what it reads is not part of this program
+	inFolder(t, dir, "go", "work", "init", ".", source) // the Go tool has compiled rlfunc's packages already
+	inFolder(t, dir, "go", "test", "-c", "-o", "all.test", ".")
+	urls := []string{""} // the embedded engine only
+	for _, e := range engines.Real(t) {
+		urls = append(urls, e.Own(t).URL)
+	}
+	for _, url := range urls {
+		cmd := exec.Command("./all.test")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "REDIS_URL="+url)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("REDIS_URL=%s: %v\n%s", url, err, output)
+		}
 	}
 }
 

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/inspect"
@@ -37,10 +37,7 @@ count.`,
 		},
 		ValidArgsFunction: first(a.identities),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if global {
-				args = []string{""}
-			}
-			return a.inspect(cmd.Context(), args[0], ascii)
+			return a.inspect(cmd.Context(), strings.Join(args, ""), ascii)
 		},
 	}
 	cmd.Flags().BoolVar(&global, "global", false, "the global limits instead of a subject")
@@ -85,15 +82,7 @@ func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(report)
-	} else {
-		err = report.WriteText(a.out, a.drawing(ascii))
-	}
-	if err == nil && report.Refused {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(report.Refused, a.print(report, func() error { return report.WriteText(a.out, a.drawing(ascii)) }))
 }
 
 // drawing returns the style of standard output for bars and charts.

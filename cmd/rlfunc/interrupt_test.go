@@ -19,46 +19,12 @@ import (
 
 // relay is a proxy of an embedded server. It calls atExec before it forwards an EXEC.
 func relay(t *testing.T, atExec func()) (url string) {
-	t.Helper()
-	upstream := listening(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", upstream)
-			if err != nil {
-				return
-			}
-			go func() {
-				defer client.Close()
-				_, _ = io.Copy(client, server)
-			}()
-			go func() {
-				defer server.Close()
-				buffer := make([]byte, 1<<16)
-				for {
-					n, err := client.Read(buffer)
-					if err != nil {
-						return
-					}
-					if bytes.HasSuffix(bytes.ToUpper(buffer[:n]), []byte("EXEC\r\n")) {
-						atExec()
-					}
-					if _, err := server.Write(buffer[:n]); err != nil {
-						return
-					}
-				}
-			}()
+	return proxied(t, func(request []byte) (answer string) {
+		if bytes.HasSuffix(bytes.ToUpper(request), []byte("EXEC\r\n")) {
+			atExec()
 		}
-	}()
-	return "redis://" + l.Addr().String()
+		return ""
+	})
 }
 
 func TestDeploy_interruptedPrintsWhatItLoaded(t *testing.T) {
@@ -86,23 +52,13 @@ func TestDeploy_interruptedPrintsWhatItLoaded(t *testing.T) {
 	}
 }
 
-// Vetting takes seconds, and has nothing to finish.
+// Vetting has nothing to finish.
 func TestVet_interrupted(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", os.DevNull) // which keeps no note that these libraries were found clean
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exitcode.Signal{Signal: os.Interrupt})
 	var out, errOut bytes.Buffer
 	code := runUntil(ctx, []string{"vet", "-C", "../../examples/templates"}, strings.NewReader(""), &out, &errOut)
 	if code != exitcode.Interrupted || out.Len() > 0 || errOut.String() != "rlfunc: interrupt\n" {
-		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
-	}
-}
-
-func TestVet_endsAtItsTimeout(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", os.DevNull)
-	var out, errOut bytes.Buffer
-	code := run([]string{"vet", "-C", "../../examples/templates", "--timeout", "1ns"}, strings.NewReader(""), &out, &errOut)
-	if code != exitcode.Error || out.Len() > 0 || errOut.String() != "rlfunc: stopped after 1ns (--timeout)\n" {
 		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
 	}
 }

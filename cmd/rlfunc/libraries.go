@@ -100,18 +100,23 @@ func checkGenerated(p *project.Project, tree *codegen.Tree, names []string) erro
 	return nil
 }
 
+// named returns the named libraries, or all, in the channel that --channel names, for commands that load nothing.
+func (a *app) named(names []string) ([]*fcall.Library, error) {
+	tree, err := a.tree()
+	if err != nil {
+		return nil, err
+	}
+	return a.libraries(tree, names)
+}
+
 // libraries returns the named libraries of the tree, or all, in the channel that --channel names.
 func (a *app) libraries(tree *codegen.Tree, names []string) ([]*fcall.Library, error) {
-	for _, name := range names {
-		if _, err := a.library(tree, name); err != nil {
-			return nil, err
-		}
+	sources, err := a.sources(tree, names)
+	if err != nil {
+		return nil, err
 	}
 	var libs []*fcall.Library
-	for _, lib := range tree.Libraries {
-		if len(names) > 0 && !slices.Contains(names, lib.Spec.Name) {
-			continue
-		}
+	for _, lib := range sources {
 		inChannel, err := runtime.Library(lib).Channel(a.channel)
 		if err != nil {
 			return nil, err
@@ -119,6 +124,19 @@ func (a *app) libraries(tree *codegen.Tree, names []string) ([]*fcall.Library, e
 		libs = append(libs, inChannel)
 	}
 	return libs, nil
+}
+
+// sources returns the named libraries of the tree, or all.
+func (a *app) sources(tree *codegen.Tree, names []string) ([]*codegen.Library, error) {
+	if len(names) == 0 {
+		return tree.Libraries, nil
+	}
+	for _, name := range names {
+		if _, err := a.library(tree, name); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tree.Libraries), func(lib *codegen.Library) bool { return !slices.Contains(names, lib.Spec.Name) }), nil
 }
 
 // library finds a library by its name.

@@ -4,48 +4,21 @@ import (
 	"bytes"
 	"io"
 	"net"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/loader"
 )
 
-// The note about a wait for a lock needs nothing but an error: each of loader's reasons, with and without a holder.
-func TestWithLock_notesEveryError(t *testing.T) {
-	source, err := os.ReadFile("../../loader/errors.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons := regexp.MustCompile(`Err\w+ Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
-	if len(reasons) < 20 {
-		t.Fatalf("reasons: %v", reasons)
-	}
-	var said strings.Builder
-	var o loader.LockOptions
-	(&app{err: &said}).withLock(&cobra.Command{}, &o)
-	for _, reason := range reasons {
-		for _, l := range []*loader.Lock{nil, {}, {By: "nora", Op: loader.OpDeploy}} {
-			o.OnWait(&loader.Error{Op: "deploy", Reason: loader.Reason(reason[1]), Text: "why", Lock: l})
-		}
-	}
-	if n := strings.Count(said.String(), "\n"); n != 3*len(reasons) {
-		t.Errorf("%d notes, want %d:\n%s", n, 3*len(reasons), said.String())
-	}
-}
-
-// Deployers that take a lock in turn, too fast to read which of them has it, leave an error without a holder.
-func TestDeploy_waitsForAContendedLock(t *testing.T) {
+// proxied is the URL of a proxy of an embedded server. What answer returns is sent in place of the server's answer, unless it is "".
+func proxied(t *testing.T, answer func(request []byte) string) (url string) {
+	t.Helper()
 	upstream := listening(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
 			client, err := l.Accept()
@@ -68,9 +41,8 @@ func TestDeploy_waitsForAContendedLock(t *testing.T) {
 					if err != nil {
 						return
 					}
-					// Each SET of a lock finds it taken, and each GET of its holder finds it released: there is no such key.
-					if bytes.Contains(buffer[:n], []byte("\r\nNX\r\n")) {
-						_, err = client.Write([]byte("$-1\r\n"))
+					if text := answer(buffer[:n]); text != "" {
+						_, err = client.Write([]byte(text))
 					} else {
 						_, err = server.Write(buffer[:n])
 					}
@@ -81,7 +53,19 @@ func TestDeploy_waitsForAContendedLock(t *testing.T) {
 			}()
 		}
 	}()
-	code, _, said := runOutside(t, "deploy", "--lock-wait", "300ms", "--redis", "redis://"+l.Addr().String())
+	return "redis://" + l.Addr().String()
+}
+
+// Deployers that take a lock in turn, too fast to read which of them has it, leave an error without a holder.
+func TestDeploy_waitsForAContendedLock(t *testing.T) {
+	url := proxied(t, func(request []byte) string {
+		// Each SET of a lock finds it taken, and each GET of its holder finds it released: there is no such key.
+		if bytes.Contains(request, []byte("\r\nNX\r\n")) {
+			return "$-1\r\n"
+		}
+		return ""
+	})
+	code, _, said := runOutside(t, "deploy", "--lock-wait", "300ms", "--redis", url)
 	if code != exitcode.Error || strings.Count(said, "waiting up to 300ms") != 1 || !strings.Contains(said, "other deployers take the lock in turn; try again") {
 		t.Errorf("exit %d:\n%s", code, said)
 	}

@@ -44,7 +44,7 @@ func pack() {
 // sourceVariable has the folder of the source for the scripts' rlfunc, which -trimpath may have built.
 const sourceVariable = "RLFUNC_TEST_SOURCE"
 
-// caching gives all tests one folder of caches, so that a tree is vetted once. The Go tool's stays where it is.
+// caching gives all tests one folder of caches, so that the functions of a library are run once. The Go tool's stays where it is.
 type caching struct{ *testing.M }
 
 func (c caching) Run() int {

@@ -158,21 +158,12 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 	}
 }
 
-// A command that changes a subject needs the service, and changes no other one.
-func TestOperator_mustNameTheService(t *testing.T) {
+// Without the policy, the namespace names the service.
+func TestOperator_changesTheServiceOfANamespace(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			at := " --reason x --yes --redis " + e.URL
-			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe", "override set user=zoe --deny --for 1h", "override clear user=zoe", "override clear --all"} {
-				ran(t, exitcode.Error, command+at, "no policy: give --policy FILE, or --namespace NAME")
-			}
-			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe"} {
-				ran(t, exitcode.Error, command+at+" --policy "+shopPolicy, `the policy has no identity "user" (identities: ip, key, tenant)`)
-			}
-			if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 {
-				t.Errorf("keys: %q", keys)
-			}
 			ran(t, exitcode.OK, "block user=zoe --for 1h --namespace shop"+at, "user=zoe: blocked for 1 h")
 			g := shop(t, rdb)
 			if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"user=zoe", "ip=203.0.113.9"}}, 1); d.Reason != guard.ReasonBlocked || d.Refused != "user=zoe" {

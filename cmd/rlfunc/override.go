@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -104,4 +107,176 @@ With --allow and --multiply the identity must be verified. With --namespace alon
 	cmd.Flags().Int64Var(&e.multiply, "multiply", 0, "`FACTOR` of each limit and budget, 1 to 1000000")
 	duration.Flag(cmd, &span, "for", forUsage)
 	return a.withChange(cmd, &c)
+}
+
+// allOverrides stands for all subjects in the records.
+const allOverrides = "all overrides"
+
+func (a *app) overrideClearCommand() *cobra.Command {
+	c := change{state: overrideOf}
+	all := false
+	cmd := &cobra.Command{
+		Use:   "clear SUBJECT --reason TEXT",
+		Short: "Clear the override of a subject, or all overrides",
+		Long: `Clears the override that ` + "`rlfunc override set`" + ` set for a subject, or with --all those of every subject. Overrides of the policy's file
+stay and apply again. Guards see the change after at most guard.Options.CacheTTL, 10 s by default.
+
+` + changeHelp,
+		Example: `  rlfunc override clear key=ab12 --reason 'launch is over' --policy policy.yaml --redis redis://127.0.0.1:6379
+  rlfunc override clear --all --reason 'wrong list' --policy policy.yaml --redis redis://127.0.0.1:6379`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all && len(args) == 0 {
+				return nil
+			} else if all {
+				return usage.Errorf("takes SUBJECT or --all, not both, got %s", strings.Join(args, " "))
+			}
+			return oneSubject(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := allOverrides
+			c.command, c.question = "override clear --all", "Clear %s of the namespace?"
+			c.resolve = func(_ *service.Service, text string) (string, error) { return text, nil }
+			if !all {
+				text = args[0]
+				c.command, c.question = "override clear", "Clear the override of %s?"
+				c.resolve = (*service.Service).StoredOverrideSubject
+			}
+			c.apply = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
+				return clearOverrides(ctx, rdb, p, subject, all)
+			}
+			return a.change(cmd.Context(), text, &c)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all overrides of the namespace")
+	return a.withChange(cmd, &c)
+}
+
+// clearOverrides clears the override of a subject, or those of all.
+func clearOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string, all bool) (string, error) {
+	client, err := override.New(rdb, fcall.Options{Namespace: p.Namespace})
+	if err != nil {
+		return "", err
+	}
+	var r override.ClearAllResult
+	if all {
+		r, err = client.ClearAll(ctx, override.ClearAllParams{Subject: wire.OverridesSubject})
+	} else {
+		var one override.ClearResult
+		one, err = client.Clear(ctx, override.ClearParams{Subject: wire.OverridesSubject, Target: subject})
+		r.Existed = one.Existed
+	}
+	if err != nil || !r.Existed {
+		return "there was no override", err
+	}
+	return "cleared", nil
+}
+
+func (a *app) overrideListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the overrides that were set at run time",
+		Long: `Lists the overrides that ` + "`rlfunc override set`" + ` set: subject, effect, time left, operator and reason. It does not list overrides of the
+policy's file. With a policy, overrides that guards ignore are findings, with exit code 2.`,
+		Example: "  rlfunc override list --policy policy.yaml --redis redis://127.0.0.1:6379",
+		Args:    usage.None,
+		RunE:    a.onService(a.listOverrides),
+	}
+	return a.withPolicy(cmd)
+}
+
+// A listedOverride is one override in JSON. Its names are an interface.
+type listedOverride struct {
+	Subject string    `json:"subject"`
+	Effect  string    `json:"effect"`
+	Factor  int64     `json:"factor"` // 1 unless the effect is multiply
+	Left    float64   `json:"left"`   // seconds
+	Ends    time.Time `json:"ends"`
+	Set     time.Time `json:"set"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+	Finding string    `json:"finding"` // why guards ignore it; "" if they follow it, or without a policy
+}
+
+func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+	if err := conn.Ensure(ctx, override.Library); err != nil {
+		return err
+	}
+	found, err := readOverrides(ctx, conn.Client, s.Policy)
+	if err != nil {
+		return fmt.Errorf("list overrides: %w", err)
+	}
+	all, findings := []listedOverride{}, 0
+	for _, o := range found {
+		row := listedOverride{
+			Subject: o.Subject, Effect: string(o.Effect), Factor: o.Factor, Left: o.Left.Seconds(), Ends: o.Ends.UTC(), Set: o.Set.UTC(), By: o.By, Reason: o.Reason,
+		}
+		if s.Source == service.FromPolicy {
+			if err := s.CheckOverride(o.Subject, asOverride(&o)); err != nil {
+				row.Finding = err.Error()
+				findings++
+			}
+		}
+		all = append(all, row)
+	}
+	return reporting(findings > 0, a.print(map[string]any{"namespace": s.Namespace, "overrides": all}, func() error {
+		return a.printOverrides(s.Namespace, found, all)
+	}))
+}
+
+func (a *app) printOverrides(namespace string, found []override.ListOverridesResult, all []listedOverride) error {
+	if len(all) == 0 {
+		a.note("namespace %s has no overrides", namespace)
+	}
+	var rows [][]string
+	for i, o := range all {
+		rows = append(rows, []string{inspect.Visible(o.Subject), effectOf(&found[i]), inspect.Words(found[i].Left), output.Time(o.Ends), inspect.Visible(o.By), inspect.Visible(o.Reason)})
+	}
+	if err := a.table([]string{"subject", "effect", "left", "ends", "by", "reason"}, rows); err != nil {
+		return err
+	}
+	for _, o := range all {
+		if o.Finding != "" {
+			a.warnf("guards ignore the override of %s: %s", inspect.Visible(o.Subject), o.Finding)
+		}
+	}
+	return nil
+}
+
+func readOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy) ([]override.ListOverridesResult, error) {
+	client, err := override.New(rdb, fcall.Options{Namespace: p.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	r, err := client.List(ctx, override.ListParams{Subject: wire.OverridesSubject})
+	return r.Overrides, err
+}
+
+// overrideOf describes the override of a subject, or counts all overrides.
+func overrideOf(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
+	all, err := readOverrides(ctx, rdb, p)
+	if err != nil {
+		return "", err
+	}
+	if subject == allOverrides {
+		return fmt.Sprintf("%d set at run time", len(all)), nil
+	}
+	for _, o := range all {
+		if o.Subject == subject {
+			return fmt.Sprintf("%s until %s, by %s (%s)", effectOf(&o), o.Ends.UTC().Format("2006-01-02T15:04:05Z"), inspect.Visible(o.By), inspect.Visible(o.Reason)), nil
+		}
+	}
+	return "no override", nil
+}
+
+func effectOf(o *override.ListOverridesResult) string {
+	if o.Effect == override.ListOverridesEffectMultiply {
+		return fmt.Sprintf("multiply %d", o.Factor)
+	}
+	return string(o.Effect)
+}
+
+func asOverride(o *override.ListOverridesResult) policy.Override {
+	return policy.Override{
+		Allow: o.Effect == override.ListOverridesEffectAllow, Deny: o.Effect == override.ListOverridesEffectDeny, Multiply: o.Factor,
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
@@ -39,24 +40,19 @@ Exit code 0 if there is nothing to do, 2 if there is, 3 if it would break someth
 the plan is saved; ` + "`rlfunc deploy --plan`" + ` rejects it if the nodes or their libraries have changed since.`,
 		Example:           "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
 		ValidArgsFunction: a.libraryNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.plan(cmd.Context(), args, file)
-		},
+		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
+			return a.plan(ctx, target, args, file)
+		}),
 	}
 	cmd.Flags().StringVar(&file, "out", "", "`FILE` for the plan")
 	return a.withTarget(a.withChannel(cmd))
 }
 
-func (a *app) plan(ctx context.Context, names []string, file string) error {
+func (a *app) plan(ctx context.Context, target *connection.Target, names []string, file string) error {
 	libs, tree, err := a.deployable(ctx, names)
 	if err != nil {
 		return err
 	}
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	plan, err := target.Plan(ctx, libs...)
 	if err != nil {
 		return err
@@ -77,13 +73,7 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if change.breaks() {
 		return exitcode.Breaking
 	}
-	if err := nodeProblems(plan.Nodes, loader.NodePlan.Blocking); err != nil {
-		return err
-	}
-	if len(plan.Changes())+len(plan.Blocked()) > 0 {
-		return exitcode.Findings
-	}
-	return nil
+	return reporting(len(plan.Changes())+len(plan.Blocked()) > 0, nodeProblems(plan.Nodes, loader.NodePlan.Blocking))
 }
 
 // savePlan writes the file in full or not at all.

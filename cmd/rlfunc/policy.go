@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -39,47 +39,30 @@ in the folder.`,
 func (a *app) checkPolicy(file string) error {
 	p, err := policy.Load(file)
 	if wrong := (*policy.Error)(nil); errors.As(err, &wrong) {
-		return a.policyProblems(wrong.Problems)
+		return a.policyProblems(wrong.Problems...)
 	}
 	if err != nil {
 		return err
 	}
 	reader, err := p.Reader(stubCode(p, nil), identity.Options{})
 	if err != nil {
-		return a.policyProblems([]policy.Problem{{File: file, Message: err.Error()}})
+		return a.policyProblems(policy.Problem{File: file, Message: err.Error()})
 	}
 	if a.json {
-		return errors.Join(a.policyProblems(nil), reader.Close())
+		return errors.Join(a.policyProblems(), reader.Close())
 	}
 	a.note("%s: no problems in %s", file, count(len(p.Endpoints), "endpoint"))
 	return reader.Close()
 }
 
 // policyProblems prints the problems of a policy as data.
-func (a *app) policyProblems(problems []policy.Problem) error {
-	type problem struct {
-		File    string `json:"file"`
-		Line    int    `json:"line,omitempty"`
-		Column  int    `json:"column,omitempty"`
-		Path    string `json:"path,omitempty"`
-		Message string `json:"message"`
-	}
-	listed := []problem{}
-	for _, p := range problems {
-		listed = append(listed, problem(p))
-		if !a.json {
+func (a *app) policyProblems(problems ...policy.Problem) error {
+	return reporting(len(problems) > 0, a.print(map[string]any{"problems": output.List(problems)}, func() error {
+		for _, p := range problems {
 			fmt.Fprintln(a.out, p)
 		}
-	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"problems": listed}); err != nil {
-			return err
-		}
-	}
-	if len(problems) > 0 {
-		return exitcode.Findings
-	}
-	return nil
+		return nil
+	}))
 }
 
 func (a *app) policySchemaCommand() *cobra.Command {

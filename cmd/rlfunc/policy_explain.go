@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/envoyguard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -49,14 +53,23 @@ matches, and what they count together. --identity gives the value of an identity
 			if err != nil {
 				return err
 			}
-			if r == nil {
-				return a.explainDescriptors(file, &q)
-			}
 			p, err := policy.Load(file)
 			if err != nil {
 				return err
 			}
-			return a.explainRequest(p, r, &q)
+			values, err := q.values(p)
+			if err != nil {
+				return err
+			}
+			g, err := guard.New(redis.NewClient(&redis.Options{}), p, guard.Options{CacheSize: -1}) // no call is made
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			if r == nil {
+				return a.explainDescriptors(g, stubCode(p, values), &q)
+			}
+			return a.explainRequest(g, stubCode(p, values), r)
 		},
 	}
 	c.Flags().StringArrayVarP(&q.headers, "header", "H", nil, "`NAME: VALUE` of a header; may be repeated")
@@ -86,6 +99,11 @@ func (q *requestFlags) request(line string) (*http.Request, error) {
 	}
 	return r, nil
 }
+
+// acceptAll replaces a verifier of the service's own code.
+type acceptAll struct{}
+
+func (acceptAll) Verify(_ context.Context, value string) (string, error) { return value, nil }
 
 // stubCode replaces the service's own code: its identities have the given values or none, and it verifies every value.
 func stubCode(p *policy.Policy, values map[string]string) policy.Code {
@@ -121,16 +139,8 @@ func (q *requestFlags) values(p *policy.Policy) (map[string]string, error) {
 	return values, nil
 }
 
-func (a *app) explainRequest(p *policy.Policy, r *http.Request, q *requestFlags) error {
-	values, err := q.values(p)
-	if err != nil {
-		return err
-	}
-	g, err := guard.New(redis.NewClient(&redis.Options{}), p, guard.Options{CacheSize: -1}) // no call is made
-	if err != nil {
-		return err
-	}
-	m, err := httpguard.New(g, httpguard.Options{Code: stubCode(p, values)})
+func (a *app) explainRequest(g *guard.Guard, code policy.Code, r *http.Request) error {
+	m, err := httpguard.New(g, httpguard.Options{Code: code})
 	if err != nil {
 		return err
 	}
@@ -138,11 +148,10 @@ func (a *app) explainRequest(p *policy.Policy, r *http.Request, q *requestFlags)
 	if err != nil {
 		return fmt.Errorf("the request is refused with 400: %w", err)
 	}
-	if a.json {
-		return a.printJSON(explanationOf(g.Policy(), e))
-	}
-	a.printExplanation(g.Policy(), e)
-	return nil
+	return a.print(explanationOf(g.Policy(), e), func() error {
+		a.printExplanation(g.Policy(), e)
+		return nil
+	})
 }
 
 func (q *requestFlags) check(args []string) error {
@@ -153,4 +162,72 @@ func (q *requestFlags) check(args []string) error {
 		return usage.Errorf("needs 'METHOD PATH', such as 'POST /v1/chat', after FILE if it is given; got %d arguments", len(args))
 	}
 	return nil
+}
+
+// rateLimitRequest returns the request of Envoy with the descriptors of the flags.
+func (q *requestFlags) rateLimitRequest() (*ratelimitv3.RateLimitRequest, error) {
+	r := &ratelimitv3.RateLimitRequest{}
+	for _, text := range q.descriptors {
+		fields := strings.Fields(text)
+		if len(fields) < 2 {
+			return nil, usage.Errorf("--descriptor must be a domain and entries, such as 'edge route=login', got %q", text)
+		}
+		if r.Domain != "" && r.Domain != fields[0] {
+			return nil, usage.Errorf("a request has one domain, got %s and %s", r.Domain, fields[0])
+		}
+		d := &commonv3.RateLimitDescriptor{}
+		r.Domain = fields[0]
+		for _, entry := range fields[1:] {
+			key, value, ok := strings.Cut(entry, "=")
+			if !ok {
+				return nil, usage.Errorf("--descriptor: an entry must be KEY=VALUE, got %q", entry)
+			}
+			d.Entries = append(d.Entries, &commonv3.RateLimitDescriptor_Entry{Key: key, Value: value})
+		}
+		r.Descriptors = append(r.Descriptors, d)
+	}
+	return r, nil
+}
+
+// explainDescriptors prints how rlfunc serve would decide a request of Envoy.
+func (a *app) explainDescriptors(g *guard.Guard, code policy.Code, q *requestFlags) error {
+	r, err := q.rateLimitRequest()
+	if err != nil {
+		return err
+	}
+	s, err := envoyguard.New(g, envoyguard.Options{Code: code})
+	if err != nil {
+		return err
+	}
+	e, err := s.Explain(r)
+	if err != nil {
+		return fmt.Errorf("explain the descriptors: %w", err)
+	}
+	p := g.Policy()
+	out := explanationOf(p, e.Guard)
+	for i, rule := range e.Rules {
+		d := explainedDescriptor{Descriptor: q.descriptors[i], Rule: rule}
+		if rule >= 0 {
+			d.Endpoint = p.Descriptors[rule].Endpoint
+		}
+		out.Descriptors = append(out.Descriptors, d)
+	}
+	if e.Answer != nil {
+		out.Answer, out.Error = e.Answer.OverallCode.String(), e.Answer.GetDynamicMetadata().GetFields()["error"].GetStringValue()
+	}
+	return a.print(out, func() error {
+		for _, d := range out.Descriptors {
+			if d.Rule < 0 {
+				a.explain("descriptor", "%s matches none: it is not limited", d.Descriptor)
+			} else {
+				a.explain("descriptor", "%s matches descriptors[%d]: endpoint %s", d.Descriptor, d.Rule, d.Endpoint)
+			}
+		}
+		if out.Answer != "" {
+			a.explain("answer", "%s", strings.TrimSuffix(out.Answer+", "+out.Error, ", "))
+			return nil
+		}
+		a.printFound(p, e.Guard)
+		return nil
+	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay"
@@ -58,7 +58,7 @@ the log or the policy cannot be read.`,
 	cmd.Flags().StringVar(&f.html, "html", "", "`FILE` for a page with charts")
 	complete(cmd, "format", values("auto", "common", "combined", "json"))
 	complete(cmd, "subject", values("ip", "user"))
-	complete(cmd, "endpoint", a.endpointNames)
+	complete(cmd, "endpoint", a.ofService((*service.Service).EndpointNames))
 	return a.withPolicyFile(cmd)
 }
 
@@ -90,15 +90,7 @@ func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
 		}
 		a.note("wrote %s", f.html)
 	}
-	if a.json {
-		err = a.printJSON(report)
-	} else {
-		err = report.WriteText(a.out)
-	}
-	if err == nil && (report.Refused > 0 || !report.Complete) {
-		return exitcode.Findings
-	}
-	return err
+	return reporting(report.Refused > 0 || !report.Complete, a.print(report, func() error { return report.WriteText(a.out) }))
 }
 
 type openLog struct {

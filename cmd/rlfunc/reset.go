@@ -48,7 +48,7 @@ cache a refusal for a few seconds (guard.Options.CacheTTL), so every process adm
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: chat/minute for limit minute of endpoint chat, minute for a limit of every endpoint, or cost for the budgets; may be repeated (default all)")
-	complete(cmd, "limit", a.limitNames)
+	complete(cmd, "limit", a.ofService((*service.Service).LimitNames))
 	return a.withChange(cmd, &c)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
@@ -31,26 +32,21 @@ rlfunc did not make is never removed. Keys stay until they expire.`,
 		Example: `  rlfunc retire ratelimit_v1 --redis redis://127.0.0.1:6379
   rlfunc retire ratelimit_v1 --force --yes --redis redis://127.0.0.1:6379`,
 		Args:              usage.One("LIBRARY_vN", "ratelimit_v1"),
-		ValidArgsFunction: first(a.serverLibraries),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.retire(cmd.Context(), args[0], o, yes)
-		},
+		ValidArgsFunction: first(a.ofTarget(a.serverLibraries)),
+		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
+			return a.retire(ctx, target, args[0], o, yes)
+		}),
 	}
 	cmd.Flags().BoolVar(&o.Force, "force", false, "remove the library despite its clients, whose calls then fail")
 	cmd.Flags().BoolVar(&yes, "yes", false, yesUsage)
 	return a.withTarget(a.withChannel(a.withLock(cmd, &o.Lock)))
 }
 
-func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, yes bool) error {
+func (a *app) retire(ctx context.Context, target *connection.Target, name string, o loader.RetireOptions, yes bool) error {
 	if !serverLibrary.MatchString(name) {
 		return usage.Errorf("LIBRARY_vN must be a name on the server, such as %s_v1, got %s (see `rlfunc status`)", name, name)
 	}
 	name = a.inChannel(name)
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	plan, err := target.PlanRetire(ctx, name)
 	if err != nil {
 		return err
@@ -60,10 +56,7 @@ func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, y
 	}
 	if !plan.Changes() {
 		a.note("%s is on no node, or retired: nothing to do", name)
-		if a.json {
-			return a.printJSON(plan)
-		}
-		return nil
+		return a.print(plan, func() error { return nil })
 	}
 	if !yes && a.json {
 		if err := a.printJSON(plan); err != nil {

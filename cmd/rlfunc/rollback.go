@@ -41,29 +41,27 @@ recorded, give a checkout of the older source with --from.`,
   rlfunc rollback ratelimit_v1 --to 1.0.0 --yes --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit --from ../checkout-of-1.0.0 --yes --redis redis://127.0.0.1:6379`,
 		Args:              usage.One("LIBRARY", "ratelimit or ratelimit_v1"),
-		ValidArgsFunction: first(a.serverLibraries),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		ValidArgsFunction: first(a.ofTarget(a.serverLibraries)),
+		PreRunE: func(*cobra.Command, []string) error {
 			if f.to != "" && f.from != "" {
 				return usage.Errorf("takes --to or --from, not both")
 			}
-			return a.rollback(cmd.Context(), args[0], f)
+			return nil
 		},
+		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
+			return a.rollback(ctx, target, args[0], f)
+		}),
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "`VERSION` of a recorded release")
 	cmd.Flags().StringVar(&f.from, "from", "", "`FOLDER` of a project with the older source")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
 	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
 	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, replaceDriftedUsage)
-	complete(cmd, "to", a.recordedVersions)
+	complete(cmd, "to", a.ofTarget(a.recordedVersions))
 	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
 
-func (a *app) rollback(ctx context.Context, name string, f rollbackFlags) error {
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
+func (a *app) rollback(ctx context.Context, target *connection.Target, name string, f rollbackFlags) (err error) {
 	o := loader.RollbackOptions{To: f.to}
 	if f.from != "" {
 		if o.From, err = a.libraryFrom(f.from, name); err != nil {
@@ -79,10 +77,7 @@ func (a *app) rollback(ctx context.Context, name string, f rollbackFlags) error 
 	}
 	if len(plan.Changes())+len(plan.Blocked()) == 0 {
 		a.note("%s is at %s on every node: nothing to do", name, plan.Libraries[0].Version)
-		if a.json {
-			return a.printJSON(plan)
-		}
-		return nil
+		return a.print(plan, func() error { return nil })
 	}
 	change := &contractChange{Contract: []breaking.Finding{}}
 	restored, err := breaking.OfBundle(plan.Loads()[0].Code)

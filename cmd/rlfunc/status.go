@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
@@ -26,19 +27,12 @@ func (a *app) statusCommand() *cobra.Command {
 releases, the clients that were seen within a day (services that call loader.Announce), and the locks of running deploys.`,
 		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
 		Args:    usage.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.status(cmd.Context())
-		},
+		RunE:    a.onTarget(a.status),
 	}
 	return a.withTarget(a.withChannel(cmd))
 }
 
-func (a *app) status(ctx context.Context) error {
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
+func (a *app) status(ctx context.Context, target *connection.Target, _ []string) error {
 	nodes, err := target.Check(ctx)
 	if err != nil {
 		return err
@@ -58,17 +52,15 @@ func (a *app) status(ctx context.Context) error {
 		releases = slices.DeleteFunc(releases, func(r loader.Release) bool { return a.inChannel(r.Library) != r.Library })
 		clients = slices.DeleteFunc(clients, func(c loader.Client) bool { return a.inChannel(c.Library) != c.Library })
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"nodes": nodes, "releases": releases, "clients": clients, "locks": locks}); err != nil {
-			return err
-		}
-	} else {
-		if err := errors.Join(a.printStatus(nodes), a.printReleases(releases), a.printClients(a.out, clients)); err != nil {
-			return err
-		}
+	err = a.print(map[string]any{"nodes": nodes, "releases": releases, "clients": clients, "locks": locks}, func() error {
+		err := errors.Join(a.printStatus(nodes), a.printReleases(releases), a.printClients(a.out, clients))
 		for _, l := range locks {
 			a.note("%s has held the lock%s since %s for a %s; it expires at %s unless renewed", l.By, onNode(l.Node), output.Time(l.Since), l.Op, output.Time(l.Expires))
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if slices.ContainsFunc(nodes, func(n loader.NodeState) bool { return n.Readable }) {
 		if err := cmp.Or(releasesErr, clientsErr, locksErr); err != nil {

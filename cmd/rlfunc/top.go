@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/top"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/report"
@@ -35,12 +36,15 @@ and --once end it with exit code 0.`,
 		Example: `  rlfunc top --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc top --once --json --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: usage.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if f.every < 100*time.Millisecond || f.rows < 1 {
 				return usage.Errorf("--every must be at least 100ms and --rows at least 1, got %s and %d", f.every, f.rows)
 			}
-			return a.top(cmd.Context(), f)
+			return nil
 		},
+		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+			return a.top(ctx, s, conn, f)
+		}),
 	}
 	f.every = 5 * time.Second
 	duration.Flag(cmd, &f.every, "every", "interval, as the guards report")
@@ -51,16 +55,7 @@ and --once end it with exit code 0.`,
 	return a.withPolicy(cmd)
 }
 
-func (a *app) top(ctx context.Context, f topFlags) error {
-	s, err := a.serviceToRead()
-	if err != nil {
-		return err
-	}
-	conn, err := a.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+func (a *app) top(ctx context.Context, s *service.Service, conn *connection.Conn, f topFlags) error {
 	source := func(ctx context.Context) (report.Interval, error) {
 		all, err := report.Read(ctx, conn.Client, s.Namespace)
 		return report.Merge(all), err
@@ -74,7 +69,8 @@ func (a *app) top(ctx context.Context, f topFlags) error {
 		if err != nil {
 			return err
 		}
-		if err := a.printTop(in, s.Namespace, f.rows, style); err != nil || f.once {
+		err = a.print(in, func() error { return a.lines(append(top.Lines(in, s.Namespace, f.rows, 80, style), "")) })
+		if err != nil || f.once {
 			return err
 		}
 		select {
@@ -83,17 +79,4 @@ func (a *app) top(ctx context.Context, f topFlags) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-func (a *app) printTop(in report.Interval, namespace string, rows int, style terminal.Style) error {
-	if a.json {
-		return a.printJSON(in)
-	}
-	for _, line := range top.Lines(in, namespace, rows, 80, style) {
-		if _, err := fmt.Fprintln(a.out, line); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintln(a.out)
-	return err
 }

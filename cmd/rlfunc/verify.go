@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -17,32 +17,21 @@ func (a *app) verifyCommand() *cobra.Command {
 one is missing, older, newer, drifted, retired or foreign, 1 if a node cannot be read.`,
 		Example:           "  rlfunc verify --redis redis://127.0.0.1:6379\n  rlfunc verify --redis redis+cluster://10.0.0.1,10.0.0.2",
 		ValidArgsFunction: a.libraryNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args) },
+		RunE:              a.onTarget(a.verify),
 	}
 	return a.withTarget(a.withChannel(cmd))
 }
 
-func (a *app) verify(ctx context.Context, names []string) error {
-	tree, err := a.tree()
+func (a *app) verify(ctx context.Context, target *connection.Target, names []string) error {
+	libs, err := a.named(names)
 	if err != nil {
 		return err
 	}
-	libs, err := a.libraries(tree, names)
-	if err != nil {
-		return err
-	}
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	v, err := target.Verify(ctx, libs...)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(v)
-	} else {
+	err = a.print(v, func() error {
 		var rows [][]string
 		for _, node := range v.Nodes {
 			for _, f := range node.Findings {
@@ -53,16 +42,10 @@ func (a *app) verify(ctx context.Context, names []string) error {
 				rows = append(rows, []string{node.Addr, string(node.Role), f.Library, string(f.State), f.Want, f.Found, first})
 			}
 		}
-		err = a.states(3, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
-	}
+		return a.states(3, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
+	})
 	if err != nil {
 		return err
 	}
-	if err := nodeProblems(v.Nodes, func(n loader.NodeVerification) *loader.Error { return n.Problem }); err != nil {
-		return err
-	}
-	if !v.Same() {
-		return exitcode.Findings
-	}
-	return nil
+	return reporting(!v.Same(), nodeProblems(v.Nodes, func(n loader.NodeVerification) *loader.Error { return n.Problem }))
 }

@@ -1,5 +1,5 @@
-// Package templates holds the libraries that `rlfunc init --template` starts a project with. They are a project of their own: what
-// a new project gets is what the tests here run, apart from the module's path and the tests' package.
+// Package templates holds the libraries that `rlfunc init --template` starts a project with. What it generates for them is not here, so their
+// tests in testdata compile only in a new project: a test of `rlfunc init` makes one and runs them.
 package templates
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Module is the import path of this project, which a new project replaces by its own.
-const Module = "github.com/rlfunc/rlfunc/examples/templates"
+// placeholder is the tests' import path of the generated packages, which a new project replaces by its own.
+const placeholder = "example.com/templates"
 
-//go:embed rlfunc.yaml functions/*/*.lua functions/lib/*/*.lua *_test.go
+//go:embed rlfunc.yaml functions/*/*.lua functions/lib/*/*.lua testdata/*_test.go
 var files embed.FS
 
 // A Template is one library: its functions, the lib files that they use, and its test.
@@ -30,15 +30,9 @@ const Default = "quota"
 func All() []Template {
 	return []Template{
 		{Default, "quota.take subject=user42 limit=10 period=1m"},
-		{"bloom", "bloom.add subject=seen item=a keep=1h"},
-		{"counter", "counter.hit subject=page7 length=1m"},
 		{"idempotency", "idempotency.begin subject=client7/3f2a token=t1 fingerprint=a1 lease=1m"},
 		{"inventory", "inventory.restock subject=item7 units=10"},
 		{"leaderboard", "leaderboard.submit subject=season7 player=ann score=10.5"},
-		{"lock", "lock.acquire subject=report7 owner=worker1 lease=30s"},
-		{"queue", "queue.enqueue subject=mail id=job1 payload=hello"},
-		{"semaphore", "semaphore.acquire subject=room7 holder=ann limit=2 lease=1m"},
-		{"transfer", "transfer.deposit subject=north account_id=ann id=d1 units=100"},
 	}
 }
 
@@ -71,8 +65,8 @@ func (t Template) Files(module, pkg string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fill := strings.NewReplacer(Module+"/gen/", module+"/gen/", "package templates_test\n", "package "+pkg+"_test\n")
-	for names := append(lua, "rlfunc.yaml", t.Name+"_test.go"); len(names) > 0; names = names[1:] {
+	fill := strings.NewReplacer(placeholder+"/gen/", module+"/gen/", "package templates_test\n", "package "+pkg+"_test\n")
+	for names := append(lua, "rlfunc.yaml", "testdata/"+t.Name+"_test.go"); len(names) > 0; names = names[1:] {
 		name := names[0]
 		if _, have := out[name]; have {
 			continue
@@ -84,7 +78,7 @@ func (t Template) Files(module, pkg string) (map[string][]byte, error) {
 		if path.Ext(name) == ".go" {
 			text = []byte(fill.Replace(string(text)))
 		}
-		out[name] = text
+		out[strings.TrimPrefix(name, "testdata/")] = text
 		for _, uses := range useLine.FindAllSubmatch(text, -1) {
 			for _, lib := range strings.Fields(string(uses[1])) {
 				names = append(names, t.libFile(lib))

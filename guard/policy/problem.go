@@ -10,11 +10,11 @@ import (
 
 // A Problem is one error in a policy. File, Line and Column are zero for a policy in Go.
 type Problem struct {
-	File    string // name of the file, as the caller gave it
-	Line    int    // from 1
-	Column  int    // from 1, in characters
-	Path    string // such as endpoints[0].limits[1].window; "" for the whole policy
-	Message string // such as "must be 1us to 3650d, got 0s"
+	File    string `json:"file"`             // name of the file, as the caller gave it
+	Line    int    `json:"line,omitempty"`   // from 1
+	Column  int    `json:"column,omitempty"` // from 1, in characters
+	Path    string `json:"path,omitempty"`   // such as endpoints[0].limits[1].window; "" for the whole policy
+	Message string `json:"message"`          // such as "must be 1us to 3650d, got 0s"
 }
 
 // String returns file:line:col: path: message, without parts that are zero.

@@ -28,37 +28,33 @@ func Open(rdb redis.Cmdable, namespace string) *Log {
 	return &Log{rdb: rdb, key: namespace + ":{audit}:log"}
 }
 
-// An Operation is a change that an operator makes.
-type Operation struct {
-	By      string `json:"by"`
-	Command string `json:"command"`
-	Subject string `json:"subject"`
-	Reason  string `json:"reason"`
-	Before  string `json:"before"` // the state before the change, as text
-}
-
-// An Entry is an operation and its result.
+// An Entry is a change that an operator makes, and its result.
 type Entry struct {
-	ID string    `json:"id"`
-	At time.Time `json:"at"`
-	Operation
-	Result string `json:"result"` // "unfinished" if it is unknown
-	After  string `json:"after,omitempty"`
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	Command string    `json:"command"`
+	Subject string    `json:"subject"`
+	Reason  string    `json:"reason"`
+	Before  string    `json:"before"` // the state before the change, as text
+	Result  string    `json:"result"` // "unfinished" if it is unknown
+	After   string    `json:"after,omitempty"`
 }
 
-// Begin records an operation before it acts, and returns the entry's ID.
-func (l *Log) Begin(ctx context.Context, o Operation) (string, error) {
-	id, err := l.add(ctx, "by", o.By, "command", o.Command, "subject", o.Subject, "reason", o.Reason, "before", o.Before)
+// Begin records an operation before it acts, and sets the entry's ID and time.
+func (l *Log) Begin(ctx context.Context, e *Entry) (err error) {
+	e.ID, err = l.add(ctx, "by", e.By, "command", e.Command, "subject", e.Subject, "reason", e.Reason, "before", e.Before)
 	if err != nil {
-		return "", fmt.Errorf("record the operation in %s (nothing was changed): %w", l.key, err)
+		return fmt.Errorf("record the operation in %s (nothing was changed): %w", l.key, err)
 	}
-	return id, nil
+	e.At = timeOf(e.ID)
+	return nil
 }
 
-// End records the result of the operation with the ID that Begin returned.
-func (l *Log) End(ctx context.Context, id, result, after string) error {
-	if _, err := l.add(ctx, "of", id, "result", result, "after", after); err != nil {
-		return fmt.Errorf("record the result %[2]s in %[1]s: %[3]w", l.key, result, err)
+// End records the result of an operation that Begin has recorded.
+func (l *Log) End(ctx context.Context, e *Entry) error {
+	if _, err := l.add(ctx, "of", e.ID, "result", e.Result, "after", e.After); err != nil {
+		return fmt.Errorf("record the result %[2]s in %[1]s: %[3]w", l.key, e.Result, err)
 	}
 	return nil
 }
@@ -80,9 +76,10 @@ func (l *Log) Last(ctx context.Context, n int) ([]Entry, error) {
 			ended[of] = m
 			continue
 		}
-		e := Entry{ID: m.ID, At: TimeOf(m.ID), Result: "unfinished", Operation: Operation{
+		e := Entry{
+			ID: m.ID, At: timeOf(m.ID), Result: "unfinished",
 			By: text(m, "by"), Command: text(m, "command"), Subject: text(m, "subject"), Reason: text(m, "reason"), Before: text(m, "before"),
-		}}
+		}
 		if end, ok := ended[m.ID]; ok {
 			e.Result, e.After = text(end, "result"), text(end, "after")
 		}
@@ -96,8 +93,8 @@ func text(m redis.XMessage, field string) string {
 	return value
 }
 
-// TimeOf returns the server's time in an entry's ID, or the zero time if the ID is invalid.
-func TimeOf(id string) time.Time {
+// timeOf returns the server's time in an entry's ID, or the zero time if the ID is invalid.
+func timeOf(id string) time.Time {
 	ms, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 10, 64)
 	if err != nil {

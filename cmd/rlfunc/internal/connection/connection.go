@@ -106,26 +106,26 @@ type Target struct {
 	*loader.Target
 	Name string // for messages, without a password
 
-	conn *Conn
+	conn *Conn // to the embedded server, otherwise nil
 }
 
 // OpenTarget opens the servers of a URL as a target. It sends nothing yet. The caller closes the target.
 func OpenTarget(url string) (*Target, error) {
-	conn, err := Open(url)
+	if url == Embedded {
+		conn, err := Open(url)
+		return &Target{loader.NewTarget(conn.Client), conn.Name, conn}, err
+	}
+	address, err := loader.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Name: conn.Name, conn: conn}
-	if conn.address != nil {
-		t.Target = conn.address.Open()
-	} else {
-		t.Target = loader.NewTarget(conn.Client)
-	}
-	return t, nil
+	return &Target{Target: address.Open(), Name: address.String()}, nil
 }
 
 // Close closes the target.
 func (t *Target) Close() {
 	t.Target.Close()
-	t.conn.Close()
+	if t.conn != nil {
+		t.conn.Close()
+	}
 }

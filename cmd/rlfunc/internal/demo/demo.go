@@ -4,14 +4,13 @@ package demo
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/embedded"
@@ -37,20 +36,17 @@ const embeddedName = "embedded (Redis Functions in-process)"
 
 // An engine is the server that the scenarios run on.
 type engine struct {
-	client redis.UniversalClient
-	direct fcall.Caller          // calls without a socket if the server is embedded
-	clock  *embedded.ManualClock // nil if time is real
-	name   string
-	// periods is the length of the long run on virtual time, in minutes; a multiple of 5.
-	periods int
+	open    func() redis.UniversalClient
+	direct  fcall.Caller          // calls without a socket; nil if time is real
+	clock   *embedded.ManualClock // nil if time is real
+	name    string
+	minutes int // of the long run
 }
-
-// atOnce is the number of simultaneous requests in a scenario, each on its own connection.
-const atOnce = 50
 
 // A run is one demo.
 type run struct {
 	engine
+	client  redis.UniversalClient
 	page    *page
 	limits  *ratelimit.Client
 	ns      string
@@ -66,33 +62,28 @@ func Run(ctx context.Context, o Options) (*Verdict, error) {
 		if err != nil {
 			return nil, err
 		}
-		narrow := address.NewClient()
-		defer narrow.Close()
-		client, done := widen(narrow)
-		defer done()
-		return show(ctx, o, engine{client: client, direct: client, name: address.String()})
+		return show(ctx, o, engine{open: address.NewClient, name: address.String()})
 	}
 	clock := embedded.NewManualClock(time.Now())
 	server := embedded.New(embedded.Options{Clock: clock})
 	defer server.Close()
-	narrow := connect(server)
-	defer narrow.Close()
-	client, done := widen(narrow)
-	defer done()
-	return show(ctx, o, engine{client: client, direct: server, clock: clock, name: embeddedName, periods: 10_000})
+	open := func() redis.UniversalClient { return server.Client() }
+	if addr, err := server.Listen("127.0.0.1:0"); err == nil { // on a socket, commands of different clients interleave as on a network
+		open = func() redis.UniversalClient { return redis.NewClient(&redis.Options{Addr: addr.String(), Protocol: 2}) }
+	}
+	return show(ctx, o, engine{open: open, direct: server, clock: clock, name: embeddedName, minutes: 10_000})
 }
 
 func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
-	ns, err := namespace()
-	if err != nil {
-		return nil, err
-	}
-	limits, err := ratelimit.New(e.client, fcall.Options{Namespace: ns})
+	ns := "rlfunc-demo-" + strings.ToLower(rand.Text()[:12])
+	client := e.open()
+	defer client.Close()
+	limits, err := ratelimit.New(client, fcall.Options{Namespace: ns})
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		engine: e, ns: ns, limits: limits,
+		engine: e, client: client, ns: ns, limits: limits,
 		page:    &page{out: o.Out, style: o.Style, mute: o.JSON},
 		verdict: &Verdict{Format: VerdictFormat, Server: e.name, VirtualTime: e.clock != nil},
 	}
@@ -100,11 +91,7 @@ func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
 	if err := r.deploy(ctx); err != nil {
 		return nil, err
 	}
-	err = r.scenarios(ctx)
-	if swept := r.sweep(ctx); swept != nil {
-		err = errors.Join(err, swept)
-	}
-	if err != nil {
+	if err := errors.Join(r.scenarios(ctx), r.sweep(ctx)); err != nil {
 		return nil, err
 	}
 	r.verdict.sum()
@@ -115,40 +102,51 @@ func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
 	return r.verdict, output.JSON(o.Out, r.verdict)
 }
 
-// scenarios runs all scenarios. If one fails, the others still run.
-func (r *run) scenarios(ctx context.Context) error {
-	for _, play := range []struct {
-		name, title, why string
-		scenario         func(context.Context, *scene) error
-	}{
-		{"fifty_at_once", "Fifty at once", "50 simultaneous requests against 10 per minute: exactly 10 may pass.", r.fiftyAtOnce},
-		{"one_millisecond", "A hundred in one millisecond", "Requests that share a timestamp are still counted one by one.", r.oneMillisecond},
-		{"retry_after", "The eleventh call and its retry_after", "retry_after is exact to the microsecond, neither early nor late.", r.retryAfter},
-		{"double_click", "A double click", "A repeated receipt is the same request: it passes, and is counted once.", r.doubleClick},
-		{"receipts_apart", "Different receipts", "Different receipts are different requests: each one counts.", r.receiptsApart},
-		{"subjects_apart", "Subjects that never share a bucket", "Whatever a name contains, one subject's requests never use up another subject's limit.", r.subjectsApart},
-		{"long_run", "Seven per minute, sustained", "60 s / 7 is not a whole number of microseconds; rounding may neither lose nor add a token.", r.longRun},
-	} {
-		s := &scene{Scenario: Scenario{Name: play.name, Title: play.title, Why: play.why}, page: r.page}
-		r.page.title(len(r.verdict.Scenarios)+1, play.title, play.why)
-		if err := play.scenario(ctx, s); err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("scenario %s: %w", play.name, context.Cause(ctx))
-			}
-			s.fail("%v", err)
+// deploy plans, loads and verifies the library, as an operator would.
+func (r *run) deploy(ctx context.Context) error {
+	step := func(name, format string, args ...any) {
+		s := Step{Name: name, Text: fmt.Sprintf(format, args...)}
+		r.verdict.Steps = append(r.verdict.Steps, s)
+		r.page.line("  %s  %s", r.page.style.Bold(fmt.Sprintf("%-8s", s.Name)), s.Text)
+	}
+	lib := ratelimit.Library
+	target := loader.NewTarget(r.client)
+	plan, err := target.Plan(ctx, lib)
+	if err != nil {
+		return err
+	}
+	step("plan", "%s: %s", r.name, plan.Summary())
+	for _, c := range plan.Changes() {
+		if c.Action != loader.Load {
+			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
 		}
-		s.end()
-		r.verdict.Scenarios = append(r.verdict.Scenarios, s.Scenario)
+	}
+	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // the demo leaves no history
+	if err != nil {
+		return err
+	}
+	if result.Changed() == 0 {
+		step("deploy", "%s was already loaded", lib.ServerName)
+	} else {
+		step("deploy", "%s %s loaded", lib.ServerName, lib.Version)
+	}
+	held, err := target.Verify(ctx, lib)
+	if err != nil {
+		return err
+	}
+	if held.Same() {
+		step("verify", "the server holds the bundle, byte for byte")
+		return nil
+	}
+	for _, n := range held.Nodes {
+		for _, f := range n.Findings {
+			if f.State != loader.Newer {
+				return fmt.Errorf("verify %s on %s: %s", f.Library, n.Addr, f.State)
+			}
+			step("verify", "the server holds the newer %s, which is compatible", f.Found)
+		}
 	}
 	return nil
-}
-
-func namespace() (string, error) {
-	b := make([]byte, 6)
-	if _, err := rand.Read(b); err != nil {
-		return "", err
-	}
-	return "rlfunc-demo-" + hex.EncodeToString(b), nil
 }
 
 // subject returns a subject and records its keys for sweep.
@@ -163,47 +161,15 @@ func (r *run) subject(name string) fcall.Subject {
 func (r *run) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	pipe := r.client.Pipeline()
 	for _, key := range r.keys {
-		pipe.Del(ctx, key)
-	}
-	cmds, err := pipe.Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("delete the demo's keys, %s:*: %w (they expire within 2 min)", r.ns, err)
-	}
-	for _, cmd := range cmds {
-		if n, ok := cmd.(*redis.IntCmd); ok {
-			r.verdict.KeysDeleted += n.Val()
+		n, err := r.client.Del(ctx, key).Result()
+		if err != nil {
+			return fmt.Errorf("delete the demo's keys, %s:*: %w (they expire within 2 min)", r.ns, err)
 		}
+		r.verdict.KeysDeleted += n
 	}
 	if r.clock == nil {
 		r.page.line("Deleted %d keys, all below %s:", r.verdict.KeysDeleted, r.ns)
 	}
 	return nil
-}
-
-// connect prefers a socket, where commands of different clients interleave as on a network.
-func connect(server *embedded.Server) *redis.Client {
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		return server.Client()
-	}
-	return redis.NewClient(&redis.Options{Addr: addr.String(), Protocol: 2})
-}
-
-// widen returns a client with a connection for each simultaneous request, and a function that closes it.
-func widen(client redis.UniversalClient) (redis.UniversalClient, func()) {
-	single, ok := client.(*redis.Client)
-	if !ok {
-		return client, func() {}
-	}
-	o := *single.Options()
-	o.PoolSize = atOnce + 4
-	o.MaxActiveConns = 0
-	o.MaxRetries = -1
-	// These two belong to the original client.
-	o.PushNotificationProcessor = nil
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	wide := redis.NewClient(&o)
-	return wide, func() { wide.Close() }
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -36,9 +37,7 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 		Omissible: fn.Omissible(),
 		Results:   results(spec.Sent(fn.Results)),
 	}}
-	for _, name := range c.missing() {
-		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))
-	}
+	bad = append(bad, c.missing()...)
 	a, unreadable, err := c.args()
 	if bad = append(bad, unreadable...); len(bad) > 0 {
 		return nil, bad
@@ -49,60 +48,23 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	return c, nil
 }
 
-// missing lists the required arguments that no word gives.
-func (c *Call) missing() []string {
-	var out []string
-	need := func(name string, f spec.Field) {
-		if _, ok := c.values[name]; !ok && !f.Optional && f.Kind != spec.KindBool {
-			out = append(out, name)
+// missing describes the required arguments that no word gives.
+func (c *Call) missing() (out []string) {
+	for _, of := range arguments(c.spec) {
+		rows := 1
+		if len(of.group.Fields) > 0 || of.group.Several {
+			rows = max(c.rows[of.group.Name], int(of.group.Min))
 		}
-	}
-	subject := false
-	for _, p := range c.spec.Params {
-		switch p.Kind {
-		case spec.KindKey:
-			if !subject {
-				need(spec.Subject, p)
-			}
-			subject = true
-			for i := range c.rows[p.Name] {
-				need(fmt.Sprintf("%s.%d.%s", p.Name, i, ownSubject), p)
-			}
-		case spec.KindList:
-			for i := range max(c.rows[p.Name], int(p.Min)) {
-				need(fmt.Sprintf("%s.%d", p.Name, i), p.Fields[0])
-			}
-		case spec.KindGroup, spec.KindPacked, spec.KindMap:
-			for i := range max(c.rows[p.Name], int(p.Min)) {
-				for _, f := range p.Fields {
-					if f.Kind != spec.KindKey {
-						need(fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
-					}
+		for i := range rows {
+			for _, arg := range of.names {
+				name := strings.Replace(arg.shape, ".N", "."+strconv.Itoa(i), 1)
+				if _, given := c.values[name]; arg.needed && !given {
+					out = append(out, fmt.Sprintf("%s is missing: %s", name, arg.doc))
 				}
 			}
-		default:
-			need(p.Name, p)
 		}
 	}
 	return out
-}
-
-func (c *Call) doc(name string) string {
-	_, _, shape := groupName(name)
-	if name == spec.Subject {
-		return cmp.Or(c.spec.Subject, "the user, address or other name that the call is about")
-	}
-	for _, p := range c.spec.Params {
-		if p.Name == shape || p.Kind == spec.KindList && p.Name+".N" == shape || p.Several && p.Name+".N."+ownSubject == shape {
-			return p.Doc
-		}
-		for _, f := range p.Fields {
-			if p.Name+".N."+f.Name == shape {
-				return f.Doc
-			}
-		}
-	}
-	return ""
 }
 
 // Do sends the call once.
@@ -156,12 +118,7 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 			for i := range c.rows[p.Name] {
 				row := packer.Row()
 				for _, f := range cells {
-					name := fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name)
-					if _, given := c.values[name]; given || !f.Optional {
-						add(row, name, f)
-					} else {
-						row.OptText(f.Name, "", 0, 0)
-					}
+					add(row, fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
 				}
 			}
 			pack, err := packer.Pack()
@@ -239,67 +196,41 @@ func (c *Call) Of(number int) *Call {
 
 func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 	text, given := c.values[name]
+	if !given && (f.Optional || f.Kind != spec.KindBool) {
+		a.OptText(f.Name, "", 0, 0) // which omits it, whatever its kind
+		return nil
+	}
 	switch f.Kind {
 	case spec.KindBool:
-		b := false
-		if !given && f.TrueByDefault() {
-			a.OptBoolPtr(f.Name, nil)
-			return nil
-		}
+		b, err := given, error(nil)
 		if given {
-			var err error
-			if b, err = boolean(text); err != nil {
-				return err
-			}
+			b, err = boolean(text)
 		}
 		if f.Optional && !f.TrueByDefault() {
 			a.OptBool(f.Name, b)
-			return nil
+		} else {
+			a.Bool(f.Name, b)
 		}
-		a.Bool(f.Name, b)
+		return err
 	case spec.KindBytes:
 		raw, err := base64.StdEncoding.DecodeString(text)
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("must be bytes in base64, such as YWJj, got %q", text)
-		case !given:
-			a.OptText(f.Name, "", f.Min, f.Max)
-		default:
-			a.Text(f.Name, string(raw), f.Min, f.Max)
 		}
+		a.Text(f.Name, string(raw), f.Min, f.Max)
 	case spec.KindJSON:
-		if !given {
-			a.OptJSON(f.Name, nil, f.Min, f.Max)
-			return nil
-		}
 		a.JSON(f.Name, json.RawMessage(text), f.Min, f.Max)
 	case spec.KindText:
-		if !given {
-			a.OptText(f.Name, "", f.Min, f.Max)
-			return nil
-		}
 		a.Text(f.Name, text, f.Min, f.Max)
 	case spec.KindEnum:
-		if !given {
-			a.OptEnum(f.Name, "", f.Values...)
-			return nil
-		}
 		a.Enum(f.Name, text, f.Values...)
 	case spec.KindFloat:
-		if !given {
-			a.OptFloatPtr(f.Name, nil, f.Min, f.Max)
-			return nil
-		}
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return fmt.Errorf("must be a decimal number such as 0.5, got %q", text)
 		}
 		a.Float(f.Name, n, f.Min, f.Max)
 	default:
-		if !given {
-			a.OptIntPtr(f.Name, nil, f.Min, f.Max)
-			return nil
-		}
 		n, err := number(f, text)
 		if err != nil {
 			return err

@@ -1,77 +1,118 @@
 package dyncall
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// A Load is the summary of calls that were made for a while.
-type Load struct {
-	Summary
-	P90, Longest, Took time.Duration
+// A Summary counts many calls.
+type Summary struct {
+	Calls, Errors                int
+	P50, P90, P99, Longest, Took time.Duration
+	Outcomes                     map[string]int // by Result.Outcome
+	FirstError                   error
+}
+
+// Many makes n calls from workers that start together.
+func (c *Call) Many(ctx context.Context, n, workers int) Summary {
+	return load(ctx, min(workers, n), func(i int) *Call {
+		if i >= n {
+			return nil
+		}
+		return c
+	})
 }
 
 // For makes calls from workers that start together, for the subjects in turn, until the time is over or the context ends.
-func (c *Call) For(ctx context.Context, span time.Duration, workers, subjects int) Load {
+func (c *Call) For(ctx context.Context, span time.Duration, workers, subjects int) Summary {
 	calls := make([]*Call, subjects)
 	for i := range calls {
 		calls[i] = c.Of(i + 1)
 	}
-	type part struct {
-		took     []time.Duration
-		outcomes map[string]int
-		errs     int
-		first    error
-	}
-	parts := make([]part, workers)
-	var next atomic.Int64
-	var wg sync.WaitGroup
 	began := time.Now()
+	return load(ctx, workers, func(i int) *Call {
+		if time.Since(began) >= span || ctx.Err() != nil {
+			return nil
+		}
+		return calls[i%subjects]
+	})
+}
+
+// load makes the calls that next returns for the numbers from 0 on, until it returns nil.
+func load(ctx context.Context, workers int, next func(i int) *Call) Summary {
+	parts := make([]Summary, workers)
+	took := make([][]time.Duration, workers)
+	var numbers atomic.Int64
+	var wg sync.WaitGroup
+	start := make(chan struct{})
 	for w := range parts {
 		wg.Go(func() {
-			p := part{outcomes: map[string]int{}}
-			for time.Since(began) < span && ctx.Err() == nil {
-				call := calls[(next.Add(1)-1)%int64(subjects)]
+			<-start
+			p := Summary{Outcomes: map[string]int{}}
+			for call := next(int(numbers.Add(1) - 1)); call != nil; call = next(int(numbers.Add(1) - 1)) {
 				args, _, _ := call.args()
 				sent := time.Now()
 				reply, err := args.Call(ctx)
-				p.took = append(p.took, time.Since(sent))
+				took[w] = append(took[w], time.Since(sent))
+				var result Result
 				if err == nil {
-					var result Result
-					if result, err = decode(reply, c.spec); err == nil {
-						p.outcomes[result.Outcome()]++
-						continue
-					}
+					result, err = decode(reply, call.spec)
 				}
-				p.errs++
-				if p.first == nil {
-					p.first = err
+				if err == nil {
+					p.Outcomes[result.Outcome()]++
+					continue
+				}
+				if p.Errors++; p.Errors == 1 {
+					p.FirstError = err
 				}
 			}
 			parts[w] = p
 		})
 	}
+	began := time.Now()
+	close(start)
 	wg.Wait()
-	l := Load{Took: time.Since(began), Summary: Summary{Outcomes: map[string]int{}}}
-	var took []time.Duration
+	s := Summary{Took: time.Since(began), Outcomes: map[string]int{}}
 	for _, p := range parts {
-		took = append(took, p.took...)
-		l.Errors += p.errs
-		if l.FirstError == nil {
-			l.FirstError = p.first
+		if s.Errors == 0 {
+			s.FirstError = p.FirstError
 		}
-		for name, n := range p.outcomes {
-			l.Outcomes[name] += n
+		s.Errors += p.Errors
+		for name, n := range p.Outcomes {
+			s.Outcomes[name] += n
 		}
 	}
-	l.Calls = len(took)
-	if l.Calls > 0 {
-		slices.Sort(took)
-		at := func(percent int) time.Duration { return took[(len(took)-1)*percent/100] }
-		l.P50, l.P90, l.P99, l.Longest = at(50), at(90), at(99), at(100)
+	all := slices.Concat(took...)
+	if s.Calls = len(all); s.Calls > 0 {
+		slices.Sort(all)
+		at := func(percent int) time.Duration { return all[(len(all)-1)*percent/100] }
+		s.P50, s.P90, s.P99, s.Longest = at(50), at(90), at(99), at(100)
 	}
-	return l
+	return s
+}
+
+// MarshalJSON writes one object: times in decimal seconds, and the outcomes by name.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"calls":%d,"errors":%d,"p50":%s,"p99":%s`, s.Calls, s.Errors, Seconds(s.P50.Microseconds()), Seconds(s.P99.Microseconds()))
+	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
+		fmt.Fprintf(&b, `,%q:%d`, name, s.Outcomes[name])
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Lines returns the summary as text.
+func (s Summary) Lines() []string {
+	out := []string{fmt.Sprintf("calls    %d", s.Calls), fmt.Sprintf("errors   %d", s.Errors)}
+	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
+		out = append(out, fmt.Sprintf("%-8s %d", name, s.Outcomes[name]))
+	}
+	return append(out, fmt.Sprintf("latency  p50 %s, p99 %s", s.P50.Round(time.Microsecond), s.P99.Round(time.Microsecond)))
 }

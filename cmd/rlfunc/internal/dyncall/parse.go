@@ -2,6 +2,7 @@
 package dyncall
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -79,38 +80,67 @@ func groupName(name string) (group string, index int, shape string) {
 	return group, n, strings.Join(parts, ".")
 }
 
-// ArgumentNames lists the names of a call's arguments; N stands for a group's row or a list's item.
-func ArgumentNames(fn *spec.Function) []string {
-	var out []string
+// An argument is what a word gives. In its shape, N stands for a group's row or a list's item.
+type argument struct {
+	shape, doc string
+	needed     bool
+}
+
+// The arguments of one parameter of the header are those of each of its rows, if it has rows.
+type parameter struct {
+	group spec.Field
+	names []argument
+}
+
+// arguments lists what words can give, in the order of the header.
+func arguments(fn *spec.Function) []parameter {
+	var out []parameter
 	subject := false
+	owners := map[string]bool{}
 	for _, p := range fn.Params {
+		of := parameter{group: p}
+		add := func(shape, doc string, needed bool) { of.names = append(of.names, argument{shape, doc, needed}) }
 		switch p.Kind {
 		case spec.KindKey:
-			switch {
+			switch own := p.With + "." + ownSubject; {
 			case p.Several:
-				out = append(out, p.Name+".N."+ownSubject)
+				add(p.Name+".N."+ownSubject, p.Doc, true)
 			case !subject:
-				out = append(out, spec.Subject)
-			case p.Own && !slices.Contains(out, p.With+"."+ownSubject):
-				out = append(out, p.With+"."+ownSubject)
+				add(spec.Subject, cmp.Or(fn.Subject, "the user, address or other name that the call is about"), !p.Optional)
+			case p.Own && !owners[own]:
+				owners[own] = true
+				add(own, p.Doc, false)
 			}
 			subject = true
 		case spec.KindList:
-			out = append(out, p.Name+".N")
+			add(p.Name+".N", p.Doc, required(p.Fields[0]))
 		case spec.KindGroup, spec.KindPacked, spec.KindMap:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {
-					out = append(out, p.Name+".N."+f.Name)
+					add(p.Name+".N."+f.Name, f.Doc, required(f))
 				}
 			}
 			if ownSubjects(p) {
-				out = append(out, p.Name+".N."+ownSubject)
+				add(p.Name+".N."+ownSubject, p.Doc, false)
 			}
 		default:
-			out = append(out, p.Name)
+			add(p.Name, p.Doc, required(p))
 		}
+		out = append(out, of)
 	}
 	return out
+}
+
+func required(f spec.Field) bool { return !f.Optional && f.Kind != spec.KindBool }
+
+// ArgumentNames lists the names of a call's arguments; N stands for a group's row or a list's item.
+func ArgumentNames(fn *spec.Function) (names []string) {
+	for _, p := range arguments(fn) {
+		for _, arg := range p.names {
+			names = append(names, arg.shape)
+		}
+	}
+	return names
 }
 
 // ownSubject names a subject other than the call's: limits.1.of for a packed group's row, budgets.of for an argument's keys, blocks.0.of

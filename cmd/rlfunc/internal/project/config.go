@@ -138,7 +138,7 @@ func (c *Config) check(builtIn bool, fromFlags int) error {
 	if builtIn {
 		folders, within = folders[2:], "this one"
 	}
-	if !builtIn && c.Bundles != Everywhere && c.Bundles != InGen {
+	if !slices.Contains([]Bundles{"", Everywhere, InGen}, c.Bundles) {
 		return fmt.Errorf("bundles must be %s or %s, got %q", Everywhere, InGen, c.Bundles)
 	}
 	used := map[string]string{}

@@ -65,6 +65,19 @@ func (p *Project) Generate(ctx context.Context, tree *codegen.Tree, stderr io.Wr
 	return out, nil
 }
 
+// Differences generates every file, and returns how many there are and which differ from those on disk.
+func (p *Project) Differences(ctx context.Context, tree *codegen.Tree, stderr io.Writer) (int, []Difference, error) {
+	files, err := p.Generate(ctx, tree, stderr)
+	if err != nil {
+		return 0, nil, err
+	}
+	differences, err := p.Compare(files)
+	if err != nil {
+		return 0, nil, fmt.Errorf("compare %s: %w", p.Dir, err)
+	}
+	return len(files), differences, nil
+}
+
 // Compare returns the generated files that are missing or stale on disk, and orphans, which an earlier run generated and this one does
 // not. It ignores files that the generator did not write. Keys are paths below the project.
 func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {

@@ -75,25 +75,16 @@ func (p *Project) Load(ctx context.Context) (*codegen.Tree, error) {
 	return p.Describe(ctx)
 }
 
-// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. Vetting
-// is left behind when the context ends.
+// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run.
 func (p *Project) Describe(ctx context.Context) (*codegen.Tree, error) {
-	var tree *codegen.Tree
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tree, err = p.load(codegen.Load)
-	}()
-	select {
-	case <-done:
-		return tree, err
-	case <-ctx.Done():
+	tree, err := p.load(codegen.Load)
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	return tree, err
 }
 
-// Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
+// Read reads every library without vetting the Lua. That is enough to call functions and to compare.
 func (p *Project) Read() (*codegen.Tree, error) {
 	if p.BuiltIn {
 		return builtIn()

@@ -1,6 +1,0 @@
---- Bloom filters: whether an item was added, in 117 KiB a filter, however long the items are.
----
---- A filter never forgets an item before it ends; then it forgets all at once. It may report an item that was never added: 1 of
---- 100 at 100,000 items, 1 of 4,000 at 50,000. So use it to save work, and not where a false "known" does harm. Look at peek's
---- false_share, and begin a new filter before it is too high. A failover may lose the newest additions.
---- @library bloom 1.0.0

@@ -1,5 +1,0 @@
---- Counters: of a window that ends, and totals that last.
----
---- Additions are never lost between callers. A call whose reply was lost may have counted: a repeat counts again. A failover
---- may lose the newest additions. Totals last: use an append-only file, and no eviction of keys without an expiry.
---- @library counter 1.0.0

@@ -1,9 +1,0 @@
---- Locks with a lease and a fencing number: at most one owner at a time.
----
---- While one server has its state, at most one owner has a lease that has not ended, by the server's clock. Each acquisition's
---- fence is greater than all earlier ones. A crashed owner keeps the lock until its lease ends, and no longer.
----
---- A lease is no proof that its owner works alone. A paused process continues after its lease, and a failover may lose the
---- newest acquisition, so that two owners exist. If that would do harm, let the resource keep the greatest fence and reject
---- smaller ones.
---- @library lock 1.0.0

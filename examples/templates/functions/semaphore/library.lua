@@ -1,6 +1,0 @@
---- Semaphores: at most limit holders at a time, each with a lease.
----
---- While one server has its state, no more than limit leases are open, by the server's clock. A crashed holder keeps its place
---- until its lease ends. A paused holder may continue after its lease, and a failover may lose the newest leases, so for a short
---- time more than limit can work. Library concurrency of rlfunc also has weights, fences and 1,000,000 places.
---- @library semaphore 1.0.0

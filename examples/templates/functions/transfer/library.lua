@@ -1,8 +1,0 @@
---- Accounts whose units move from one to another: no unit is lost or made on the way.
----
---- The accounts of one subject, such as a branch or a game, share a hash slot, so one call changes two of them, also on a cluster.
---- Units enter and leave a subject only by deposit. A deposit or a transfer may be repeated with the same id for a day.
----
---- Balances last: keep them in a Redis with an append-only file and without eviction of keys that have no expiry. A failover may
---- lose the newest calls: compare the balances with your own book.
---- @library transfer 1.0.0
