@@ -52,8 +52,8 @@ func TestPreflight_warnsAboutPersistenceAndEviction(t *testing.T) {
 			}
 			p := plan(t, client, lib)
 			equal(t, "warnings", tt.want, warnings(p))
-			if len(tt.want) > 0 && !strings.Contains(p.Nodes[0].Warnings[0].Text, tt.part) {
-				t.Errorf("warning does not say %q: %s", tt.part, p.Nodes[0].Warnings[0].Text)
+			if len(tt.want) > 0 && !strings.Contains(p.Nodes[0].Warnings[0].String(), tt.part) {
+				t.Errorf("warning does not say %q: %s", tt.part, p.Nodes[0].Warnings[0])
 			}
 		})
 	}

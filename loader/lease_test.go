@@ -196,7 +196,7 @@ func TestLocks_listsDeployerOnce(t *testing.T) {
 	target := loader.NewTarget(ring)
 	var during []loader.Lock
 	o := as("anna")
-	o.OnNode = func(loader.NodeResult) { during, _ = target.Locks(t.Context()) }
+	o.OnNode = func(loader.NodeSteps) { during, _ = target.Locks(t.Context()) }
 	if _, err := target.Apply(t.Context(), planOf(t, target, bundle("shop", "1.0.0", "buy")), o); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/semver"
-
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
@@ -133,31 +131,9 @@ func versionOf(id string) string {
 	return version
 }
 
-// present returns the highest version of a library on the primaries.
-func present(states []NodeState, serverName string) *LoadedLibrary {
-	var highest *LoadedLibrary
-	for i := range states {
-		if states[i].Follows != "" {
-			continue
-		}
-		if l := held(states[i], serverName); l != nil && (highest == nil || semver.Compare("v"+l.Version, "v"+highest.Version) > 0) {
-			highest = l
-		}
-	}
-	return highest
-}
-
-// held returns the node's library of that name, if rlfunc generated it and it is not retired.
-func held(state NodeState, serverName string) *LoadedLibrary {
-	if l := named(state.Libraries, serverName); l != nil && l.Name != "" && l.Retired.IsZero() {
-		return l
-	}
-	return nil
-}
-
 // remember warns about releases that were rolled back before. It does nothing if the user may not read the records.
 func (s *session) remember(ctx context.Context, p *Plan) {
-	if len(p.Changes()) == 0 {
+	if !p.Changes() {
 		return
 	}
 	known, err := s.records.known(ctx)
@@ -165,13 +141,11 @@ func (s *session) remember(ctx context.Context, p *Plan) {
 		return
 	}
 	for _, lib := range p.libs {
-		r, ok := known[lib.ServerName+"@"+releaseID(lib.Version, lib.Digest())]
+		r, ok := known[releaseOf(lib).field()]
 		if !ok || r.RolledBack == nil {
 			continue
 		}
-		p.Warnings = append(p.Warnings, Warning{
-			Code: "rolled_back",
-			Text: fmt.Sprintf("%s %s was rolled back to %s on %s by %s; a deploy loads it again", lib.ServerName, lib.Version, r.RolledBack.To, clockTime(r.RolledBack.At), r.RolledBack.By),
-		})
+		p.Warnings = append(p.Warnings, warning("rolled_back",
+			fmt.Sprintf("%s %s was rolled back to %s on %s by %s; a deploy loads it again", lib.ServerName, lib.Version, r.RolledBack.To, clockTime(r.RolledBack.At), r.RolledBack.By), ""))
 	}
 }

@@ -20,7 +20,7 @@ func retire(t *testing.T, client redis.UniversalClient, serverName string) *load
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := target.Retire(t.Context(), p, loader.RetireOptions{})
+	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,7 @@ func TestRetire_staysRetiredUntilADeploy(t *testing.T) {
 			}
 			equal(t, "code", "", held(t, client, "ratelimit_v1"))
 		}
-		v, err := loader.Validate(t.Context(), client, ratelimit.Library)
-		equal(t, "validation", []any{nil, loader.Retired, false}, []any{err, v[0].State, v[0].Serves})
+		equal(t, "state", loader.Retired, verified(t, loader.NewTarget(client), ratelimit.Library))
 
 		p := plan(t, client, ratelimit.Library)
 		equal(t, "step", "load 1.0.0", p.Nodes[0].Steps[0].String())

@@ -156,14 +156,10 @@ func sentinelWarnings(views []sentinelView, primary string) []Warning {
 	for _, v := range views {
 		switch {
 		case v.err != nil:
-			warnings = append(warnings, Warning{
-				Code: "sentinel_silent", Text: "sentinel " + v.sentinel + " does not name the primary: " + oneLine(plainText(v.err)),
-			})
+			warnings = append(warnings, warning("sentinel_silent", "sentinel "+v.sentinel+" does not name the primary: "+oneLine(plainText(v.err)), ""))
 		case v.primary != primary:
-			warnings = append(warnings, Warning{
-				Code: "sentinels_differ",
-				Text: "sentinel " + v.sentinel + " names " + v.primary + " as primary, the majority names " + primary + "; a failover may be in progress: plan again when they agree",
-			})
+			warnings = append(warnings, warning("sentinels_differ",
+				"sentinel "+v.sentinel+" names "+v.primary+" as primary, the majority names "+primary+"; a failover may be in progress", "plan again when they agree"))
 		}
 	}
 	return warnings

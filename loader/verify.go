@@ -63,20 +63,3 @@ func (n *node) verify(ctx context.Context, libs []*fcall.Library) NodeVerificati
 	}
 	return v
 }
-
-// look returns the libraries of a node. It does not connect to a node that is known to be unreachable.
-func (n *node) look(ctx context.Context, op string) ([]LoadedLibrary, *Error) {
-	switch {
-	case n.problem != nil:
-		return nil, n.problem.at(op, "")
-	case n.answer != nil && n.answer.err != nil:
-		if e := classify(op, "", n.Addr, false, n.answer.err); !e.answered() {
-			return nil, e
-		}
-	}
-	loaded, err := listAll(ctx, n.Conn)
-	if err != nil {
-		return nil, n.classifyList(ctx, op, err)
-	}
-	return loaded, nil
-}

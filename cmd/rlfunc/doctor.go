@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/loader/doctor"
+	"github.com/rlfunc/rlfunc/loader"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -42,7 +42,7 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 		return err
 	}
 	defer target.Close()
-	d, err := doctor.Diagnose(ctx, target.Target, libs...)
+	d, err := target.Diagnose(ctx, libs...)
 	if err != nil {
 		return err
 	}
@@ -51,18 +51,18 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	} else {
 		a.printDiagnosis(d)
 	}
-	if err == nil && d.Count(doctor.Problem) > 0 {
+	if err == nil && d.Count(loader.Problem) > 0 {
 		return exitcode.Findings
 	}
 	return err
 }
 
-func (a *app) printDiagnosis(d *doctor.Diagnosis) {
+func (a *app) printDiagnosis(d *loader.Diagnosis) {
 	// The same finding on several nodes is printed once.
 	type finding struct{ id, text string }
 	var order []finding
 	nodes := map[finding][]string{}
-	first := map[finding]doctor.Finding{}
+	first := map[finding]loader.Warning{}
 	style := a.color.StyleOf(a.out)
 	for _, f := range d.Findings {
 		s := finding{f.ID, f.Text}
@@ -82,5 +82,5 @@ func (a *app) printDiagnosis(d *doctor.Diagnosis) {
 			fmt.Fprintf(a.out, "    fix  %s\n", f.Fix)
 		}
 	}
-	a.note("%s checked: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(doctor.Problem), "problem"), count(d.Count(doctor.Warn), "warning"), count(d.Count(doctor.Note), "note"))
+	a.note("%s checked: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(loader.Problem), "problem"), count(d.Count(loader.Warn), "warning"), count(d.Count(loader.Note), "note"))
 }

@@ -77,10 +77,10 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if change.breaks() {
 		return exitcode.Breaking
 	}
-	if err := nodeProblems(plan.Nodes, loader.NodePlan.Blocking); err != nil {
+	if err := nodeProblems(plan.Nodes, loader.NodeSteps.Blocking); err != nil {
 		return err
 	}
-	if len(plan.Changes())+len(plan.Blocked()) > 0 {
+	if plan.Changes() || plan.Blocked() {
 		return exitcode.Findings
 	}
 	return nil

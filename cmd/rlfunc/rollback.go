@@ -77,7 +77,7 @@ func (a *app) rollback(ctx context.Context, name string, f rollbackFlags) error 
 	if err != nil {
 		return err
 	}
-	if len(plan.Changes())+len(plan.Blocked()) == 0 {
+	if !plan.Changes() && !plan.Blocked() {
 		a.note("%s is at %s on every node: nothing to do", name, plan.Libraries[0].Version)
 		if a.json {
 			return a.printJSON(plan)
@@ -116,7 +116,7 @@ func (a *app) showRollback(ctx context.Context, target *connection.Target, plan 
 	from := map[string]bool{}
 	for _, node := range plan.Nodes {
 		for _, step := range node.Steps {
-			from[step.FromDigest] = step.Action.Changes()
+			from[step.FromDigest] = step.Changes()
 		}
 	}
 	if err := a.planTable(a.err, plan); err != nil {

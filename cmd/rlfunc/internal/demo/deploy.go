@@ -17,9 +17,9 @@ func (r *run) deploy(ctx context.Context) error {
 		return err
 	}
 	r.step("plan", "%s: %s", r.name, plan.Summary())
-	for _, c := range plan.Changes() {
-		if c.Action != loader.Load {
-			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
+	for _, n := range plan.Nodes {
+		if s := n.Steps[0]; s.Action == "upgrade" {
+			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, s.From)
 		}
 	}
 	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // the demo leaves no history
