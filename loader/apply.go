@@ -481,9 +481,9 @@ func (n *node) follow(ctx context.Context, p *Plan, r NodeSteps, primary NodeSte
 }
 
 // followed sets what came of a step on a replica, which holds what was found. i is the step's index on the primary.
-func (n *node) followed(p *Plan, s *Step, found Finding, primary NodeSteps, i int) {
+func (n *node) followed(p *Plan, s *Step, found Step, primary NodeSteps, i int) {
 	retired := p.Op == OpRetire && (found.State == Same || found.State == Retired)
-	s.Found = found.Found
+	s.Found = found.From
 	switch {
 	case retired:
 		s.Found, s.Outcome = "", Followed
@@ -496,7 +496,7 @@ func (n *node) followed(p *Plan, s *Step, found Finding, primary NodeSteps, i in
 		s.Outcome = Followed
 	case i >= len(primary.Steps) || primary.Steps[i].Problem != nil:
 		s.Outcome = NotStarted
-	case primary.Steps[i].Outcome == KeptNewer && found.Found == primary.Steps[i].Found:
+	case primary.Steps[i].Outcome == KeptNewer && found.From == primary.Steps[i].Found:
 		s.Outcome = KeptNewer
 	case p.Op == OpRetire && found.State == Missing && primary.Steps[i].Action == "already_missing":
 		s.Outcome = AlreadyMissing

@@ -68,7 +68,7 @@ func TestCheck_missingServerIsUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, v.Nodes[0].Problem, loader.ErrUnreachable, "verify on 127.0.0.1:1")
-	equal(t, "findings", []loader.Finding{{Library: "shop_v1", State: loader.Unknown, Want: "1.0.0"}}, v.Nodes[0].Findings)
+	equal(t, "steps", []loader.Step{{Library: "shop_v1", State: loader.Unknown, To: "1.0.0"}}, v.Nodes[0].Steps)
 	equal(t, "same", false, v.Same())
 	_, err = loader.Ensure(t.Context(), client, bundle("shop", "1.0.0", "buy"))
 	says(t, err, loader.ErrUnreachable, "ensure shop_v1 on 127.0.0.1:1: no connection")

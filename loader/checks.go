@@ -334,7 +334,7 @@ func compareReplicas(states []NodeState, libs []*fcall.Library) {
 		}
 		for _, lib := range libs {
 			here, there := compare(lib, state.Libraries), compare(lib, primary.Libraries)
-			if here.Digest != there.Digest && (there.State == Same || there.State == Newer) {
+			if here.FromDigest != there.FromDigest && (there.State == Same || there.State == Newer) {
 				states[i].Warnings = append(states[i].Warnings, warning("replica_differs",
 					"its primary "+state.Follows+" holds "+describe(there)+" of "+lib.ServerName+", and this replica holds "+describe(here)+
 						": it lags, or its replication is broken; a failover would restore that", "see INFO replication on both"))

@@ -31,20 +31,23 @@ const (
 	Unusable    State = "unusable" // the node cannot be read, or refuses the load
 )
 
-// A Finding is one library on one node.
-type Finding struct {
-	Library string `json:"library"` // "ratelimit_v1"
-	State   State  `json:"state"`
-	Want    string `json:"want"`            // the version of the source
-	Found   string `json:"found,omitempty"` // the version on the node, if known
-	Digest  string `json:"digest,omitempty"`
-	// Difference is the first difference of the bytes, or nil.
-	Difference *Difference `json:"difference,omitempty"`
-	Retired    time.Time   `json:"retired,omitzero"` // when, if State is Retired
-}
+// A Step is one library on one node: how it stands there, what an operation does about it, and what came of that.
+type Step struct {
+	Library    string      `json:"library"` // "ratelimit_v1"
+	State      State       `json:"state"`
+	Action     string      `json:"action,omitempty"`      // "load", "upgrade", "same", ...
+	From       string      `json:"from,omitempty"`        // the version on the node before, if known
+	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
+	To         string      `json:"to,omitempty"`          // the version of the source; empty for a retire
+	Difference *Difference `json:"difference,omitempty"`  // of a drifted library: the first difference
+	Retired    time.Time   `json:"retired,omitzero"`      // when, if a tombstone is in its place
+	Reason     string      `json:"reason,omitempty"`      // why it blocks
 
-// replaces reports whether a load takes the place of what was found.
-func (f Finding) replaces() bool { return f.State != Missing }
+	// Of a Result. Unless Outcome is Failed, NotStarted or Unverified, the loader read the bytes back or did not change them.
+	Outcome Outcome `json:"outcome,omitempty"`
+	Found   string  `json:"found,omitempty"` // the version afterwards, if known
+	Problem *Error  `json:"problem,omitempty"`
+}
 
 // A Difference is the first place where a node's code differs from the source.
 type Difference struct {
@@ -68,35 +71,30 @@ func drift(lib *fcall.Library, from string, d *Difference) string {
 	return "the server's " + lib.ServerName + " " + lib.Version + " differs from " + from + ", first at " + d.String()
 }
 
-// compare finds lib among the libraries of a node.
-func compare(lib *fcall.Library, loaded []LoadedLibrary) Finding {
-	f := Finding{Library: lib.ServerName, Want: lib.Version, State: Missing}
+// compare returns how lib stands among the libraries of a node.
+func compare(lib *fcall.Library, loaded []LoadedLibrary) Step {
+	s := Step{Library: lib.ServerName, State: Missing, To: lib.Version}
 	held := named(loaded, lib.ServerName)
 	if held == nil {
-		return f
+		return s
 	}
-	f.Found, f.Digest = held.Version, held.Digest
-	if held.Code == lib.Code {
-		f.State = Same
-		return f
-	}
-	if held.Name == lib.Name && !held.Retired.IsZero() {
-		f.State, f.Found, f.Retired = Retired, "", held.Retired
-		return f
-	}
-	f.Difference = difference(lib, held.Code)
+	s.From, s.FromDigest = held.Version, held.Digest
 	order := semver.Compare("v"+held.Version, "v"+lib.Version)
 	switch {
+	case held.Code == lib.Code:
+		s.State = Same
 	case held.Name != lib.Name || held.Name == "":
-		f.State = Foreign
+		s.State = Foreign
+	case !held.Retired.IsZero():
+		s.State, s.From, s.Retired = Retired, "", held.Retired
 	case order < 0:
-		f.State = Older
+		s.State = Older
 	case order > 0:
-		f.State = Newer
+		s.State = Newer
 	default:
-		f.State = Drifted
+		s.State, s.Difference = Drifted, difference(lib, held.Code)
 	}
-	return f
+	return s
 }
 
 func difference(lib *fcall.Library, found string) *Difference {
@@ -120,9 +118,9 @@ func lineAt(lines []string, i int) string {
 	return line[:min(len(line), 160)]
 }
 
-// describe describes a finding briefly.
-func describe(f Finding) string {
-	switch f.State {
+// describe describes briefly how a library stands on a node.
+func describe(s Step) string {
+	switch s.State {
 	case Missing:
 		return "missing"
 	case Retired:
@@ -130,9 +128,9 @@ func describe(f Finding) string {
 	case Foreign:
 		return "another library"
 	case Drifted:
-		return f.Found + " with other bytes"
+		return s.From + " with other bytes"
 	}
-	return f.Found
+	return s.From
 }
 
 func named(libraries []LoadedLibrary, serverName string) *LoadedLibrary {

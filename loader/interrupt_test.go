@@ -118,5 +118,5 @@ func verified(t *testing.T, target *loader.Target, lib *fcall.Library) loader.St
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.Nodes[0].Findings[0].State
+	return v.Nodes[0].Steps[0].State
 }

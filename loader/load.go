@@ -18,7 +18,7 @@ var errAlready = errors.New("the library is already on the node")
 // load loads a library in place of what the step found, reads it back, and sets what came of the step. With a fence it loads only
 // while that is held, and only if the node still holds what was found.
 func (n *node) load(ctx context.Context, lib *fcall.Library, s *Step) {
-	before := Finding{Library: lib.ServerName, State: s.State, Found: s.From, Digest: s.FromDigest}
+	before := *s
 	loaded, err, lookErr := n.put(ctx, lib, before)
 	s.Outcome, s.Found, s.Problem = outcomes[s.Action], "", nil
 	fail := func(e *Error) { s.Outcome, s.Problem = Failed, e }
@@ -51,7 +51,7 @@ func (n *node) load(ctx context.Context, lib *fcall.Library, s *Step) {
 		return
 	}
 	after := compare(lib, loaded)
-	s.Found = after.Found
+	s.Found = after.From
 	switch {
 	case after.State == Same && refused:
 		s.Outcome = Already // another deployer was faster
@@ -73,7 +73,7 @@ func (n *node) load(ctx context.Context, lib *fcall.Library, s *Step) {
 }
 
 // put loads a library, and lists it right afterwards. The server refuses a load without REPLACE if the name is taken.
-func (n *node) put(ctx context.Context, lib *fcall.Library, before Finding) (loaded []LoadedLibrary, err, lookErr error) {
+func (n *node) put(ctx context.Context, lib *fcall.Library, before Step) (loaded []LoadedLibrary, err, lookErr error) {
 	load := []any{"FUNCTION", "LOAD"}
 	if before.State != Missing {
 		load = append(load, "REPLACE")
@@ -96,7 +96,7 @@ func (n *node) put(ctx context.Context, lib *fcall.Library, before Finding) (loa
 			switch {
 			case now.State == Same:
 				return nil, errAlready
-			case now.Digest != before.Digest:
+			case now.FromDigest != before.FromDigest:
 				return nil, &Error{
 					Library: lib.ServerName, Node: n.Addr, Reason: ErrChanged,
 					Text: "another tool changed it meanwhile (it was " + describe(before) + " and is " + describe(now) + "), and it was not replaced; plan again",
@@ -137,9 +137,9 @@ var notInNames = regexp.MustCompile(`\W+`)
 
 // explain finds the library on the node that made the server refuse a load. Texts of replies differ between servers, so explain
 // looks up the names that they contain.
-func explain(n *node, lib *fcall.Library, before, after Finding, loaded []LoadedLibrary, answer redis.Error) *Error {
+func explain(n *node, lib *fcall.Library, before, after Step, loaded []LoadedLibrary, answer redis.Error) *Error {
 	e := &Error{Op: "load", Library: lib.ServerName, Node: n.Addr, Cause: answer}
-	if before.State != after.State || before.Digest != after.Digest {
+	if before.State != after.State || before.FromDigest != after.FromDigest {
 		e.Reason = ErrChanged
 		e.Text = "it changed meanwhile (it was " + describe(before) + " and is " + describe(after) + "); plan again"
 		return e

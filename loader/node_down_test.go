@@ -106,7 +106,7 @@ func TestRing_loadsShardsMarkedDown(t *testing.T) {
 		if n.Addr == second.Addr {
 			says(t, n.Problem, loader.ErrUnreachable, "verify on "+second.Addr)
 		} else {
-			equal(t, "state on "+n.Addr, loader.Same, n.Findings[0].State)
+			equal(t, "state on "+n.Addr, loader.Same, n.Steps[0].State)
 		}
 	}
 	equal(t, "nodes", 3, len(v.Nodes))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader/internal/bundle"
@@ -45,24 +44,6 @@ type NodeSteps struct {
 	Problem  *Error    `json:"problem,omitempty"` // why the node refuses loads, or nil
 	Warnings []Warning `json:"warnings,omitempty"`
 	Steps    []Step    `json:"steps"` // one for each library, in the order of the arguments
-}
-
-// A Step is one library on one node: how it stands there, what an operation does about it, and what came of that.
-type Step struct {
-	Library    string      `json:"library"` // "ratelimit_v1"
-	State      State       `json:"state"`
-	Action     string      `json:"action,omitempty"`      // "load", "upgrade", "same", ...
-	From       string      `json:"from,omitempty"`        // the version on the node before, if known
-	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
-	To         string      `json:"to,omitempty"`          // the version of the source; empty for a retire
-	Difference *Difference `json:"difference,omitempty"`  // of a drifted library: the first difference
-	Retired    time.Time   `json:"retired,omitzero"`      // when, if a tombstone is in its place
-	Reason     string      `json:"reason,omitempty"`      // why it blocks
-
-	// Of a Result. Unless Outcome is Failed, NotStarted or Unverified, the loader read the bytes back or did not change them.
-	Outcome Outcome `json:"outcome,omitempty"`
-	Found   string  `json:"found,omitempty"` // the version afterwards, if known
-	Problem *Error  `json:"problem,omitempty"`
 }
 
 // actionOn is what an operation does about a library that stands so on a primary.
@@ -214,13 +195,9 @@ func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
 }
 
 func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
-	step := Step{Library: lib.ServerName, State: Unusable, To: lib.Version}
-	if state.Readable {
-		found := compare(lib, state.Libraries)
-		step.State, step.From, step.FromDigest, step.Retired = found.State, found.Found, found.Digest, found.Retired
-		if found.State == Drifted {
-			step.Difference = found.Difference
-		}
+	step := compare(lib, state.Libraries)
+	if !state.Readable {
+		step.State = Unusable
 	}
 	if step.Action = step.State.actionOn(op); op == OpRetire {
 		step.To = ""

@@ -66,10 +66,6 @@ func (n *node) check(ctx context.Context) NodeState {
 	if n.loadable() {
 		s.Role = cmp.Or(a.role, n.Role)
 	}
-	if a.server.tooOld() {
-		s.Problem = noFunctions(n.Addr, a.server, nil)
-		return s
-	}
 	if s.Libraries, s.Problem = n.look(ctx, "check"); s.Problem != nil {
 		return s
 	}
@@ -133,18 +129,10 @@ func (n *node) classifyList(ctx context.Context, op string, err error) *Error {
 	if a.err != nil {
 		return e
 	}
-	return noFunctions(n.Addr, a.server, reply).at(op, "")
-}
-
-func noFunctions(addr string, server Server, reply error) *Error {
-	why := "Functions need Redis 7.0 or Valkey, and this is " + server.String()
-	if reply != nil {
-		why = "the server refuses FUNCTION and can hold no library; this is " + server.String() + " and it answered: " + reply.Error()
-	}
-	return &Error{
-		Op: "check", Node: addr, Reason: ErrNoFunctions, Cause: reply,
-		Text: why + "; clients and guard run the same Lua as scripts here, and `rlfunc call` too, so there is nothing to deploy",
-	}
+	e.Reason = ErrNoFunctions
+	e.Text = "the server refuses FUNCTION and can hold no library: Functions need Redis 7.0 or Valkey, and this is " + a.server.String() + " and it answered: " + reply.Error() +
+		"; clients and guard run the same Lua as scripts here, and `rlfunc call` too, so there is nothing to deploy"
+	return e
 }
 
 // A Server describes a node. Fields that the user may not read are empty.
@@ -260,13 +248,6 @@ func roleOf(name string) Role {
 		return Replica
 	}
 	return ""
-}
-
-// tooOld reports whether the server is a Redis without Functions.
-func (s Server) tooOld() bool {
-	major, _, _ := strings.Cut(s.Version, ".")
-	n, err := strconv.Atoi(major)
-	return s.Kind == "Redis" && err == nil && n < 7
 }
 
 // A LoadedLibrary is a library that a node holds.

@@ -50,9 +50,9 @@ func TestSentinel_deployAcrossFailover(t *testing.T) {
 		case old.Addr:
 			says(t, n.Problem, loader.ErrUnreachable, "verify on "+old.Addr)
 		case now.Addr:
-			equal(t, "the new primary", []any{"", loader.Same}, []any{n.Follows, n.Findings[0].State})
+			equal(t, "the new primary", []any{"", loader.Same}, []any{n.Follows, n.Steps[0].State})
 		default:
-			equal(t, "the other replica", []any{now.Addr, loader.Same}, []any{n.Follows, n.Findings[0].State})
+			equal(t, "the other replica", []any{now.Addr, loader.Same}, []any{n.Follows, n.Steps[0].State})
 		}
 	}
 	equal(t, "same", false, v.Same())

@@ -45,12 +45,12 @@ func (a *app) verify(ctx context.Context, names []string) error {
 	} else {
 		var rows [][]string
 		for _, node := range v.Nodes {
-			for _, f := range node.Findings {
+			for _, s := range node.Steps {
 				first := ""
-				if f.State == loader.Drifted && f.Difference != nil {
-					first = f.Difference.String()
+				if s.Difference != nil {
+					first = s.Difference.String()
 				}
-				rows = append(rows, []string{node.Addr, string(node.Role), f.Library, string(f.State), f.Want, f.Found, first})
+				rows = append(rows, []string{node.Addr, string(node.Role), s.Library, string(s.State), s.To, s.From, first})
 			}
 		}
 		err = a.states(3, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
@@ -58,7 +58,7 @@ func (a *app) verify(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := nodeProblems(v.Nodes, func(n loader.NodeVerification) *loader.Error { return n.Problem }); err != nil {
+	if err := nodeProblems(v.Nodes, func(n loader.NodeSteps) *loader.Error { return n.Problem }); err != nil {
 		return err
 	}
 	if !v.Same() {

@@ -40,11 +40,11 @@ func (r *run) deploy(ctx context.Context) error {
 		return nil
 	}
 	for _, n := range held.Nodes {
-		for _, f := range n.Findings {
-			if f.State != loader.Newer {
-				return fmt.Errorf("verify %s on %s: %s", f.Library, n.Addr, f.State)
+		for _, s := range n.Steps {
+			if s.State != loader.Newer {
+				return fmt.Errorf("verify %s on %s: %s", s.Library, n.Addr, s.State)
 			}
-			r.step("verify", "the server holds the newer %s, which is compatible", f.Found)
+			r.step("verify", "the server holds the newer %s, which is compatible", s.From)
 		}
 	}
 	return nil
