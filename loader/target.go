@@ -15,7 +15,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader/internal/cluster"
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/redisurl"
 )
 
 // A Role is a node's part in replication.
@@ -125,13 +124,13 @@ func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
 		s.records = records{conn.Of(s.inDatabase0(c))}
 		s.openRing(ctx, c.Options(), replicas)
 	case *redis.Client:
-		if t.address != nil && t.address.url.Kind == redisurl.Sentinel {
-			err = s.openSentinel(ctx, t.address.url, replicas)
+		if t.address != nil && t.address.kind == sentinelKind {
+			err = s.openSentinel(ctx, t.address, replicas)
 			break
 		}
 		s.connect = conn.LikeClient(c.Options())
 		if t.address != nil {
-			s.connect = conn.LikeClient(t.address.url.Options)
+			s.connect = conn.LikeClient(t.address.options)
 		}
 		s.openOne(ctx, c, replicas)
 	default:

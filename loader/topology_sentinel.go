@@ -12,25 +12,24 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/redisurl"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // openSentinel asks all sentinels for the primary and follows the majority of those in the URL: a partitioned sentinel still
 // names the former primary, and may be the only one that answers.
-func (s *session) openSentinel(ctx context.Context, a *redisurl.Address, replicas bool) error {
-	s.connect = conn.LikeClient(a.Options)
+func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) error {
+	s.connect = conn.LikeClient(a.options)
 	sentinels := &session{connect: func(addr string) *redis.Client {
-		o := *a.Options
-		o.Username, o.Password, o.DB = a.SentinelUser, a.SentinelPassword, 0
+		o := *a.options
+		o.Username, o.Password, o.DB = a.sentinelUser, a.sentinelPassword, 0
 		return conn.Open(&o, addr, redis.NewClient)
 	}}
 	defer sentinels.close()
-	for _, addr := range a.Hosts {
+	for _, addr := range a.hosts {
 		sentinels.add(Node{Addr: addr})
 	}
 	views := make([]sentinelView, len(sentinels.nodes))
-	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.Primary, replicas) })
+	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.primary, replicas) })
 
 	votes := map[string]int{}
 	for _, v := range views {
