@@ -71,42 +71,18 @@ type Lock struct {
 	ID      string    `json:"id"`               // of the operation, as in the history
 }
 
-// Locks lists the deployers that hold the target or one of its nodes. They are at work, or died less than 30 s ago. The list
-// leaves out the node locks of the deployer that holds the target.
-func (t *Target) Locks(ctx context.Context) ([]Lock, error) {
+// Lock returns who holds the target: an operation at work, or one that died less than 30 s ago. It returns nil if nobody does.
+func (t *Target) Lock(ctx context.Context) (*Lock, error) {
 	s, err := t.open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	lease, err := readLock(ctx, s.records.server, "", keyLease)
+	l, err := readLock(ctx, s.records.server, "", keyLease)
 	if err != nil {
 		return nil, classifyRecordError("read the lock", "", err)
 	}
-	onNodes := make([]*Lock, len(s.nodes))
-	errs := make([]error, len(s.nodes))
-	onEach(s.nodes, func(i int, n *node) {
-		if n.problem != nil {
-			return
-		}
-		key, err := n.fenceKey(ctx)
-		if err == nil && key != "" {
-			onNodes[i], err = readLock(ctx, n.Conn, n.Addr, key)
-		}
-		if err != nil {
-			errs[i] = classifyRecordError("read the lock", n.Addr, err)
-		}
-	})
-	locks := []Lock{}
-	if lease != nil {
-		locks = append(locks, *lease)
-	}
-	for _, l := range onNodes {
-		if l != nil && (lease == nil || l.ID != lease.ID) {
-			locks = append(locks, *l)
-		}
-	}
-	return locks, errors.Join(errs...)
+	return l, nil
 }
 
 // readLock returns who holds a key, or nil.

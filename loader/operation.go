@@ -153,7 +153,9 @@ func (g *operation) begin(ctx context.Context, p *Plan, o ApplyOptions) error {
 			return err
 		}
 	}
-	g.event.Forced = inUseBy(p.Clients)
+	if p.Op == OpRetire {
+		g.event.Forced = inUseBy(p.Clients)
+	}
 	return g.record(ctx)
 }
 

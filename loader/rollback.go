@@ -130,22 +130,3 @@ func versionOf(id string) string {
 	version, _, _ := strings.Cut(id, "@")
 	return version
 }
-
-// remember warns about releases that were rolled back before. It does nothing if the user may not read the records.
-func (s *session) remember(ctx context.Context, p *Plan) {
-	if !p.Changes() {
-		return
-	}
-	known, err := s.records.known(ctx)
-	if err != nil {
-		return
-	}
-	for _, lib := range p.libs {
-		r, ok := known[releaseOf(lib).field()]
-		if !ok || r.RolledBack == nil {
-			continue
-		}
-		p.Warnings = append(p.Warnings, warning("rolled_back",
-			fmt.Sprintf("%s %s was rolled back to %s on %s by %s; a deploy loads it again", lib.ServerName, lib.Version, r.RolledBack.To, clockTime(r.RolledBack.At), r.RolledBack.By), ""))
-	}
-}
