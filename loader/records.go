@@ -62,6 +62,12 @@ type RolledBack struct {
 // version makes two releases of one version.
 func (r Release) ID() string { return r.Version + "@" + r.Digest[:min(len(r.Digest), 12)] }
 
+// versionOf returns the version in a release's ID.
+func versionOf(id string) string {
+	version, _, _ := strings.Cut(id, "@")
+	return version
+}
+
 // field is the release's field of keyReleases.
 func (r Release) field() string { return r.Library + "@" + r.ID() }
 

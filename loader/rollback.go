@@ -124,9 +124,3 @@ func recorded(all []Release) string {
 	}
 	return "recorded: " + strings.Join(ids, ", ")
 }
-
-// versionOf returns the version in a release's ID.
-func versionOf(id string) string {
-	version, _, _ := strings.Cut(id, "@")
-	return version
-}

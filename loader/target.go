@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/loader/internal/cluster"
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
 )
 
@@ -68,8 +67,7 @@ type node struct {
 	problem *Error  // why the node is known to be unreachable, or nil
 	answer  *answer // what INFO or HELLO said, or nil
 	id      string  // in its cluster
-	slots   []cluster.SlotRange
-	fence   *fence // of the operation that may load libraries here, or nil
+	fence   *fence  // of the operation that may load libraries here, or nil
 }
 
 // loadable reports whether libraries are loaded on the node. Replicas get them from their primary.

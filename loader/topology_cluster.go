@@ -108,7 +108,7 @@ func (s *session) addCluster(v clusterView, replicas bool) {
 			at.Role, at.Follows = Replica, addrs[c.Primary]
 		}
 		n := s.add(at)
-		n.id, n.slots = c.ID, c.Slots
+		n.id = c.ID
 		if why := unreachable(c); why != "" {
 			n.problem = &Error{Op: "check", Node: at.Addr, Reason: ErrUnreachable, Text: why}
 		}
