@@ -43,18 +43,6 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 	equal(t, "outcomes of an upgrade without replicas", 4, len(r.Nodes))
 }
 
-func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
-	t.Parallel()
-	c := engines.OnPath(t).StartCluster(t, 3, 0)
-	lib := bundle("shop", "1.0.0", "buy")
-	r, err := loader.Ensure(t.Context(), c.Client(t), lib)
-	equal(t, "error", nil, err)
-	equal(t, "outcomes", outcomesOf(c, "loaded", ""), byNode(r))
-	r, err = loader.Ensure(t.Context(), c.Client(t), lib)
-	equal(t, "error", nil, err)
-	equal(t, "outcomes again", outcomesOf(c, "same", ""), byNode(r))
-}
-
 // A primary that lost its libraries gets what the others hold. The older library of an old service would refuse the calls of newer ones there,
 // and nothing but a deploy would replace it.
 func TestCluster_oldServiceBringsNoOlderLibrary(t *testing.T) {

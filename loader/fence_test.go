@@ -1,7 +1,6 @@
 package loader_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -85,22 +84,6 @@ func TestFence_sameLoadByAnotherToolSucceeds(t *testing.T) {
 				}
 				equal(t, "code", lib.Code, held(t, client, "shop_v1"))
 			})
-		}
-	})
-}
-
-func TestFence_connectionUsableAfterRejection(t *testing.T) {
-	// The first library is refused when it is queued or run; the second goes over the same connection.
-	lib, second := bundle("shop", "1.0.0", "buy"), bundle("other", "1.0.0", "look")
-	lib.Code += "x x\n"
-	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		r, err := apply(client, plan(t, client, lib, second), loader.ApplyOptions{})
-		says(t, err, loader.ErrRejected, "shop_v1")
-		equal(t, "outcomes", []string{"shop_v1 failed rejected", "other_v1 loaded"}, outcomes(r))
-		e2 := history(t, client)[0]
-		equal(t, "event", loader.Partly, e2.Outcome)
-		if !strings.Contains(e2.Changes[0].Problem, "the server refuses the library") {
-			t.Errorf("the history does not say why: %+v", e2.Changes[0])
 		}
 	})
 }

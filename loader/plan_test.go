@@ -203,12 +203,3 @@ func TestPlan_acceptsGeneratedLibrary(t *testing.T) {
 		}
 	})
 }
-
-func TestSummary_countsActions(t *testing.T) {
-	p := &loader.Plan{Nodes: []loader.NodeSteps{
-		{Steps: []loader.Step{{Action: "drifted"}, {Action: "same"}, {Action: "upgrade"}}},
-		{Steps: []loader.Step{{Action: "load"}, {Action: "same"}, {Action: "upgrade"}, {Action: "same"}}},
-	}}
-	equal(t, "summary", "1 to load, 2 to upgrade, 3 same, 1 drifted", p.Summary())
-	equal(t, "empty", "nothing to do", (&loader.Plan{}).Summary())
-}
