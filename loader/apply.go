@@ -352,12 +352,11 @@ func (s *session) planAgain(ctx context.Context, p *Plan, o ApplyOptions) (*Plan
 func (s *session) run(ctx context.Context, p *Plan, o ApplyOptions) *Result {
 	r := &Result{Format: ResultFormat, Op: p.Op, Nodes: make([]NodeSteps, len(s.nodes))}
 	var said sync.Mutex
-	primaries := map[string]NodeSteps{}
 	done := func(i int, n NodeSteps) {
-		said.Lock()
-		defer said.Unlock()
-		r.Nodes[i], primaries[n.Addr] = n, n
+		r.Nodes[i] = n
 		if o.OnNode != nil {
+			said.Lock()
+			defer said.Unlock()
 			o.OnNode(n)
 		}
 	}
@@ -366,6 +365,10 @@ func (s *session) run(ctx context.Context, p *Plan, o ApplyOptions) *Result {
 			done(i, n.apply(ctx, p, p.Nodes[i], o))
 		}
 	})
+	primaries := map[string]NodeSteps{}
+	for _, n := range r.Nodes {
+		primaries[n.Addr] = n
+	}
 	onEach(s.nodes, func(i int, n *node) {
 		if !n.loadable() {
 			done(i, n.follow(ctx, p, p.Nodes[i], primaries[n.Follows], o))

@@ -71,15 +71,6 @@ func TestPreflight_silentWithoutConfigPermission(t *testing.T) {
 	equal(t, "warnings", []string(nil), warnings(plan(t, client, bundle("shop", "1.0.0", "buy"))))
 }
 
-func TestPreflight_warnsAboutMemory(t *testing.T) {
-	t.Parallel()
-	lib := bundle("shop", "1.0.0", "buy")
-	lib.Code += "-- " + strings.Repeat("x", 1<<20) + "\n"
-	m := engines.OnPath(t).Start(t, "--maxmemory", "2700kb", "--save", "3600 1")
-	equal(t, "warnings", []string{"memory"}, warnings(plan(t, m.Client(t), lib)))
-	equal(t, "warnings of a smaller one", []string(nil), warnings(plan(t, m.Client(t), bundle("shop", "1.0.0", "buy"))))
-}
-
 func TestPreflight_warnsAboutReplicas(t *testing.T) {
 	t.Parallel()
 	p := engines.OnPath(t)

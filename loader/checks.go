@@ -52,7 +52,6 @@ func warning(id, text, fix string) Warning {
 // facts describe a node for the checks. Facts that the user may not read are missing, and checks skip them.
 type facts struct {
 	state  NodeState
-	libs   []*fcall.Library
 	role   Role              // what the node says
 	info   map[string]string // of INFO
 	config map[string]string // of CONFIG GET
@@ -102,17 +101,6 @@ var checks = []check{
 			return ""
 		},
 		fix: "use noeviction",
-	},
-	{
-		id: "memory", severity: Warn, plan: true,
-		look: func(f facts) string {
-			used, limit, need := f.state.Server.UsedMemory, f.state.Server.MaxMemory, f.memoryNeeded()
-			if f.ownPrimary() && need > 0 && used < limit && used+need > limit {
-				return fmt.Sprintf("%d of %d bytes of maxmemory are in use, and the libraries need about %d: the server may refuse writes after the load", used, limit, need)
-			}
-			return ""
-		},
-		fix: "free memory, or raise maxmemory",
 	},
 	{
 		id: "role_differs", severity: Warn, plan: true,
@@ -233,25 +221,10 @@ func (f facts) ownPrimary() bool {
 	return f.state.Follows == "" && f.state.Server.Kind != requires.Embedded
 }
 
-// bytesPerByte estimates a library's memory for each byte of its text. Each of four libraries of this module took 1.1 to 1.2
-// (Redis 7.0.15); the memory of the Lua machine does not count against maxmemory.
-const bytesPerByte = 2
-
-// memoryNeeded estimates the memory of the missing and the older libraries.
-func (f facts) memoryNeeded() int64 {
-	var need int64
-	for _, lib := range f.libs {
-		if found := compare(lib, f.state.Libraries); found.State == Missing || found.State == Older {
-			need += bytesPerByte * int64(len(lib.Code))
-		}
-	}
-	return need
-}
-
 // gather reads the facts of a node that has answered: those of a plan, or all. It asks no more of a node that has stopped
 // answering.
-func (n *node) gather(ctx context.Context, state NodeState, libs []*fcall.Library, all bool) facts {
-	f := facts{state: state, libs: libs, role: n.answer.role, info: n.answer.info, config: map[string]string{}}
+func (n *node) gather(ctx context.Context, state NodeState, all bool) facts {
+	f := facts{state: state, role: n.answer.role, info: n.answer.info, config: map[string]string{}}
 	silent := false
 	do := func(args ...any) any {
 		if silent {
@@ -310,7 +283,7 @@ func (s *session) examine(ctx context.Context, states []NodeState, libs []*fcall
 		if states[i].Server == (Server{}) || !all && !states[i].Readable {
 			return // each question to a silent node would take its whole time
 		}
-		f := n.gather(ctx, states[i], libs, all)
+		f := n.gather(ctx, states[i], all)
 		for _, c := range checks {
 			if text := c.look(f); text != "" && (all || c.plan) {
 				states[i].Warnings = append(states[i].Warnings, Warning{ID: c.id, Severity: c.severity, Text: text, Fix: c.fix})

@@ -199,11 +199,15 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 	if !state.Readable {
 		step.State = Unusable
 	}
-	if step.Action = step.State.actionOn(op); op == OpRetire {
-		step.To = ""
-	}
-	if op == OpRetire && step.State == Missing && lib.Code == "" {
-		step.Action = "already_missing" // nothing is known of such a library
+	step.Action = step.State.actionOn(op)
+	if op == OpRetire {
+		step.To = "" // a tombstone is no version
+		if step.State == Same {
+			step.From = ""
+		}
+		if step.State == Missing && lib.Code == "" {
+			step.Action = "already_missing" // nothing is known of such a library
+		}
 	}
 	switch {
 	case state.Follows != "":

@@ -74,6 +74,8 @@ func TestRetire_isIdempotentAndRollbackRestores(t *testing.T) {
 		retire(t, client, "shop_v1")
 		p, err := loader.NewTarget(client).PlanRetire(t.Context(), "shop_v1")
 		equal(t, "error and changes", []any{nil, false}, []any{err, p.Changes()})
+		equal(t, "step", "already_missing", p.Nodes[0].Steps[0].String())
+		equal(t, "version", "", p.Nodes[0].Steps[0].From)
 		// A tombstone that was deleted is put back: what is recorded can be retired again.
 		if err := client.FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
 			t.Fatal(err)
