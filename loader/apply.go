@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,7 +188,7 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	}
 	var g *operation
 	if !o.Stateless && p.has(o.wants) {
-		if g, err = s.lock(ctx, p.Op, p.refusing(), o.Lock); err != nil {
+		if g, err = s.lock(ctx, p.Op, p.untouched(o), o.Lock); err != nil {
 			return nil, err
 		}
 		defer g.release(ctx)
@@ -273,13 +274,13 @@ func (p *Plan) blocked(n NodeSteps, s Step) *Error {
 	return e
 }
 
-// refusing returns the addresses of the nodes that refuse loads.
-func (p *Plan) refusing() map[string]bool {
-	refusing := map[string]bool{}
+// untouched returns the addresses of the nodes that refuse loads, where the plan loads nothing.
+func (p *Plan) untouched(o ApplyOptions) map[string]bool {
+	untouched := map[string]bool{}
 	for _, n := range p.Nodes {
-		refusing[n.Addr] = n.Problem != nil
+		untouched[n.Addr] = n.Problem != nil && !slices.ContainsFunc(n.Steps, o.wants)
 	}
-	return refusing
+	return untouched
 }
 
 // changed returns the error of a plan that does not fit any more.
@@ -505,13 +506,13 @@ func (n *node) followed(p *Plan, s *Step, found Step, primary NodeSteps, i int) 
 		s.Outcome = AlreadyMissing
 	default:
 		s.Outcome = Failed
-		holds := primary.Steps[i].Found
+		there, here := primary.Steps[i].Found, describe(found)
 		if p.Op == OpRetire {
-			holds = "the tombstone"
+			there, here = "the tombstone", cmp.Or(found.From, here)
 		}
 		s.Problem = &Error{
 			Op: "verify", Library: s.Library, Node: n.Addr, Reason: ErrReplication,
-			Text: "its primary " + n.Follows + " holds " + holds + ", and this replica holds " + describe(found) + "; see INFO replication on both",
+			Text: "its primary " + n.Follows + " holds " + there + ", and this replica holds " + here + "; see INFO replication on both",
 		}
 	}
 }

@@ -92,6 +92,12 @@ func TestPreflight_warnsAboutReplicas(t *testing.T) {
 	r, err := target.Apply(t.Context(), now, loader.ApplyOptions{ReplicaTimeout: 1})
 	says(t, err, loader.ErrReplication, "verify shop_v1 on "+replica.Addr, "its primary "+primary.Addr+" holds 1.0.0, and this replica holds missing")
 	equal(t, "outcomes", map[string][]string{primary.Addr: {"same"}, replica.Addr: {"failed replication"}}, byNode(r))
+	equal(t, "outcomes of a retire", map[string][]string{primary.Addr: {"deleted"}, replica.Addr: {"already_missing"}}, byNode(retire(t, primary.Client(t), "shop_v1")))
+	put(t, replica.Client(t), lib.Code)
+	retired, err := target.PlanRetire(t.Context(), "shop_v1")
+	equal(t, "error", nil, err)
+	_, err = target.Apply(t.Context(), retired, loader.ApplyOptions{ReplicaTimeout: 1})
+	says(t, err, loader.ErrReplication, "verify shop_v1 on "+replica.Addr, "its primary "+primary.Addr+" holds the tombstone, and this replica holds 1.0.0;")
 
 	// A replica that hears nothing keeps its connection for a while: the primary still names it.
 	replica.Pause(t)
