@@ -39,8 +39,8 @@ const (
 	Partly     Outcome = "partly" // some nodes were changed, others failed
 )
 
-// outcomes are what the actions of a plan come to if nothing fails.
-var outcomes = map[string]Outcome{
+// outcomeOf is what the actions of a plan come to if nothing fails.
+var outcomeOf = map[string]Outcome{
 	"load": Loaded, "upgrade": Upgraded, "downgrade": Downgraded, "drifted": Replaced, "same": Already, "newer": KeptNewer,
 	"delete": Deleted, "bar": AlreadyMissing, "already_missing": AlreadyMissing,
 }
@@ -393,7 +393,7 @@ func (n *node) apply(ctx context.Context, p *Plan, r NodeSteps, o ApplyOptions) 
 		case s.Blocks() && !o.wants(*s):
 			s.Outcome, s.Problem = NotStarted, p.blocked(r, *s)
 		case !o.wants(*s):
-			s.Outcome = outcomes[s.Action]
+			s.Outcome = outcomeOf[s.Action]
 		case ctx.Err() != nil:
 			s.Outcome, s.Problem = NotStarted, interrupted(ctx, p.verb(), s.Library, n.Addr)
 		case stop != nil:

@@ -20,7 +20,7 @@ var errAlready = errors.New("the library is already on the node")
 func (n *node) load(ctx context.Context, lib *fcall.Library, s *Step) {
 	before := *s
 	loaded, err, lookErr := n.put(ctx, lib, before)
-	s.Outcome, s.Found, s.Problem = outcomes[s.Action], "", nil
+	s.Outcome, s.Found, s.Problem = outcomeOf[s.Action], "", nil
 	fail := func(e *Error) { s.Outcome, s.Problem = Failed, e }
 	var stopped *Error
 	switch {
