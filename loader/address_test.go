@@ -1,8 +1,6 @@
 package loader_test
 
 import (
-	"net"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -153,27 +150,4 @@ func TestParseURL_errorsHidePasswords(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestParseURL_deploysToAUnixSocket(t *testing.T) {
-	s := embedded.New(embedded.Options{})
-	defer s.Close()
-	path := filepath.Join(t.TempDir(), "s")
-	if len(path) > 100 {
-		t.Skipf("SKIPPED: a socket path cannot have %d bytes", len(path))
-	}
-	var addr net.Addr
-	addr, err := s.Listen("unix:" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := loader.ParseURL("unix://" + addr.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := a.NewClient()
-	defer client.Close()
-	lib := bundle("shop", "1.0.0", "buy")
-	r, err := apply(client, plan(t, client, lib), loader.ApplyOptions{})
-	equal(t, "error and outcome", []any{nil, []string{"shop_v1 loaded"}}, []any{err, outcomes(r)})
 }

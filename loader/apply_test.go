@@ -189,25 +189,3 @@ func TestApply_namesLibraryThatOwnsComputedName(t *testing.T) {
 		says(t, err, loader.ErrConflict, "function Shop_V1_Rent belongs to library legacy")
 	})
 }
-
-func TestApply_concurrentDeploysConverge(t *testing.T) {
-	lib := bundle("shop", "1.2.0", "buy")
-	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
-		for name, before := range map[string]*fcall.Library{"missing": nil, "older": bundle("shop", "1.1.0", "buy")} {
-			t.Run(name, func(t *testing.T) {
-				client := e.Client(t)
-				if before != nil {
-					put(t, client, before.Code)
-				}
-				p := plan(t, client, lib)
-				_, errs := inParallel(func(int) (*loader.Result, error) { return apply(client, p, loader.ApplyOptions{Lock: patient}) })
-				for _, err := range errs {
-					if err != nil {
-						t.Error(err)
-					}
-				}
-				equal(t, "code", lib.Code, held(t, client, "shop_v1"))
-			})
-		}
-	})
-}

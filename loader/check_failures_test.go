@@ -52,7 +52,7 @@ func TestCheck_reportsWhyServerRefusesLoads(t *testing.T) {
 			// A deploy says the same, and loads nothing.
 			lib := bundle("shop", "1.0.0", "buy")
 			p := plan(t, impatient(t, s.addr), lib)
-			equal(t, "action", loader.Unusable, p.Nodes[0].Steps[0].Action)
+			equal(t, "action", "unusable", p.Nodes[0].Steps[0].Action)
 			r, err := apply(impatient(t, s.addr), p, loader.ApplyOptions{})
 			says(t, err, tt.reason, "load shop_v1 on "+s.addr+": ", tt.part)
 			equal(t, "result", (*loader.Result)(nil), r)
@@ -68,7 +68,7 @@ func TestCheck_missingServerIsUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, v.Nodes[0].Problem, loader.ErrUnreachable, "verify on 127.0.0.1:1")
-	equal(t, "findings", []loader.Finding{{Library: "shop_v1", State: loader.Unknown, Want: "1.0.0"}}, v.Nodes[0].Findings)
+	equal(t, "steps", []loader.Step{{Library: "shop_v1", State: loader.Unknown, To: "1.0.0"}}, v.Nodes[0].Steps)
 	equal(t, "same", false, v.Same())
 	_, err = loader.Ensure(t.Context(), client, bundle("shop", "1.0.0", "buy"))
 	says(t, err, loader.ErrUnreachable, "ensure shop_v1 on 127.0.0.1:1: no connection")
@@ -151,7 +151,7 @@ func TestPermission_errorNamesMissingPermission(t *testing.T) {
 			t.Error(err)
 		}
 		// Where all is in place a reader's plan is clean.
-		equal(t, "action", loader.Keep, plan(t, reader, lib).Nodes[0].Steps[0].Action)
+		equal(t, "action", "same", plan(t, reader, lib).Nodes[0].Steps[0].Action)
 	})
 }
 
@@ -176,7 +176,7 @@ func TestMemory_fullServerIsUnchanged(t *testing.T) {
 			t.Errorf("memory is %d of %d", state.Server.UsedMemory, state.Server.MaxMemory)
 		}
 		r, err := apply(client, p, loader.ApplyOptions{})
-		says(t, err, loader.ErrOutOfMemory, "apply on "+e.Addr)
+		says(t, err, loader.ErrOutOfMemory, "deploy: the server is over its maxmemory")
 		equal(t, "result", (*loader.Result)(nil), r)
 		equal(t, "code", older.Code, held(t, client, "shop_v1"))
 		_, err = loader.Ensure(t.Context(), client, bundle("other", "1.0.0", "look"))
@@ -227,7 +227,7 @@ func TestBusy_errorSaysHowToUnblock(t *testing.T) {
 func TestCheck_warnsAboutClusterNode(t *testing.T) {
 	s := newFakeServer(t, answers("redis_version:7.2.0\r\nrole:master\r\ncluster_enabled:1\r\n", nil))
 	state := check(t, impatient(t, s.addr))
-	if len(state.Warnings) != 1 || state.Warnings[0].Code != "cluster_node" || !strings.Contains(state.Warnings[0].Text, "other primaries") {
+	if len(state.Warnings) != 1 || state.Warnings[0].ID != "cluster_node" || !strings.Contains(state.Warnings[0].Text, "other primaries") {
 		t.Errorf("warnings are %+v", state.Warnings)
 	}
 	if state.Problem != nil {

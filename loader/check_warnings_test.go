@@ -52,8 +52,8 @@ func TestPreflight_warnsAboutPersistenceAndEviction(t *testing.T) {
 			}
 			p := plan(t, client, lib)
 			equal(t, "warnings", tt.want, warnings(p))
-			if len(tt.want) > 0 && !strings.Contains(p.Nodes[0].Warnings[0].Text, tt.part) {
-				t.Errorf("warning does not say %q: %s", tt.part, p.Nodes[0].Warnings[0].Text)
+			if len(tt.want) > 0 && !strings.Contains(p.Nodes[0].Warnings[0].String(), tt.part) {
+				t.Errorf("warning does not say %q: %s", tt.part, p.Nodes[0].Warnings[0])
 			}
 		})
 	}
@@ -69,15 +69,6 @@ func TestPreflight_silentWithoutConfigPermission(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "deployer", Password: "p", MaxRetries: -1})
 	defer client.Close()
 	equal(t, "warnings", []string(nil), warnings(plan(t, client, bundle("shop", "1.0.0", "buy"))))
-}
-
-func TestPreflight_warnsAboutMemory(t *testing.T) {
-	t.Parallel()
-	lib := bundle("shop", "1.0.0", "buy")
-	lib.Code += "-- " + strings.Repeat("x", 1<<20) + "\n"
-	m := engines.OnPath(t).Start(t, "--maxmemory", "2700kb", "--save", "3600 1")
-	equal(t, "warnings", []string{"memory"}, warnings(plan(t, m.Client(t), lib)))
-	equal(t, "warnings of a smaller one", []string(nil), warnings(plan(t, m.Client(t), bundle("shop", "1.0.0", "buy"))))
 }
 
 func TestPreflight_warnsAboutReplicas(t *testing.T) {
@@ -101,6 +92,12 @@ func TestPreflight_warnsAboutReplicas(t *testing.T) {
 	r, err := target.Apply(t.Context(), now, loader.ApplyOptions{ReplicaTimeout: 1})
 	says(t, err, loader.ErrReplication, "verify shop_v1 on "+replica.Addr, "its primary "+primary.Addr+" holds 1.0.0, and this replica holds missing")
 	equal(t, "outcomes", map[string][]string{primary.Addr: {"same"}, replica.Addr: {"failed replication"}}, byNode(r))
+	equal(t, "outcomes of a retire", map[string][]string{primary.Addr: {"deleted"}, replica.Addr: {"already_missing"}}, byNode(retire(t, primary.Client(t), "shop_v1")))
+	put(t, replica.Client(t), lib.Code)
+	retired, err := target.PlanRetire(t.Context(), "shop_v1")
+	equal(t, "error", nil, err)
+	_, err = target.Apply(t.Context(), retired, loader.ApplyOptions{ReplicaTimeout: 1})
+	says(t, err, loader.ErrReplication, "verify shop_v1 on "+replica.Addr, "its primary "+primary.Addr+" holds the tombstone, and this replica holds 1.0.0;")
 
 	// A replica that hears nothing keeps its connection for a while: the primary still names it.
 	replica.Pause(t)

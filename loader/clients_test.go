@@ -32,7 +32,7 @@ func TestDatabase_recordsAndLocksAreInDatabase0(t *testing.T) {
 		equal(t, "history as database 3 has it", story(t, client), story(t, third))
 
 		// A lock that is taken from one database holds against another.
-		if err := client.Set(t.Context(), leaseOfOne, `{"by":"bert","token":"other"}`, time.Hour).Err(); err != nil {
+		if err := client.Set(t.Context(), leaseOfOne, `{"by":"bert","id":"other"}`, time.Hour).Err(); err != nil {
 			t.Fatal(err)
 		}
 		_, err := apply(third, plan(t, third, second), loader.ApplyOptions{})

@@ -11,7 +11,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/loader/doctor"
 )
 
 func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
@@ -21,10 +20,10 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	target := loader.NewTarget(c.Client(t))
 
-	equal(t, "plan", actionsOf(c, loader.Load, loader.Follow), actions(planOf(t, target, lib)))
+	equal(t, "plan", actionsOf(c, "load", "follow"), actions(planOf(t, target, lib)))
 	reported := map[string][]string{}
-	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{OnNode: func(n loader.NodeResult) {
-		reported[n.Addr] = append(reported[n.Addr], n.Summary())
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{OnNode: func(n loader.NodeSteps) {
+		reported[n.Addr] = append(reported[n.Addr], n.Outcomes())
 	}})
 	equal(t, "error", nil, err)
 	equal(t, "outcomes", outcomesOf(c, "loaded", "followed"), byNode(r))
@@ -34,7 +33,7 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 	}
 	equal(t, "code on the primary without slots", lib.Code, held(t, empty.Client(t), "shop_v1"))
 
-	equal(t, "plan afterwards", actionsOf(c, loader.Keep, loader.Keep), actions(planOf(t, target, lib)))
+	equal(t, "plan afterwards", actionsOf(c, "same", "same"), actions(planOf(t, target, lib)))
 	v, err := target.Verify(t.Context(), lib)
 	equal(t, "verification", []any{nil, true, 7}, []any{err, v.Same(), len(v.Nodes)})
 
@@ -42,18 +41,6 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 	r, err = target.WithoutReplicas().Apply(t.Context(), planOf(t, target.WithoutReplicas(), upgraded), loader.ApplyOptions{})
 	equal(t, "error of an upgrade", nil, err)
 	equal(t, "outcomes of an upgrade without replicas", 4, len(r.Nodes))
-}
-
-func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
-	t.Parallel()
-	c := engines.OnPath(t).StartCluster(t, 3, 0)
-	lib := bundle("shop", "1.0.0", "buy")
-	r, err := loader.Ensure(t.Context(), c.Client(t), lib)
-	equal(t, "error", nil, err)
-	equal(t, "outcomes", outcomesOf(c, "loaded", ""), byNode(r))
-	r, err = loader.Ensure(t.Context(), c.Client(t), lib)
-	equal(t, "error", nil, err)
-	equal(t, "outcomes again", outcomesOf(c, "same", ""), byNode(r))
 }
 
 // A primary that lost its libraries gets what the others hold. The older library of an old service would refuse the calls of newer ones there,
@@ -98,8 +85,8 @@ func planOf(t *testing.T, target *loader.Target, libs ...*fcall.Library) *loader
 }
 
 // actions returns the actions of a plan by node.
-func actions(p *loader.Plan) map[string][]loader.Action {
-	all := map[string][]loader.Action{}
+func actions(p *loader.Plan) map[string][]string {
+	all := map[string][]string{}
 	for _, n := range p.Nodes {
 		for _, s := range n.Steps {
 			all[n.Addr] = append(all[n.Addr], s.Action)
@@ -108,8 +95,8 @@ func actions(p *loader.Plan) map[string][]loader.Action {
 	return all
 }
 
-func actionsOf(c *engines.Cluster, primary, replica loader.Action) map[string][]loader.Action {
-	return ofEach(c, []loader.Action{primary}, []loader.Action{replica})
+func actionsOf(c *engines.Cluster, primary, replica string) map[string][]string {
+	return ofEach(c, []string{primary}, []string{replica})
 }
 
 // byNode returns the outcomes of a result by node.
@@ -172,9 +159,9 @@ func TestCluster_warnsAboutMixedVersions(t *testing.T) {
 	if !strings.Contains(p.Warnings[0].Text, "("+joined.Addr+")") {
 		t.Errorf("warning is %s", p.Warnings[0].Text)
 	}
-	d, err := doctor.Diagnose(t.Context(), target, lib)
+	d, err := target.Diagnose(t.Context(), lib)
 	equal(t, "error of doctor", nil, err)
-	if !slices.Contains(d.Findings, doctor.Finding{ID: "versions_differ", Severity: doctor.Warn, Text: p.Warnings[0].Text}) {
+	if !slices.Contains(d.Findings, p.Warnings[0]) {
 		t.Errorf("doctor does not say it: %v", d.Findings)
 	}
 	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})

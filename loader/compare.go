@@ -9,9 +9,10 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
-// A State compares a node's library with the source.
+// A State says how a library stands on a node, compared with the source.
 type State string
 
 // The states.
@@ -24,22 +25,29 @@ const (
 	Foreign State = "foreign" // no header of rlfunc, or that of another library
 	Retired State = "retired" // a tombstone is in its place, until a deploy or a rollback
 	Unknown State = "unknown" // the node could not be read
+	// Of the steps of an operation:
+	Conflicting State = "conflict" // another library has the name of one of its functions
+	TooOld      State = "too_old"  // the node, or a replica of it, is older than the library requires
+	Unusable    State = "unusable" // the node cannot be read, or refuses the load
 )
 
-// A Finding is one library on one node.
-type Finding struct {
-	Library string `json:"library"` // "ratelimit_v1"
-	State   State  `json:"state"`
-	Want    string `json:"want"`            // the version of the source
-	Found   string `json:"found,omitempty"` // the version on the node, if known
-	Digest  string `json:"digest,omitempty"`
-	// Difference is the first difference of the bytes, or nil.
-	Difference *Difference `json:"difference,omitempty"`
-	Retired    time.Time   `json:"retired,omitzero"` // when, if State is Retired
-}
+// A Step is one library on one node: how it stands there, what an operation does about it, and what came of that.
+type Step struct {
+	Library    string      `json:"library"` // "ratelimit_v1"
+	State      State       `json:"state"`
+	Action     string      `json:"action,omitempty"`      // "load", "upgrade", "same", ...
+	From       string      `json:"from,omitempty"`        // the version on the node before, if known
+	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
+	To         string      `json:"to,omitempty"`          // the version of the source; empty for a retire
+	Difference *Difference `json:"difference,omitempty"`  // of a drifted library: the first difference
+	Retired    time.Time   `json:"retired,omitzero"`      // when, if a tombstone is in its place
+	Reason     string      `json:"reason,omitempty"`      // why it blocks
 
-// replaces reports whether a load takes the place of what was found.
-func (f Finding) replaces() bool { return f.State != Missing }
+	// Of a Result. Unless Outcome is Failed, NotStarted or Unverified, the loader read the bytes back or did not change them.
+	Outcome Outcome `json:"outcome,omitempty"`
+	Found   string  `json:"found,omitempty"` // the version afterwards, if known
+	Problem *Error  `json:"problem,omitempty"`
+}
 
 // A Difference is the first place where a node's code differs from the source.
 type Difference struct {
@@ -63,36 +71,30 @@ func drift(lib *fcall.Library, from string, d *Difference) string {
 	return "the server's " + lib.ServerName + " " + lib.Version + " differs from " + from + ", first at " + d.String()
 }
 
-// compare finds lib among the libraries of a node.
-func compare(lib *fcall.Library, loaded []LoadedLibrary) Finding {
-	f := Finding{Library: lib.ServerName, Want: lib.Version, State: Missing}
-	i := slices.IndexFunc(loaded, func(l LoadedLibrary) bool { return l.ServerName == lib.ServerName })
-	if i < 0 {
-		return f
+// compare returns how lib stands among the libraries of a node.
+func compare(lib *fcall.Library, loaded []LoadedLibrary) Step {
+	s := Step{Library: lib.ServerName, State: Missing, To: lib.Version}
+	held := named(loaded, lib.ServerName)
+	if held == nil {
+		return s
 	}
-	held := loaded[i]
-	f.Found, f.Digest = held.Version, held.Digest
-	if held.Code == lib.Code {
-		f.State = Same
-		return f
-	}
-	if held.Name == lib.Name && !held.Retired.IsZero() {
-		f.State, f.Found, f.Retired = Retired, "", held.Retired
-		return f
-	}
-	f.Difference = difference(lib, held.Code)
+	s.From, s.FromDigest = held.Version, held.Digest
 	order := semver.Compare("v"+held.Version, "v"+lib.Version)
 	switch {
-	case held.Name != lib.Name:
-		f.State = Foreign
+	case held.Code == lib.Code:
+		s.State = Same
+	case held.Name != lib.Name || held.Name == "":
+		s.State = Foreign
+	case !held.Retired.IsZero():
+		s.State, s.From, s.Retired = Retired, "", held.Retired
 	case order < 0:
-		f.State = Older
+		s.State = Older
 	case order > 0:
-		f.State = Newer
+		s.State = Newer
 	default:
-		f.State = Drifted
+		s.State, s.Difference = Drifted, difference(lib, held.Code)
 	}
-	return f
+	return s
 }
 
 func difference(lib *fcall.Library, found string) *Difference {
@@ -114,4 +116,117 @@ func lineAt(lines []string, i int) string {
 	}
 	line := strings.TrimSuffix(lines[i], "\n")
 	return line[:min(len(line), 160)]
+}
+
+// describe describes briefly how a library stands on a node.
+func describe(s Step) string {
+	switch s.State {
+	case Missing:
+		return "missing"
+	case Retired:
+		return "retired"
+	case Foreign:
+		return "another library"
+	case Drifted:
+		return s.From + " with other bytes"
+	}
+	return s.From
+}
+
+func named(libraries []LoadedLibrary, serverName string) *LoadedLibrary {
+	i := slices.IndexFunc(libraries, func(l LoadedLibrary) bool { return l.ServerName == serverName })
+	if i < 0 {
+		return nil
+	}
+	return &libraries[i]
+}
+
+// ours reports whether rlfunc generated the library for its server name.
+func (l LoadedLibrary) ours() bool {
+	return l.Name != "" && strings.HasPrefix(l.ServerName, l.Name+"_v")
+}
+
+// present returns the highest version of a library on the primaries.
+func present(states []NodeState, serverName string) *LoadedLibrary {
+	var highest *LoadedLibrary
+	for i := range states {
+		if states[i].Follows != "" {
+			continue
+		}
+		if l := held(states[i], serverName); l != nil && (highest == nil || semver.Compare("v"+l.Version, "v"+highest.Version) > 0) {
+			highest = l
+		}
+	}
+	return highest
+}
+
+// held returns the node's library of that name, if rlfunc generated it and it is not retired.
+func held(state NodeState, serverName string) *LoadedLibrary {
+	if l := named(state.Libraries, serverName); l != nil && l.Name != "" && l.Retired.IsZero() {
+		return l
+	}
+	return nil
+}
+
+// foreignName says that a library's own name is taken.
+func foreignName(serverName string) string {
+	return "the name " + serverName + " belongs to a library that rlfunc did not make, or to another library of rlfunc"
+}
+
+// conflictOf says which of names a library other than own holds, or "". Names of functions are global on a server and compared
+// without case.
+func conflictOf(own string, names []string, loaded []LoadedLibrary) string {
+	for _, name := range names {
+		for _, l := range loaded {
+			if l.ServerName == own {
+				continue
+			}
+			if i := slices.IndexFunc(l.Functions, func(f string) bool { return strings.EqualFold(f, name) }); i >= 0 {
+				return "function " + l.Functions[i] + " belongs to library " + l.ServerName
+			}
+		}
+	}
+	return ""
+}
+
+// tooOldFor returns why a server is not one that the library requires, or "".
+func (s Server) tooOldFor(lib *fcall.Library) string {
+	return bundle.ReadHeader(lib.Code).Requires.Refusal(lib.ServerName+" "+lib.Version, s.product())
+}
+
+func requiresServer(lib *fcall.Library) bool { return len(bundle.ReadHeader(lib.Code).Requires) > 0 }
+
+// checkLibraries rejects libraries that the loader would not recognise once they are loaded.
+func checkLibraries(op string, libs []*fcall.Library) error {
+	if len(libs) == 0 {
+		return &Error{Op: op, Reason: ErrLibrary, Text: "no library was given"}
+	}
+	seen := map[string]bool{}
+	holder := map[string]string{}
+	for _, lib := range libs {
+		if lib == nil {
+			return &Error{Op: op, Reason: ErrLibrary, Text: "a library is nil"}
+		}
+		refuse := func(why string) error {
+			return &Error{Op: op, Library: lib.ServerName, Reason: ErrLibrary, Text: why}
+		}
+		m := bundle.ReadHeader(lib.Code)
+		switch {
+		case lib.ServerName == "" || bundle.ServerName(lib.Code) != lib.ServerName:
+			return refuse("the code does not begin with `#!lua name=" + lib.ServerName + "`; generate it again")
+		case m.Name != lib.Name || m.Version != lib.Version || m.Name == "":
+			return refuse("the code's head does not say `" + bundle.HeaderPrefix + "library=" + lib.Name + " version=" + lib.Version + "`; generate it again")
+		case seen[lib.ServerName]:
+			return refuse("the library is given twice")
+		}
+		seen[lib.ServerName] = true
+		for _, f := range bundle.Functions(lib.Code) {
+			other, ok := holder[strings.ToLower(f)]
+			if ok && other != lib.ServerName {
+				return &Error{Op: op, Library: lib.ServerName, Reason: ErrConflict, Text: "function " + f + " is also in library " + other + ", and names are global on a server"}
+			}
+			holder[strings.ToLower(f)] = lib.ServerName
+		}
+	}
+	return nil
 }

@@ -77,7 +77,7 @@ func TestCluster_locksEveryPrimaryAndSharesRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "plan", actionsOf(c, loader.Downgrade, loader.Follow), actions(p))
+	equal(t, "plan", actionsOf(c, "downgrade", "follow"), actions(p))
 	r, err := target.Apply(t.Context(), p, as("nora"))
 	equal(t, "error", nil, err)
 	equal(t, "outcomes", outcomesOf(c, "downgraded", "followed"), byNode(r))
@@ -89,9 +89,9 @@ func TestCluster_locksEveryPrimaryAndSharesRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = target.Retire(t.Context(), gone, loader.RetireOptions{})
+	_, err = target.Apply(t.Context(), gone, loader.ApplyOptions{})
 	says(t, err, loader.ErrInUse, "1 client of it was seen")
-	r, err = target.Retire(t.Context(), gone, loader.RetireOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})
+	r, err = target.Apply(t.Context(), gone, loader.ApplyOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})
 	equal(t, "error of the retire", nil, err)
 	equal(t, "outcomes of the retire", outcomesOf(c, "deleted", "followed"), byNode(r))
 	var last3 []string
@@ -204,7 +204,7 @@ func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
 	_, err = target.Apply(t.Context(), p, as("bert"))
 	says(t, err, loader.ErrLocked, "the deployer that dies has held the lock since", "it expires at")
 	begun := history(t, c.Client(t))[0]
-	equal(t, "event", []any{"the deployer that dies", loader.EventUnfinished, 3}, []any{begun.By, begun.Outcome, begun.Changes[0].Count})
+	equal(t, "event", []any{"the deployer that dies", loader.Unfinished, 3}, []any{begun.By, begun.Outcome, begun.Changes[0].Count})
 	equal(t, "locks", 4, len(lockKeys(t, c.Primaries)))
 
 	// They expire; the test does not wait for that. The next one finishes the job, and can be rolled back to where it all began.
@@ -246,7 +246,7 @@ func TestCluster_cancelledDeployReleasesLocks(t *testing.T) {
 	says(t, err, loader.ErrInterrupted, "run it again to finish")
 	equal(t, "outcomes", []string{"loaded", "not_started interrupted"}, byNode(r)[stopAt])
 	equal(t, "locks", []string(nil), lockKeys(t, c.Primaries))
-	equal(t, "outcome in the history", loader.EventPartial, history(t, c.Client(t))[0].Outcome)
+	equal(t, "outcome in the history", loader.Partly, history(t, c.Client(t))[0].Outcome)
 	deployTo(t, loader.NewTarget(c.Client(t)), "anna", lib)
 	deployTo(t, loader.NewTarget(c.Client(t)), "anna", second)
 	for _, addr := range c.Addrs() {
@@ -283,7 +283,7 @@ func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
 	want[refused] = []string{"failed no_permission"}
 	equal(t, "outcomes", want, byNode(r))
 	event := history(t, admin)[0]
-	equal(t, "event", []any{loader.EventPartial, "dora"}, []any{event.Outcome, event.By})
+	equal(t, "event", []any{loader.Partly, "dora"}, []any{event.Outcome, event.By})
 	for _, change := range event.Changes {
 		if (change.Nodes[0] == refused) != (change.Problem != "") {
 			t.Errorf("the history has %+v", change)
@@ -294,7 +294,7 @@ func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
 	_, err = target.Apply(t.Context(), planOf(t, target, again), loader.ApplyOptions{Partial: true})
 	says(t, err, loader.ErrNoPermission, "load shop_v1 on "+refused)
 	event = history(t, admin)[0]
-	equal(t, "outcome", loader.EventPartial, event.Outcome)
+	equal(t, "outcome", loader.Partly, event.Outcome)
 	left := event.Changes[len(event.Changes)-1]
 	equal(t, "the node that was left out", []any{refused, loader.NotStarted, "1.0.0", true}, []any{left.Nodes[0], left.Outcome, left.From, left.Problem != ""})
 	lib = again
@@ -334,7 +334,7 @@ func TestRing_isLockedAndRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{})
+	_, err = target.Apply(t.Context(), retire, loader.ApplyOptions{})
 	says(t, err, loader.ErrInUse, "pod-a")
 }
 

@@ -9,7 +9,7 @@
 //	result, err := target.Apply(ctx, plan, loader.ApplyOptions{})  // loads, then reads back
 //	verified, err := target.Verify(ctx, ratelimit.Library)         // compares byte for byte
 //
-// A service calls [Ensure] when it starts: it loads a missing library and never replaces one. [Validate] only reports.
+// A service calls [Ensure] when it starts: it loads a missing library and never replaces one.
 //
 // # Versions
 //

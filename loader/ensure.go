@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"slices"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -27,72 +26,89 @@ func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Resu
 		return nil, err
 	}
 	defer s.close()
-	tooOld := s.tooOld(ctx, "ensure", lib)
-	primaries := slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() })
-	states := make([]NodeState, len(primaries))
-	onEach(primaries, func(i int, n *node) {
-		states[i].Libraries, states[i].Problem = n.look(ctx, "ensure")
-	})
+	states := make([]NodeState, len(s.nodes))
+	onEach(s.nodes, func(i int, n *node) { states[i] = n.stateFor(ctx, lib) })
 	highest := lib
 	if l := present(states, lib.ServerName); l != nil && compare(lib, []LoadedLibrary{*l}).State == Newer {
 		highest = &fcall.Library{Name: l.Name, Version: l.Version, ServerName: l.ServerName, Code: l.Code}
 	}
-	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(primaries))}
-	onEach(primaries, func(i int, n *node) {
-		r.Nodes[i] = NodeResult{Node: n.Node, Steps: []StepResult{n.ensure(ctx, lib, highest, states[i], tooOld[n.Addr])}}
+	p := planFor(states, []*fcall.Library{lib}, OpDeploy)
+	onEach(s.nodes, func(i int, n *node) {
+		if n.loadable() {
+			n.ensure(ctx, lib, highest, &p.Nodes[i])
+		}
 	})
+	r := &Result{Format: ResultFormat}
+	for _, n := range p.Nodes {
+		if n.Follows == "" {
+			r.Nodes = append(r.Nodes, n)
+		}
+	}
 	return r, r.Err()
 }
 
+// stateFor reads what Ensure needs of a node: the libraries of a primary, and the version of each server if the library requires
+// one.
+func (n *node) stateFor(ctx context.Context, lib *fcall.Library) NodeState {
+	state := NodeState{Node: n.Node, Problem: n.problem}
+	if requiresServer(lib) && n.problem == nil {
+		if a := n.ask(ctx); a.err == nil {
+			state.Server = a.server
+		} else if state.Problem = classify("ensure", lib.ServerName, n.Addr, false, a.err); n.loadable() {
+			return state
+		}
+	}
+	if n.loadable() {
+		state.Libraries, state.Problem = n.look(ctx, "ensure")
+		state.Readable = state.Problem == nil
+	}
+	return state
+}
+
 // ensure loads highest, which is lib or a higher version of it, if the node has no such library.
-func (n *node) ensure(ctx context.Context, lib, highest *fcall.Library, state NodeState, tooOld *Error) StepResult {
-	if state.Problem != nil {
-		return StepResult{Library: lib.ServerName, Outcome: Failed, Problem: state.Problem.at("ensure", lib.ServerName)}
-	}
-	found := compare(lib, state.Libraries)
-	if tooOld != nil && found.State != Newer {
-		return StepResult{Library: lib.ServerName, Outcome: Failed, From: found.Found, Found: found.Found, Problem: tooOld}
-	}
-	r := settled(n, lib, found)
-	if found.State == Missing {
-		r = n.load(ctx, nil, highest, found)
-		if r.Problem != nil && r.Problem.Reason == ErrChanged {
+func (n *node) ensure(ctx context.Context, lib, highest *fcall.Library, r *NodeSteps) {
+	s := &r.Steps[0]
+	if s.State == Missing {
+		n.load(ctx, highest, s)
+		if s.Problem != nil && s.Problem.Reason == ErrChanged {
 			// Another replica of the service, of another version, was faster.
-			if loaded, err := listAll(ctx, n.Conn); err == nil {
-				found = compare(lib, loaded)
-				if found.State != Missing {
-					r = settled(n, lib, found)
-				}
+			if state := n.stateFor(ctx, lib); state.Readable {
+				*s = planFor([]NodeState{state}, []*fcall.Library{lib}, OpDeploy).Nodes[0].Steps[0]
 			}
 		}
 	}
-	if r.Problem != nil {
-		r.Problem = r.Problem.at("ensure", lib.ServerName)
+	if s.Outcome == "" {
+		s.settle(n, lib, r.Problem)
 	}
-	return r
+	if s.Problem != nil {
+		s.Problem = s.Problem.at("ensure", lib.ServerName)
+	}
 }
 
-// settled returns the result of an Ensure that finds the name taken.
-func settled(n *node, lib *fcall.Library, found Finding) StepResult {
-	r := StepResult{Library: lib.ServerName, From: found.Found, Found: found.Found}
-	fail := func(reason Reason, text string) StepResult {
-		r.Outcome = Failed
-		r.Problem = &Error{Op: "ensure", Library: lib.ServerName, Node: n.Addr, Reason: reason, Text: text}
-		return r
+// settle sets what an Ensure comes to that loads nothing.
+func (s *Step) settle(n *node, lib *fcall.Library, problem *Error) {
+	s.Found = s.From
+	fail := func(reason Reason, text string) {
+		s.Outcome, s.Problem = Failed, &Error{Op: "ensure", Library: lib.ServerName, Node: n.Addr, Reason: reason, Text: text}
 	}
-	switch found.State {
+	switch s.State {
 	case Same:
-		r.Outcome = Already
+		s.Outcome = Already
 	case Newer:
-		r.Outcome = KeptNewer
+		s.Outcome = KeptNewer
 	case Older:
-		return fail(ErrOlder, "the node has "+found.Found+", and this client was generated from "+lib.Version+"; run `rlfunc deploy`")
+		fail(ErrOlder, "the node has "+s.From+", and this client was generated from "+lib.Version+"; run `rlfunc deploy`")
 	case Drifted:
-		return fail(ErrDrifted, drift(lib, "this source", found.Difference)+"; `rlfunc deploy --replace-drifted` replaces it")
+		fail(ErrDrifted, drift(lib, "this source", s.Difference)+"; `rlfunc deploy --replace-drifted` replaces it")
 	case Retired:
-		return fail(ErrRetired, "it was retired at "+clockTime(found.Retired)+"; upgrade this client, or restore the library with `rlfunc deploy` or `rlfunc rollback`")
+		fail(ErrRetired, "it was retired at "+clockTime(s.Retired)+"; upgrade this client, or restore the library with `rlfunc deploy` or `rlfunc rollback`")
+	case TooOld:
+		fail(ErrTooOld, s.Reason)
 	case Foreign:
-		return fail(ErrConflict, Conflict{Holder: lib.ServerName}.String())
+		fail(ErrConflict, s.Reason)
+	case Conflicting:
+		fail(ErrConflict, s.Reason+"; delete that library or rename this one")
+	default:
+		s.Outcome, s.Problem = Failed, problem
 	}
-	return r
 }

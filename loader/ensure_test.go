@@ -20,17 +20,17 @@ func TestEnsure_loadsOnlyMissingLibraries(t *testing.T) {
 	tests := []struct {
 		name   string
 		before *fcall.Library
-		want   loader.StepResult // without its Problem
+		want   loader.Step // its outcome and versions
 		reason loader.Reason
 		part   string
 	}{
-		{"missing", nil, loader.StepResult{Outcome: loader.Loaded, Found: "1.2.0"}, "", ""},
-		{"same", lib, loader.StepResult{Outcome: loader.Already, From: "1.2.0", Found: "1.2.0"}, "", ""},
-		{"newer", newer, loader.StepResult{Outcome: loader.KeptNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
-		{"older", older, loader.StepResult{Outcome: loader.Failed, From: "1.1.0", Found: "1.1.0"}, loader.ErrOlder, "the node has 1.1.0, and this client was generated from 1.2.0; run `rlfunc deploy`"},
-		{"drifted", drifted, loader.StepResult{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "differs from this source, first at functions/shop/shop.lua:11; `rlfunc deploy --replace-drifted`"},
-		{"foreign", foreign, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 belongs"},
-		{"a function is held", holder, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "function SHOP_V1_BUY belongs to library legacy"},
+		{"missing", nil, loader.Step{Outcome: loader.Loaded, Found: "1.2.0"}, "", ""},
+		{"same", lib, loader.Step{Outcome: loader.Already, From: "1.2.0", Found: "1.2.0"}, "", ""},
+		{"newer", newer, loader.Step{Outcome: loader.KeptNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
+		{"older", older, loader.Step{Outcome: loader.Failed, From: "1.1.0", Found: "1.1.0"}, loader.ErrOlder, "the node has 1.1.0, and this client was generated from 1.2.0; run `rlfunc deploy`"},
+		{"drifted", drifted, loader.Step{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "differs from this source, first at functions/shop/shop.lua:11; `rlfunc deploy --replace-drifted`"},
+		{"foreign", foreign, loader.Step{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 belongs"},
+		{"a function is held", holder, loader.Step{Outcome: loader.Failed}, loader.ErrConflict, "function SHOP_V1_BUY belongs to library legacy"},
 	}
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for _, tt := range tests {
@@ -46,8 +46,7 @@ func TestEnsure_loadsOnlyMissingLibraries(t *testing.T) {
 				} else if err != nil {
 					t.Error(err)
 				}
-				got.Problem, tt.want.Library = nil, "shop_v1"
-				equal(t, "result", tt.want, got)
+				equal(t, "result", tt.want, loader.Step{Outcome: got.Outcome, From: got.From, Found: got.Found})
 				after := lib
 				if tt.before != nil {
 					after = tt.before
@@ -125,9 +124,6 @@ func TestEnsure_acceptsEmbeddedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "result", &loader.Result{Format: 1, Nodes: []loader.NodeResult{{
-		Node:  loader.Node{Addr: "embedded"},
-		Steps: []loader.StepResult{{Library: "shop_v1", Outcome: loader.Loaded, Found: "1.2.0"}},
-	}}}, r)
+	equal(t, "outcomes", []string{"shop_v1 loaded"}, outcomes(r))
 	equal(t, "kind", "embedded", check(t, s).Server.Kind)
 }

@@ -22,8 +22,10 @@ func ExampleTarget_Apply() {
 		fmt.Println(err)
 		return
 	}
-	for _, c := range plan.Changes() {
-		fmt.Printf("%s on %s: %s\n", c.Library, c.Node.Addr, c.Step)
+	for _, n := range plan.Nodes {
+		for _, s := range n.Steps {
+			fmt.Printf("%s on %s: %s\n", s.Library, n.Addr, s)
+		}
 	}
 	fmt.Println(plan.Summary())
 

@@ -1,29 +1,41 @@
 package loader
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/rlfunc/rlfunc/loader/internal/lock"
 )
 
 // SetLockTimes makes locks shorter for a test.
 func SetLockTimes(t *testing.T, ttl, renew time.Duration) {
-	oldTTL, oldRenew := lock.TTL, lock.RenewEvery
-	lock.TTL, lock.RenewEvery = ttl, renew
-	t.Cleanup(func() { lock.TTL, lock.RenewEvery = oldTTL, oldRenew })
+	oldTTL, oldRenew := lockTTL, renewEvery
+	lockTTL, renewEvery = ttl, renew
+	t.Cleanup(func() { lockTTL, renewEvery = oldTTL, oldRenew })
 }
 
 // LockKey returns the key of the lock on a node whose CLUSTER NODES has this text.
-var LockKey = clusterLockKey
+var LockKey = clusterFenceKey
 
 // EventText returns the history's text of an event with these changes, each on another node.
 func EventText(e Event, changes []EventChange) ([]byte, error) {
-	var all []nodeChange
-	for i, c := range changes {
-		all = append(all, nodeChange{fmt.Sprintf("%0200d:6379", i), c})
+	for i := range changes {
+		changes[i].Nodes = []string{fmt.Sprintf("%0200d:6379", i)}
 	}
-	e.Changes = grouped(all)
+	e.Changes = grouped(changes)
 	return e.text()
+}
+
+// Nodes lists the target's nodes, without a question to nodes that others know.
+func (t *Target) Nodes(ctx context.Context) ([]Node, error) {
+	s, err := t.open(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	nodes := make([]Node, len(s.nodes))
+	for i, n := range s.nodes {
+		nodes[i] = n.Node
+	}
+	return nodes, nil
 }

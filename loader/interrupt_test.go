@@ -28,7 +28,7 @@ func TestApply_interruptionStopsBetweenLoads(t *testing.T) {
 		equal(t, "the first", first.Code, held(t, client, "shop_v1"))
 		equal(t, "the second", "", held(t, client, "other_v1"))
 		equal(t, "locks", int64(0), client.Exists(t.Context(), leaseOfOne, lockOfOne).Val())
-		equal(t, "outcome in the history", loader.EventPartial, history(t, client)[0].Outcome)
+		equal(t, "outcome in the history", loader.Partly, history(t, client)[0].Outcome)
 
 		r, err = apply(client, p, loader.ApplyOptions{})
 		equal(t, "error", nil, err)
@@ -105,7 +105,7 @@ func TestRetire_reportsInterruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	armed = true
-	_, err = target.Retire(ctx, p, loader.RetireOptions{})
+	_, err = target.Apply(ctx, p, loader.ApplyOptions{})
 	if !isReason(err, loader.ErrInterrupted) && !isReason(err, loader.ErrOutcomeUnknown) {
 		t.Errorf("error is %v", err)
 	}
@@ -118,5 +118,5 @@ func verified(t *testing.T, target *loader.Target, lib *fcall.Library) loader.St
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.Nodes[0].Findings[0].State
+	return v.Nodes[0].Steps[0].State
 }

@@ -191,19 +191,18 @@ func TestCluster_migratingSlotsKeepLockExclusive(t *testing.T) {
 	says(t, refused, loader.ErrLocked, "deploy: anna has held the lock")
 }
 
-func TestLocks_listsDeployerOnce(t *testing.T) {
+func TestLock_saysWhoHoldsTheTarget(t *testing.T) {
 	ring, _ := ringOf(t, 3, func(string) redis.Hook { return nil })
 	target := loader.NewTarget(ring)
-	var during []loader.Lock
+	var during *loader.Lock
 	o := as("anna")
-	o.OnNode = func(loader.NodeResult) { during, _ = target.Locks(t.Context()) }
+	o.OnNode = func(loader.NodeSteps) { during, _ = target.Lock(t.Context()) }
 	if _, err := target.Apply(t.Context(), planOf(t, target, bundle("shop", "1.0.0", "buy")), o); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "locks", []string{"anna on "}, func() (all []string) {
-		for _, l := range during {
-			all = append(all, l.By+" on "+l.Node)
-		}
-		return all
-	}())
+	if during == nil || during.By != "anna" || during.Op != loader.OpDeploy || during.ID != history(t, ring)[0].ID {
+		t.Errorf("the lock is %+v", during)
+	}
+	after, err := target.Lock(t.Context())
+	equal(t, "lock and error afterwards", []any{(*loader.Lock)(nil), nil}, []any{after, err})
 }

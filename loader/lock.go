@@ -9,14 +9,25 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"os/user"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader/internal/cluster"
-	"github.com/rlfunc/rlfunc/loader/internal/lock"
+	"github.com/rlfunc/rlfunc/loader/internal/conn"
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
+
+// An operation takes one lease for the target and a fence on each primary that it changes.
+//
+// The lease is one key, so two operations cannot both hold it, even while its hash slot migrates. It cannot keep a process that
+// was paused for longer than its TTL from going on, because that process has no way to notice in time. The fence does: it is a
+// key on the primary itself, and every load runs in a transaction that watches it. When the fence has expired or belongs to
+// somebody else, the primary refuses the transaction.
 
 // LockOptions name the operator of an operation, and bound its wait for another deployer.
 type LockOptions struct {
@@ -50,69 +61,62 @@ func shorten(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
-// A Lock is held by a deployer on a target or on one node. It expires unless the deployer renews it, every 5 s.
+// A Lock is held by an operation on a target or on one node. It expires unless the operation renews it, every 5 s.
 type Lock struct {
 	Node    string    `json:"node,omitempty"` // empty for the target as a whole
 	By      string    `json:"by"`             // the deployer
-	Op      Op        `json:"op"`             // its operation
-	Since   time.Time `json:"since"`          // by the deployer's clock
-	Expires time.Time `json:"expires"`
-
-	token string
+	Op      Op        `json:"op"`
+	Since   time.Time `json:"since"`            // by the deployer's clock
+	Expires time.Time `json:"expires,omitzero"` // zero if the key has no TTL
+	ID      string    `json:"id"`               // of the operation, as in the history
 }
 
-// lockOf returns the public form of a lock's holder, or nil.
-func lockOf(node string, h *lock.Holder) *Lock {
-	if h == nil {
-		return nil
-	}
-	return &Lock{Node: node, By: h.By, Op: Op(h.Op), Since: h.Since, Expires: h.Expires, token: h.Token}
-}
-
-// Locks lists the deployers that hold the target or one of its nodes. They are at work, or died less than 30 s ago. The list
-// leaves out the node locks of the deployer that holds the target.
-func (t *Target) Locks(ctx context.Context) ([]Lock, error) {
+// Lock returns who holds the target: an operation at work, or one that died less than 30 s ago. It returns nil if nobody does.
+func (t *Target) Lock(ctx context.Context) (*Lock, error) {
 	s, err := t.open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	holder, err := lock.Read(ctx, s.records.server, keyLease)
+	l, err := readLock(ctx, s.records.server, "", keyLease)
 	if err != nil {
 		return nil, classifyRecordError("read the lock", "", err)
 	}
-	lease := lockOf("", holder)
-	onNodes := make([]*Lock, len(s.nodes))
-	errs := make([]error, len(s.nodes))
-	onEach(s.nodes, func(i int, n *node) {
-		if n.problem != nil {
-			return
-		}
-		key, err := n.lockKey(ctx, n.ask(ctx).server)
-		if err == nil && key != "" {
-			var holder *lock.Holder
-			holder, err = lock.Read(ctx, n.Conn, key)
-			onNodes[i] = lockOf(n.Addr, holder)
-		}
-		if err != nil {
-			errs[i] = classifyRecordError("read the lock", n.Addr, err)
-		}
-	})
-	locks := []Lock{}
-	if lease != nil {
-		locks = append(locks, *lease)
-	}
-	for _, l := range onNodes {
-		if l != nil && (lease == nil || l.token != lease.token) {
-			locks = append(locks, *l)
-		}
-	}
-	return locks, errors.Join(errs...)
+	return l, nil
 }
 
-// lockKey returns the key of the node's lock, or "" if the node owns no hash slots.
-func (n *node) lockKey(ctx context.Context, server Server) (string, error) {
-	if !server.Cluster {
+// readLock returns who holds a key, or nil.
+func readLock(ctx context.Context, server *conn.Conn, addr, key string) (*Lock, error) {
+	reply, err := server.Do(ctx, false, "GET", key)
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, _ := reply.(string)
+	reply, err = server.Do(ctx, false, "PTTL", key)
+	if err != nil {
+		return nil, err
+	}
+	left, _ := reply.(int64)
+	if left == -2 {
+		return nil, nil
+	}
+	l := &Lock{}
+	if json.Unmarshal([]byte(text), l) != nil {
+		l = &Lock{By: "something that is not rlfunc"}
+	}
+	l.Node = addr
+	if left >= 0 {
+		l.Expires = time.Now().Add(time.Duration(left) * time.Millisecond).UTC().Truncate(time.Second)
+	}
+	return l, nil
+}
+
+// fenceKey returns the key of the node's fence, or "" for a primary of a cluster that owns no slots: it takes no keys.
+func (n *node) fenceKey(ctx context.Context) (string, error) {
+	if !n.ask(ctx).server.Cluster {
 		return keyLock, nil
 	}
 	reply, err := n.Do(ctx, false, "CLUSTER", "NODES")
@@ -120,12 +124,12 @@ func (n *node) lockKey(ctx context.Context, server Server) (string, error) {
 		return "", err
 	}
 	text, _ := reply.(string)
-	return clusterLockKey(text)
+	return clusterFenceKey(text)
 }
 
-// clusterLockKey returns the key of the lock on the node whose CLUSTER NODES has this text. A node takes only keys of its own
+// clusterFenceKey returns the key of the fence on the node whose CLUSTER NODES has this text. A node takes only keys of its own
 // hash slots, so each primary has its own key.
-func clusterLockKey(nodes string) (string, error) {
+func clusterFenceKey(nodes string) (string, error) {
 	owned, err := cluster.OwnSlots(nodes)
 	if err != nil {
 		return "", err
@@ -137,32 +141,20 @@ func clusterLockKey(nodes string) (string, error) {
 	return fmt.Sprintf("rlfunc:{deploy:%d}:lock", number), nil
 }
 
-// locks are the locks of an operation: a lease on one key of the target, which two operations cannot hold at once even while
-// its hash slot migrates, and a fence on each primary, which guards the loads there.
-type locks struct {
-	token string
-	by    string
-
-	mu   sync.Mutex
-	held []*lock.Lock
-	stop context.CancelFunc // ends the renewal
-}
-
-// takeLocks takes the lease, then all fences concurrently, or nothing. An embedded server in this process has no locks: its
-// caller cannot watch a key.
-func takeLocks(ctx context.Context, s *session, states []NodeState, op Op, o LockOptions) (*locks, error) {
-	l := &locks{token: rand.Text(), by: o.by()}
-	text, err := json.Marshal(lock.Ticket{By: l.by, Op: string(op), Since: time.Now().UTC().Truncate(time.Second), Token: l.token})
+// lock begins an operation: it takes the lease, and the fence of each primary but those to leave out, whose address leave has.
+func (s *session) lock(ctx context.Context, op Op, leave map[string]bool, o LockOptions) (*operation, error) {
+	g := &operation{records: s.records, event: Event{ID: rand.Text(), Op: op, By: o.by(), Outcome: Unfinished}}
+	text, err := json.Marshal(Lock{By: g.event.By, Op: op, Since: time.Now().UTC().Truncate(time.Second), ID: g.event.ID})
 	if err != nil {
 		return nil, err
 	}
 	end := time.Now().Add(o.Wait)
 	for reported := false; ; {
-		err := l.try(ctx, s, states, op, string(text))
+		err := g.take(ctx, s, leave, string(text))
 		if err == nil {
-			return l, nil
+			return g, nil
 		}
-		l.release(ctx)
+		g.release(ctx)
 		if err.Reason != ErrLocked || time.Now().After(end) {
 			return nil, err
 		}
@@ -178,25 +170,28 @@ func takeLocks(ctx context.Context, s *session, states []NodeState, op Op, o Loc
 	}
 }
 
-func (l *locks) try(ctx context.Context, s *session, states []NodeState, op Op, value string) *Error {
+// take takes the lease, then all fences at once.
+func (g *operation) take(ctx context.Context, s *session, leave map[string]bool, value string) *Error {
 	renewal, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
-	if client, ok := s.records.server.Caller.(lock.Watcher); ok {
-		if err := l.take(ctx, renewal, lock.New("", s.records.server, client, keyLease, value), op); err != nil {
+	g.stop = stop
+	if client, ok := s.records.server.Caller.(watcher); ok {
+		if err := g.hold(ctx, renewal, &fence{key: keyLease, server: s.records.server, client: client, value: value}); err != nil {
 			return err
 		}
 	}
 	errs := make([]*Error, len(s.nodes))
 	onEach(s.nodes, func(i int, n *node) {
-		if n.Client == nil || !n.loadable() || states[i].Problem != nil {
-			return
+		n.fence = nil
+		if n.Client == nil || !n.loadable() || n.problem != nil || leave[n.Addr] || n.ask(ctx).err != nil {
+			return // the plan that is made under the lock says why nothing is loaded here
 		}
-		key, err := n.lockKey(ctx, states[i].Server)
+		key, err := n.fenceKey(ctx)
 		if err != nil {
-			errs[i] = classifyRecordError(string(op), n.Addr, err)
+			errs[i] = classifyRecordError(string(g.event.Op), n.Addr, err)
 			return
 		}
-		errs[i] = l.take(ctx, renewal, lock.New(n.Addr, n.Unpinned(), n.Client, key, value), op)
+		n.fence = &fence{addr: n.Addr, key: key, server: n.Unpinned(), client: n.Client, value: value}
+		errs[i] = g.hold(ctx, renewal, n.fence)
 	})
 	var first *Error
 	for _, err := range errs {
@@ -207,68 +202,29 @@ func (l *locks) try(ctx context.Context, s *session, states []NodeState, op Op, 
 	return first
 }
 
-// take takes a lock and starts its renewal. It also holds a lock that it may have taken.
-func (l *locks) take(ctx, renewal context.Context, one *lock.Lock, op Op) *Error {
-	holder, takeErr := one.Take(ctx)
+// hold takes a key and starts its renewal. It also holds a key that it may have taken.
+func (g *operation) hold(ctx, renewal context.Context, f *fence) *Error {
+	holder, takeErr := f.take(ctx)
 	var err *Error
 	switch {
 	case holder != nil:
-		err = lockedError(op, one.Key, lockOf(one.Addr, holder))
-	case errors.Is(takeErr, lock.ErrContended):
-		err = &Error{Op: string(op), Node: one.Addr, Reason: ErrLocked, Text: takeErr.Error()}
+		err = locked(g.event.Op, f.key, holder)
+	case errors.Is(takeErr, errContended):
+		err = &Error{Op: string(g.event.Op), Node: f.addr, Reason: ErrLocked, Text: takeErr.Error()}
 	case takeErr != nil:
-		err = classifyRecordError(string(op), one.Addr, takeErr)
+		err = classifyRecordError(string(g.event.Op), f.addr, takeErr)
 	}
 	if err == nil || !err.answered() {
-		one.StartRenewal(renewal)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.held = append(l.held, one)
+		f.renewing = make(chan struct{})
+		go f.renew(renewal)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.held = append(g.held, f)
 	}
 	return err
 }
 
-// fence returns the lock on a node, or nil for a caller without connections.
-func (l *locks) fence(n *node) *lock.Lock {
-	i := slices.IndexFunc(l.held, func(one *lock.Lock) bool { return one.On(n.Client) && one.Key != keyLease })
-	if i < 0 {
-		return nil
-	}
-	return l.held[i]
-}
-
-// release ends the renewal and deletes all locks concurrently, even if ctx is over. The error is ErrLockLost if another process
-// may have held one of them meanwhile.
-func (l *locks) release(ctx context.Context) *Error {
-	l.stop()
-	lost := make([]bool, len(l.held))
-	var wg sync.WaitGroup
-	for i, one := range l.held {
-		wg.Go(func() { lost[i] = !one.Release(ctx) })
-	}
-	wg.Wait()
-	var first *Error
-	more := 0
-	for i, one := range l.held {
-		switch {
-		case !lost[i]:
-		case first == nil:
-			first = &Error{
-				Op: "keep the lock", Node: one.Addr, Reason: ErrLockLost,
-				Text: "the lock expired or was removed before the operation ended, and another deployer may have been at work; see `rlfunc history`, then run `rlfunc plan`",
-			}
-		default:
-			more++
-		}
-	}
-	if more > 0 {
-		first.Text = fmt.Sprintf("%s (and %d more locks)", first.Text, more)
-	}
-	l.held = nil
-	return first
-}
-
-func lockedError(op Op, key string, l *Lock) *Error {
+func locked(op Op, key string, l *Lock) *Error {
 	e := &Error{Op: string(op), Node: l.Node, Reason: ErrLocked, Lock: l}
 	if l.Expires.IsZero() {
 		e.Text = fmt.Sprintf("%s has the lock's key, and it never expires; nothing was changed; if no deploy runs: DEL %s", l.By, key)
@@ -280,3 +236,227 @@ func lockedError(op Op, key string, l *Lock) *Error {
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// release ends the renewal and deletes all keys concurrently, even if ctx is over. The error is ErrLockLost if another process
+// may have held one of them meanwhile.
+func (g *operation) release(ctx context.Context) *Error {
+	g.stop()
+	lost := make([]bool, len(g.held))
+	var wg sync.WaitGroup
+	for i, f := range g.held {
+		wg.Go(func() { lost[i] = !f.release(ctx) })
+	}
+	wg.Wait()
+	var first *Error
+	more := 0
+	for i, f := range g.held {
+		switch {
+		case !lost[i]:
+		case first == nil:
+			first = &Error{
+				Op: "keep the lock", Node: f.addr, Reason: ErrLockLost,
+				Text: "the lock expired or was removed before the operation ended, and another deployer may have been at work; see `rlfunc history`, then run `rlfunc plan`",
+			}
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		first.Text = fmt.Sprintf("%s (and %d more locks)", first.Text, more)
+	}
+	g.held = nil
+	return first
+}
+
+// A lock expires lockTTL after its last renewal. Of the renewals before half of that is over, two may fail, or one while a
+// transaction runs.
+var (
+	lockTTL    = 30 * time.Second
+	renewEvery = 5 * time.Second
+)
+
+// A watcher is a client that can delete a key conditionally.
+type watcher interface {
+	fcall.Caller
+	Watch(ctx context.Context, fn func(*redis.Tx) error, keys ...string) error
+}
+
+// A fence is one key that an operation holds, of its lease or on a primary. One without a key is always held.
+type fence struct {
+	addr string // of the primary, for errors
+	key  string
+
+	server *conn.Conn
+	client watcher
+	value  string // unique: the key belongs to the operation that wrote it
+
+	running  atomic.Int32  // transactions
+	renewing chan struct{} // closed when renewal has ended
+	renewed  time.Time     // when the key was last taken or renewed
+	lost     bool          // it expired, or another operation has it
+}
+
+var errContended = errors.New("other deployers take the lock in turn; try again")
+
+// take takes the key, or returns its present holder.
+func (f *fence) take(ctx context.Context) (*Lock, error) {
+	f.renewed = time.Now()
+	if f.key == "" {
+		return nil, nil
+	}
+	for range 3 {
+		_, err := f.server.Do(ctx, true, "SET", f.key, f.value, "NX", "PX", lockTTL.Milliseconds())
+		if !errors.Is(err, redis.Nil) {
+			return nil, err
+		}
+		holder, err := readLock(ctx, f.server, f.addr, f.key)
+		if holder != nil || err != nil {
+			return holder, err
+		}
+	}
+	return nil, errContended
+}
+
+// renew renews the key until ctx ends. It does not take a lost key again: another operation may have held it in between, and
+// transactions are refused from then on. A renewal makes a running transaction fail, so it is put off once, unless the last one failed.
+func (f *fence) renew(ctx context.Context) {
+	defer close(f.renewing)
+	if f.key == "" {
+		return
+	}
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for fresh := true; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if fresh && f.running.Load() > 0 {
+			fresh = false
+			continue
+		}
+		sent := time.Now()
+		try, cancel := context.WithTimeout(ctx, renewEvery)
+		// GETEX returns the value and sets the TTL in one step. Extending another operation's lock once does no harm.
+		reply, err := f.server.Do(try, true, "GETEX", f.key, "PX", lockTTL.Milliseconds())
+		cancel()
+		fresh = err == nil
+		switch {
+		case err == nil && reply == f.value:
+			f.renewed = sent
+		case err == nil || errors.Is(err, redis.Nil):
+			f.lost = true
+			return
+		}
+	}
+}
+
+var errNotOwn = errors.New("the lock belongs to another process")
+
+// release deletes the key, and reports whether this operation held it until then. The renewal's context must have ended. A key
+// that cannot be deleted expires.
+func (f *fence) release(ctx context.Context) (held bool) {
+	<-f.renewing
+	if f.key == "" || f.lost {
+		return !f.lost
+	}
+	ctx, cancel := conn.ForCleanup(ctx)
+	defer cancel()
+	deleted := false // perhaps, by a try whose answer was lost
+	var err error
+	for range 3 { // a renewal that timed out may still touch the key once, and a failover ends connections
+		err = f.delete(ctx)
+		if err == nil || errors.Is(err, errNotOwn) {
+			break
+		}
+		deleted = deleted || !errors.Is(err, redis.TxFailedErr)
+	}
+	return err == nil || (deleted || !errors.Is(err, errNotOwn)) && time.Since(f.renewed) < lockTTL
+}
+
+func (f *fence) delete(ctx context.Context) error {
+	return conn.Within(ctx, func() error {
+		return f.client.Watch(ctx, func(tx *redis.Tx) error {
+			value, err := tx.Get(ctx, f.key).Result()
+			if errors.Is(err, redis.Nil) || err == nil && value != f.value {
+				return errNotOwn
+			}
+			if err == nil {
+				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Del(ctx, f.key).Err() })
+			}
+			return err
+		}, f.key)
+	})
+}
+
+// transaction runs commands on the primary, and only while this operation holds the fence. commands reads over the same
+// connection, after the key is watched, and returns what to run; its error ends the transaction. ErrLockLost means that nothing
+// has run.
+func (f *fence) transaction(ctx context.Context, server *conn.Conn, commands func(*conn.Conn) ([][]any, error)) ([]any, error) {
+	on := server
+	if !server.Pinned() {
+		// An own connection, because it may still watch the key afterwards.
+		on = server.Unpinned()
+		on.Pin()
+		defer on.Unpin()
+	}
+	f.running.Add(1)
+	defer f.running.Add(-1)
+	// This operation's own renewal of the key also fails the transaction. Then nothing has run, and the next try may succeed.
+	for range 10 {
+		replies, err := f.try(ctx, on, commands)
+		if !errors.Is(err, redis.Nil) {
+			return replies, err
+		}
+	}
+	return nil, f.lostError()
+}
+
+func (f *fence) lostError() *Error {
+	return &Error{
+		Node: f.addr, Reason: ErrLockLost,
+		Text: "the lock was lost: this process paused for longer than the lock lasts, or the lock was removed, and another deployer may be at work; nothing was loaded; see `rlfunc status`, then deploy again",
+	}
+}
+
+// try runs the transaction once. redis.Nil means that the key was touched.
+func (f *fence) try(ctx context.Context, on *conn.Conn, commands func(*conn.Conn) ([][]any, error)) ([]any, error) {
+	if f.key != "" {
+		if _, err := on.Do(ctx, true, "WATCH", f.key); err != nil {
+			return nil, err
+		}
+		value, err := on.Do(ctx, true, "GET", f.key)
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, err
+		}
+		if value != f.value {
+			return nil, f.lostError()
+		}
+	}
+	run, err := commands(on)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := on.Do(ctx, true, "MULTI"); err != nil {
+		return nil, err
+	}
+	for _, c := range run {
+		if _, err := on.Do(ctx, true, c...); err != nil {
+			var reply redis.Error
+			if errors.As(err, &reply) {
+				_, _ = on.Do(ctx, true, "DISCARD")
+			}
+			return nil, err
+		}
+	}
+	reply, err := on.Do(ctx, true, "EXEC")
+	if err != nil {
+		return nil, err
+	}
+	replies, ok := reply.([]any)
+	if !ok || len(replies) != len(run) {
+		return nil, resp.FormatError(fmt.Sprintf("EXEC of %d commands returned a %T", len(run), reply))
+	}
+	return replies, nil
+}

@@ -160,7 +160,7 @@ func TestLock_planWithoutChangesTakesNone(t *testing.T) {
 // hold takes the lock for another deployer.
 func hold(t *testing.T, client *redis.Client, by string, ttl time.Duration) {
 	t.Helper()
-	text := `{"by":"` + by + `","op":"deploy","since":"2026-11-21T02:50:00Z","token":"other"}`
+	text := `{"by":"` + by + `","op":"deploy","since":"2026-11-21T02:50:00Z","id":"other"}`
 	if err := client.Set(t.Context(), lockOfOne, text, ttl).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
 	down.Kill()
 
 	p := planOf(t, target, lib)
-	want := actionsOf(c, loader.Load, "")
-	want[down.Addr] = []loader.Action{loader.Unusable}
+	want := actionsOf(c, "load", "")
+	want[down.Addr] = []string{"unusable"}
 	equal(t, "plan", want, actions(p))
 	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
 	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)
@@ -76,7 +76,7 @@ func TestCluster_rejectsSavedPlanOfOtherPrimaries(t *testing.T) {
 
 	// A replica more or less is none of the plan's business.
 	p := planOf(t, target, lib)
-	p.Nodes = slices.DeleteFunc(p.Nodes, func(n loader.NodePlan) bool { return n.Addr == old.Addr })
+	p.Nodes = slices.DeleteFunc(p.Nodes, func(n loader.NodeSteps) bool { return n.Addr == old.Addr })
 	_, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
 	equal(t, "error", nil, err)
 }
@@ -106,7 +106,7 @@ func TestRing_loadsShardsMarkedDown(t *testing.T) {
 		if n.Addr == second.Addr {
 			says(t, n.Problem, loader.ErrUnreachable, "verify on "+second.Addr)
 		} else {
-			equal(t, "state on "+n.Addr, loader.Same, n.Findings[0].State)
+			equal(t, "state on "+n.Addr, loader.Same, n.Steps[0].State)
 		}
 	}
 	equal(t, "nodes", 3, len(v.Nodes))

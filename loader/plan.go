@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,39 +11,20 @@ import (
 	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
-// An Action is the step of a deploy for one library on one node.
-type Action string
-
-// The actions. Load, Upgrade and Downgrade load a library. Keep, KeepNewer and Follow do nothing. The others block a deploy.
-const (
-	Load        Action = "load"      // the node lacks it
-	Upgrade     Action = "upgrade"   // the node has a lower version, which is replaced
-	Keep        Action = "same"      // the node has it, byte for byte
-	KeepNewer   Action = "newer"     // the node has a higher version, which stays
-	Drift       Action = "drifted"   // the node has the same version with other bytes
-	Conflicting Action = "conflict"  // another library has one of its names
-	Unusable    Action = "unusable"  // the node cannot be read, or refuses loads
-	TooOld      Action = "too_old"   // the node, or a replica of it, is older than the library requires
-	Downgrade   Action = "downgrade" // the node has a higher version, which a rollback replaces
-	Follow      Action = "follow"    // the node is a replica, and receives it from its primary
-)
-
-// Changes reports whether the action loads a library.
-func (a Action) Changes() bool { return a == Load || a == Upgrade || a == Downgrade }
-
-// Blocks reports whether an operator has to act first.
-func (a Action) Blocks() bool { return a == Drift || a == Conflicting || a == Unusable || a == TooOld }
-
 // PlanFormat is the version of a Plan's JSON. ReadPlan rejects every other one.
 const PlanFormat = 1
 
-// A Plan is what a deploy would do. Its JSON does not contain the code, so [ReadPlan] takes the libraries.
+// A Plan is what an operation would do. Its JSON does not contain the code, so [ReadPlan] takes the libraries.
 type Plan struct {
 	Format    int              `json:"format"`
-	Op        Op               `json:"op"` // OpDeploy or OpRollback
+	Op        Op               `json:"op"`
 	Libraries []PlannedLibrary `json:"libraries"`
 	Warnings  []Warning        `json:"warnings,omitempty"` // about the target as a whole
-	Nodes     []NodePlan       `json:"nodes"`
+	Nodes     []NodeSteps      `json:"nodes"`
+	// Clients announced within the last 15 minutes that they use the library that a retire removes, in any database.
+	Clients []Client `json:"used_by,omitempty"`
+	// States are what the plan has read, with the code that it replaces. A plan that was saved has none.
+	States []NodeState `json:"-"`
 
 	libs []*fcall.Library
 }
@@ -55,106 +37,110 @@ type PlannedLibrary struct {
 	Digest     string `json:"digest"`
 }
 
-// A NodePlan is a Plan for one node.
-type NodePlan struct {
+// NodeSteps are the steps of an operation on one node.
+type NodeSteps struct {
 	Node
-	Server   Server    `json:"server"`
+	Server   Server    `json:"server,omitzero"`
 	Problem  *Error    `json:"problem,omitempty"` // why the node refuses loads, or nil
 	Warnings []Warning `json:"warnings,omitempty"`
 	Steps    []Step    `json:"steps"` // one for each library, in the order of the arguments
 }
 
-// A Step is a Plan for one library on one node.
-type Step struct {
-	Library    string      `json:"library"` // "ratelimit_v1"
-	Action     Action      `json:"action"`
-	From       string      `json:"from,omitempty"`        // the version on the node, if known
-	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
-	To         string      `json:"to"`                    // the version of the source
-	Conflict   *Conflict   `json:"conflict,omitempty"`
-	Difference *Difference `json:"difference,omitempty"` // of Drift: the first difference
-	Reason     string      `json:"reason,omitempty"`     // why it blocks
+// actionOn is what an operation does about a library that stands so on a primary.
+func (s State) actionOn(op Op) string {
+	switch {
+	case s == Foreign:
+		return "conflict"
+	case op == OpRetire && (s == Older || s == Newer || s == Drifted):
+		return "delete" // a tombstone replaces the library
+	case op == OpRetire && s == Missing:
+		return "bar" // a tombstone keeps clients from loading it
+	case op == OpRetire && (s == Same || s == Retired):
+		return "already_missing"
+	case s == Missing || s == Retired:
+		return "load"
+	case s == Older:
+		return "upgrade"
+	case s == Newer && op == OpRollback:
+		return "downgrade"
+	}
+	return string(s)
+}
+
+// follow is the action on a replica, where nothing is loaded.
+const follow = "follow"
+
+// Changes reports whether the step loads or removes a library.
+func (s Step) Changes() bool {
+	return slices.Contains([]string{"load", "upgrade", "downgrade", "delete", "bar"}, s.Action)
+}
+
+// Blocks reports whether an operator has to act first.
+func (s Step) Blocks() bool {
+	return slices.Contains([]string{"drifted", "conflict", "too_old", "unusable"}, s.Action)
 }
 
 // String is the action with its versions, "upgrade 1.0.0 -> 1.1.0".
 func (s Step) String() string {
 	switch s.Action {
-	case Upgrade, Downgrade:
+	case "upgrade", "downgrade":
 		return fmt.Sprintf("%s %s -> %s", s.Action, s.From, s.To)
-	case KeepNewer:
-		return fmt.Sprintf("newer %s", s.From)
+	case "newer", "delete":
+		return s.Action + " " + s.From
 	}
-	return fmt.Sprintf("%s %s", s.Action, s.To)
-}
-
-// A Change is a Step and its node.
-type Change struct {
-	Node Node
-	Step
+	return strings.TrimSpace(s.Action + " " + s.To)
 }
 
 // Blocking returns why a step of the node cannot be done, or nil. A node that refuses loads, and needs none, has no such step.
-func (n NodePlan) Blocking() *Error {
-	if slices.ContainsFunc(n.Steps, func(s Step) bool { return s.Action == Unusable }) {
+func (n NodeSteps) Blocking() *Error {
+	if slices.ContainsFunc(n.Steps, func(s Step) bool { return s.State == Unusable }) {
 		return n.Problem
 	}
 	return nil
 }
 
-// Changes lists the steps that load something.
-func (p *Plan) Changes() []Change { return p.pick(Action.Changes) }
+// Changes reports whether a step loads or removes something.
+func (p *Plan) Changes() bool { return p.has(Step.Changes) }
 
-// Blocked lists the steps that prevent a complete deploy.
-func (p *Plan) Blocked() []Change { return p.pick(Action.Blocks) }
+// Blocked reports whether a step prevents a complete deploy.
+func (p *Plan) Blocked() bool { return p.has(Step.Blocks) }
 
-func (p *Plan) pick(wanted func(Action) bool) []Change {
-	var picked []Change
-	for _, n := range p.Nodes {
-		for _, s := range n.Steps {
-			if wanted(s.Action) {
-				picked = append(picked, Change{Node: n.Node, Step: s})
-			}
-		}
-	}
-	return picked
+func (p *Plan) has(wanted func(Step) bool) bool {
+	return slices.ContainsFunc(p.Nodes, func(n NodeSteps) bool { return slices.ContainsFunc(n.Steps, wanted) })
 }
 
 // Loads returns the libraries that the plan loads, with their code, in the order of Libraries.
 func (p *Plan) Loads() []*fcall.Library { return p.libs }
 
-// Summary counts the steps of each action.
-func (p *Plan) Summary() Summary {
-	s := Summary{}
+// Count returns the number of steps with an action.
+func (p *Plan) Count(action string) int {
+	count := 0
 	for _, n := range p.Nodes {
-		for _, step := range n.Steps {
-			s[step.Action]++
+		for _, s := range n.Steps {
+			if s.Action == action {
+				count++
+			}
 		}
 	}
-	return s
+	return count
 }
 
-// A Summary is a number of steps by action.
-type Summary map[Action]int
-
-// String is like "1 to load, 2 same, 1 drifted"; actions without a step are left out.
-func (s Summary) String() string {
+// Summary counts the steps, "1 to load, 2 same, 1 drifted".
+func (p *Plan) Summary() string {
 	var parts []string
-	for _, a := range []struct {
-		action Action
-		words  string
-	}{
-		{Load, "to load"},
-		{Upgrade, "to upgrade"},
-		{Downgrade, "to downgrade"},
-		{Keep, "same"},
-		{KeepNewer, "newer, kept"},
-		{Follow, "to follow on replicas"},
-		{Drift, "drifted"},
-		{Conflicting, "in conflict"},
-		{TooOld, "on servers that are too old"},
-		{Unusable, "unusable"},
+	for _, a := range []struct{ action, words string }{
+		{"load", "to load"},
+		{"upgrade", "to upgrade"},
+		{"downgrade", "to downgrade"},
+		{"same", "same"},
+		{"newer", "newer, kept"},
+		{follow, "to follow on replicas"},
+		{"drifted", "drifted"},
+		{"conflict", "in conflict"},
+		{"too_old", "on servers that are too old"},
+		{"unusable", "unusable"},
 	} {
-		if n := s[a.action]; n > 0 {
+		if n := p.Count(a.action); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, a.words))
 		}
 	}
@@ -167,7 +153,12 @@ func (s Summary) String() string {
 // Plan returns what a deploy of the libraries would do. It changes nothing. The plan contains the problems of single nodes; the
 // error is about the whole target or the libraries.
 func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error) {
-	if err := checkLibraries("plan", libs); err != nil {
+	return t.plan(ctx, "plan", false, libs)
+}
+
+// plan is Plan, for an operation of any name. With all it has every warning.
+func (t *Target) plan(ctx context.Context, op string, all bool, libs []*fcall.Library) (*Plan, error) {
+	if err := checkLibraries(op, libs); err != nil {
 		return nil, err
 	}
 	s, err := t.open(ctx, true)
@@ -176,36 +167,26 @@ func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error
 	}
 	defer s.close()
 	states := s.check(ctx)
-	s.preflight(ctx, states, libs)
+	s.examine(ctx, states, libs, all)
 	p := planFor(states, libs, OpDeploy)
-	p.Warnings = append(s.warnings, retiredBefore(states, libs)...)
+	p.Warnings = s.warnings
 	s.remember(ctx, p)
 	return p, nil
 }
 
-func (p *Plan) op() Op {
-	if p.Op == "" {
-		return OpDeploy
-	}
-	return p.Op
-}
-
+// planFor decides what an operation does with the libraries on nodes in these states.
 func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
-	p := &Plan{Format: PlanFormat, Op: op, libs: libs}
+	p := &Plan{Format: PlanFormat, Op: op, States: states, libs: libs}
 	for _, lib := range libs {
 		p.Libraries = append(p.Libraries, PlannedLibrary{Name: lib.Name, Version: lib.Version, ServerName: lib.ServerName, Digest: lib.Digest()})
 	}
 	for _, state := range states {
-		n := NodePlan{Node: state.Node, Server: state.Server, Problem: state.Problem, Warnings: state.Warnings}
-		step := stepFor
-		if state.Follows != "" {
-			step = followFor
-			if n.Problem != nil {
-				n.Warnings, n.Problem = append(n.Warnings, unseen(state)), nil
-			}
+		n := NodeSteps{Node: state.Node, Server: state.Server, Problem: state.Problem, Warnings: state.Warnings}
+		if state.Follows != "" && n.Problem != nil {
+			n.Warnings, n.Problem = append(n.Warnings, unseen(state.Follows, state.Problem)), nil
 		}
 		for _, lib := range libs {
-			n.Steps = append(n.Steps, step(state, lib, op))
+			n.Steps = append(n.Steps, stepFor(state, lib, op))
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
@@ -214,40 +195,124 @@ func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
 }
 
 func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
+	step := compare(lib, state.Libraries)
 	if !state.Readable {
-		return Step{Library: lib.ServerName, Action: Unusable, To: lib.Version, Reason: state.Problem.Text}
+		step.State = Unusable
 	}
-	found := compare(lib, state.Libraries)
-	step := Step{Library: lib.ServerName, From: found.Found, FromDigest: found.Digest, To: lib.Version}
-	switch found.State {
-	case Same:
-		step.Action = Keep
-	case Newer:
-		step.Action = KeepNewer
-		if op == OpRollback {
-			step.Action = Downgrade
+	step.Action = step.State.actionOn(op)
+	if op == OpRetire {
+		step.To = "" // a tombstone is no version
+		if step.State == Same {
+			step.From = ""
 		}
-	case Missing, Retired:
-		step.Action = Load
-	case Older:
-		step.Action = Upgrade
-	case Drifted:
-		step.Action, step.Difference = Drift, found.Difference
-		step.Reason = drift(lib, "this source", found.Difference) + "; give it a new version, or replace it with --replace-drifted"
-		if op == OpRollback {
-			step.Reason = drift(lib, "the release to restore", found.Difference) + "; replace it with --replace-drifted, or choose another release with --to"
-		}
-	default:
-		step.Action, step.Conflict = Conflicting, &Conflict{Holder: lib.ServerName}
-		step.Reason = step.Conflict.String()
-	}
-	if step.Action.Changes() || step.Action == Drift {
-		if c := conflictOf(lib.ServerName, bundle.Functions(lib.Code), state.Libraries); c != nil {
-			step.Action, step.Conflict, step.Reason = Conflicting, c, c.String()
+		if step.State == Missing && lib.Code == "" {
+			step.Action = "already_missing" // nothing is known of such a library
 		}
 	}
-	if state.Problem != nil && step.Action.Changes() {
-		step.Action, step.Reason = Unusable, state.Problem.Text
+	switch {
+	case state.Follows != "":
+		if step.Changes() || step.Blocks() {
+			step.Action = follow
+		}
+		return step
+	case !state.Readable:
+		step.Reason = state.Problem.Text
+		return step
+	case step.State == Foreign && op == OpRetire:
+		step.Reason = "the library of that name was not generated by rlfunc; nothing was deleted; remove it with FUNCTION DELETE"
+	case step.State == Foreign:
+		step.Reason = foreignName(lib.ServerName)
+	case step.State == Drifted && op == OpRollback:
+		step.Reason = drift(lib, "the release to restore", step.Difference) + "; replace it with --replace-drifted, or choose another release with --to"
+	case step.State == Drifted && op == OpDeploy:
+		step.Reason = drift(lib, "this source", step.Difference) + "; give it a new version, or replace it with --replace-drifted"
+	}
+	block := func(state State, reason string) { step.State, step.Action, step.Reason = state, string(state), reason }
+	if step.Changes() || step.Action == string(Drifted) {
+		if why := conflictOf(lib.ServerName, bundle.Functions(lib.Code), state.Libraries); why != "" {
+			block(Conflicting, why)
+		}
+	}
+	if state.Problem != nil && step.Changes() {
+		block(Unusable, state.Problem.Text)
 	}
 	return step
+}
+
+// refuseOld blocks the steps of libraries on nodes that are too old for them. A primary is, too, if one of its replicas is: it
+// would replicate the library.
+func (p *Plan) refuseOld() {
+	refuse := func(s *Step, why string) {
+		if s.State != Unusable && s.Action != string(Newer) {
+			s.State, s.Action, s.Reason = TooOld, string(TooOld), why
+		}
+	}
+	for i, lib := range p.libs {
+		for _, n := range p.Nodes {
+			why := n.Server.tooOldFor(lib)
+			if why == "" || n.Server == (Server{}) { // a node without an answer
+				continue
+			}
+			refuse(&n.Steps[i], why)
+			for _, primary := range p.Nodes {
+				if n.Follows == primary.Addr {
+					refuse(&primary.Steps[i], "its replica "+n.Addr+": "+why)
+				}
+			}
+		}
+	}
+}
+
+// ReadPlan reads a deploy's plan that was saved as JSON. libs are the libraries that it was made for, in any order. If one is
+// missing or has changed since, the error is ErrChanged. Other formats and other text are ErrPlan.
+func ReadPlan(text []byte, libs ...*fcall.Library) (*Plan, error) {
+	refuse := func(reason Reason, library, why string, cause error) (*Plan, error) {
+		return nil, &Error{Op: "read the plan", Library: library, Reason: reason, Text: why, Cause: cause}
+	}
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return refuse(ErrPlan, "", "it is not a saved plan: "+err.Error(), err)
+	}
+	if head.Format != PlanFormat {
+		return refuse(ErrPlan, "", fmt.Sprintf("its format is %d, and this version reads format %d; plan again", head.Format, PlanFormat), nil)
+	}
+	p := &Plan{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return refuse(ErrPlan, "", "it is not a saved plan: "+err.Error(), err)
+	}
+	if p.Op != OpDeploy {
+		return refuse(ErrPlan, "", "it is the plan of a "+string(p.Op)+"; make it again with `rlfunc "+string(p.Op)+"`", nil)
+	}
+	given := map[string]*fcall.Library{}
+	for _, lib := range libs {
+		if lib != nil {
+			given[lib.ServerName] = lib
+		}
+	}
+	for _, planned := range p.Libraries {
+		lib := given[planned.ServerName]
+		switch {
+		case lib == nil:
+			return refuse(ErrChanged, planned.ServerName, "the plan contains this library, and it is missing now; plan again", nil)
+		case lib.Digest() != planned.Digest:
+			return refuse(ErrChanged, planned.ServerName, "it has changed since the plan was made; plan again", nil)
+		}
+		p.libs = append(p.libs, lib)
+	}
+	if err := checkLibraries("read the plan", p.libs); err != nil {
+		return nil, err
+	}
+	for _, n := range p.Nodes {
+		if len(n.Steps) != len(p.libs) {
+			return refuse(ErrPlan, "", "node "+n.Addr+" does not have one step for each library; plan again", nil)
+		}
+		for i, s := range n.Steps {
+			if s.Library != p.libs[i].ServerName {
+				return refuse(ErrPlan, s.Library, "it is not the library that the step of node "+n.Addr+" is for; plan again", nil)
+			}
+		}
+	}
+	return p, nil
 }

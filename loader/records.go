@@ -13,8 +13,21 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/mod/semver"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
+)
+
+// The keys that deploys use on a target, all in database 0. They begin with "rlfunc:{deploy", so one pattern of an access list
+// covers them. Records do not expire: [keptReleases], [keptEvents] and [maxEvent] bound them, and they do not grow with calls.
+const (
+	keyReleases = "rlfunc:{deploy}:releases" // hash: <server name>@<version>@<12 digits of the digest> -> Release as JSON
+	keyCode     = "rlfunc:{deploy}:code"     // hash: digest -> source text
+	keyHistory  = "rlfunc:{deploy}:history"  // list of Event as JSON, the newest last
+	keyClients  = "rlfunc:{deploy}:clients"  // sorted set: <server name>@<version> <instance>, by server time in ms; expires
+	keyLease    = "rlfunc:{deploy}:lease"    // string: the deployer that changes the target; expires
+	keyLock     = "rlfunc:{deploy}:lock"     // string: the deployer that changes a node outside a cluster; expires
+	keyPattern  = "rlfunc:{deploy*"
 )
 
 // keptReleases is the number of releases of a server name that are kept with their source.
@@ -47,9 +60,20 @@ type RolledBack struct {
 
 // ID identifies a release by its version and the beginning of its digest, "1.1.0@4f1c2d3a9b0e". Code that changed without a new
 // version makes two releases of one version.
-func (r Release) ID() string { return releaseID(r.Version, r.Digest) }
+func (r Release) ID() string { return r.Version + "@" + r.Digest[:min(len(r.Digest), 12)] }
 
-func releaseID(version, digest string) string { return version + "@" + digest[:min(len(digest), 12)] }
+// versionOf returns the version in a release's ID.
+func versionOf(id string) string {
+	version, _, _ := strings.Cut(id, "@")
+	return version
+}
+
+// field is the release's field of keyReleases.
+func (r Release) field() string { return r.Library + "@" + r.ID() }
+
+func releaseOf(lib *fcall.Library) Release {
+	return Release{Library: lib.ServerName, Name: lib.Name, Version: lib.Version, Digest: lib.Digest()}
+}
 
 // latest returns when a release was last recorded or deployed.
 func (r Release) latest() time.Time {
@@ -66,23 +90,14 @@ func newestFirst(a, b Release) int {
 // records are what deploys store on their target, in database 0, over connections other than the pinned one of a deploy. The keys share a hash slot; the client routes commands to it.
 type records struct{ server *conn.Conn }
 
-// openRecords returns the records of the target. The caller calls the second result to close them.
-func (t *Target) openRecords(ctx context.Context) (records, func(), error) {
-	s, err := t.open(ctx, false)
-	if err != nil {
-		return records{}, nil, err
-	}
-	return s.records, s.close, nil
-}
-
 // Releases lists the recorded releases, by library, the newest first. It is empty before the first deploy and after FLUSHALL.
 func (t *Target) Releases(ctx context.Context) ([]Release, error) {
-	rec, done, err := t.openRecords(ctx)
+	s, err := t.open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	all, err := rec.releases(ctx)
+	defer s.close()
+	all, err := s.records.releases(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +155,19 @@ func (rec records) releases(ctx context.Context) ([]Release, error) {
 	return all, nil
 }
 
+// known returns the releases by hash field.
+func (rec records) known(ctx context.Context) (map[string]Release, error) {
+	all, err := rec.releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]Release, len(all))
+	for _, r := range all {
+		known[r.field()] = r
+	}
+	return known, nil
+}
+
 // code returns a release's source after checking its digest.
 func (rec records) code(ctx context.Context, r Release) (string, error) {
 	reply, err := rec.read(ctx, "HGET", keyCode, r.Digest)
@@ -168,26 +196,21 @@ func (rec records) keep(ctx context.Context, r Release, code string) error {
 	if err != nil {
 		return err
 	}
-	return rec.write(ctx, "HSET", keyReleases, r.Library+"@"+r.ID(), string(text))
+	return rec.write(ctx, "HSET", keyReleases, r.field(), string(text))
 }
 
 // trim deletes all but the newest releases of a library. It keeps the releases whose digests are in held, and those that they
 // replaced.
-func (rec records) trim(ctx context.Context, library string, keep int, held []string) error {
-	all, err := rec.releases(ctx)
-	if err != nil {
-		return err
-	}
+func (rec records) trim(ctx context.Context, known map[string]Release, library string, keep int, held []string) error {
 	needed := map[string]bool{}
-	for _, r := range all {
-		if r.Library == library && slices.Contains(held, r.Digest) {
-			needed[r.ID()], needed[r.Replaced] = true, true
-		}
-	}
 	var own []Release
-	for _, r := range all {
-		if r.Library == library {
-			own = append(own, r)
+	for _, r := range known {
+		if r.Library != library {
+			continue
+		}
+		own = append(own, r)
+		if slices.Contains(held, r.Digest) {
+			needed[r.ID()], needed[r.Replaced] = true, true
 		}
 	}
 	slices.SortFunc(own, newestFirst)
@@ -195,7 +218,7 @@ func (rec records) trim(ctx context.Context, library string, keep int, held []st
 		if needed[r.ID()] {
 			continue
 		}
-		if err := rec.write(ctx, "HDEL", keyReleases, r.Library+"@"+r.ID()); err != nil {
+		if err := rec.write(ctx, "HDEL", keyReleases, r.field()); err != nil {
 			return err
 		}
 		if err := rec.write(ctx, "HDEL", keyCode, r.Digest); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/loader/doctor"
 )
 
 // requiring returns a library that requires servers.
@@ -35,7 +34,7 @@ func TestRequires_refusesOtherServers(t *testing.T) {
 				client := impatient(t, s.addr)
 				p := plan(t, client, lib)
 				step := p.Nodes[0].Steps[0]
-				if step.Action != loader.TooOld || !strings.Contains(step.Reason, tt.why) {
+				if step.Action != "too_old" || !strings.Contains(step.Reason, tt.why) {
 					t.Errorf("%s: planned %s, %q", held, step, step.Reason)
 				}
 				_, err := apply(client, p, loader.ApplyOptions{})
@@ -46,14 +45,14 @@ func TestRequires_refusesOtherServers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				equal(t, "rollback", loader.TooOld, back.Nodes[0].Steps[0].Action)
-				d, err := doctor.Diagnose(t.Context(), loader.NewTarget(client), lib)
+				equal(t, "rollback", "too_old", back.Nodes[0].Steps[0].Action)
+				d, err := loader.NewTarget(client).Diagnose(t.Context(), lib)
 				if err != nil {
 					t.Fatal(err)
 				}
 				found := false
 				for _, f := range d.Findings {
-					found = found || f.ID == "too_old" && f.Severity == doctor.Problem && f.Node == s.addr && strings.Contains(f.Text, tt.why)
+					found = found || f.ID == "too_old" && f.Severity == loader.Problem && f.Node == s.addr && strings.Contains(f.Text, tt.why)
 				}
 				if !found {
 					t.Errorf("%s: the doctor found %v", held, d.Findings)
@@ -70,7 +69,7 @@ func TestRequires_refusesPrimaryOfOlderReplica(t *testing.T) {
 	client, lib := impatient(t, primary.addr), requiring("redis-7.4")
 	why := "its replica " + replica.addr + ": shop_v1 1.0.0 requires Redis 7.4 or later, and this is Redis 7.2.4"
 	p := plan(t, client, lib)
-	equal(t, "steps", []loader.Action{loader.TooOld, loader.TooOld}, []loader.Action{p.Nodes[0].Steps[0].Action, p.Nodes[1].Steps[0].Action})
+	equal(t, "steps", []string{"too_old", "too_old"}, []string{p.Nodes[0].Steps[0].Action, p.Nodes[1].Steps[0].Action})
 	_, err := apply(client, p, loader.ApplyOptions{})
 	says(t, err, loader.ErrTooOld, "load shop_v1 on "+primary.addr+": ", why)
 	_, err = loader.Ensure(t.Context(), client, lib)

@@ -4,33 +4,25 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/lock"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
-// RetireOptions configure a Retire. The zero value is useful.
-type RetireOptions struct {
-	// Force removes the library although it has recent clients, whose calls fail from then on. Defaults to ErrInUse.
-	Force bool
-	// Lock names the operator and bounds the wait for another deployer. Defaults to no wait.
-	Lock LockOptions
-}
-
-// Retire removes the library from every node, under the lock of a deploy. It deletes nothing that rlfunc did not generate. If a
-// node holds something that the plan lacks, the error is ErrChanged. Retire records the source first, so PlanRollback with To
-// restores it, and deletes the records of other releases.
+// PlanRetire returns a plan that removes a library from every node, and the recent clients of it. It changes nothing;
+// [Target.Apply] executes the plan, and refuses with ErrInUse while there are such clients. It removes nothing that rlfunc did not
+// generate. It records the source first, so PlanRollback with To restores it, and deletes the records of other releases.
 //
 // A tombstone replaces the library: a small library of the same name that serves no calls. The server then refuses every load
 // without REPLACE, such as those of [Ensure] and of clients. A deploy or a rollback replaces the tombstone. FUNCTION FLUSH,
 // FUNCTION DELETE and a restart without persistence remove it like any library; retire again to restore it.
-func (t *Target) Retire(ctx context.Context, p *Retirement, o RetireOptions) (*Result, error) {
-	if p == nil || p.Library == "" {
-		return nil, &Error{Op: "retire", Reason: ErrPlan, Text: "the plan names no library"}
-	}
-	if err := p.Err(); err != nil {
-		return nil, err
+func (t *Target) PlanRetire(ctx context.Context, serverName string) (*Plan, error) {
+	if serverName == "" || strings.ContainsFunc(serverName, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return nil, &Error{Op: "retire", Library: serverName, Reason: ErrLibrary, Text: "invalid library name; use a name on the server, for example ratelimit_v1"}
 	}
 	s, err := t.open(ctx, true)
 	if err != nil {
@@ -38,154 +30,93 @@ func (t *Target) Retire(ctx context.Context, p *Retirement, o RetireOptions) (*R
 	}
 	defer s.close()
 	states := s.check(ctx)
-	var g *operation
-	if p.Changes() {
-		if g, err = s.lock(ctx, states, OpRetire, o.Lock); err != nil {
-			return nil, err
-		}
-		defer g.release(ctx)
-		states = s.check(ctx)
-	}
-	now, err := s.planRetire(ctx, states, p.Library)
-	if err == nil {
-		err = now.Err()
-	}
-	if err == nil {
-		err = p.moved(now)
-	}
-	if err == nil && now.Changes() && !o.Force {
-		err = now.InUse()
-	}
+	now, err := s.records.now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if g != nil && now.Changes() {
-		if err := g.beginRetire(ctx, now, states); err != nil {
-			return nil, err
-		}
+	tombstone, err := s.records.tombstoneFor(ctx, states, serverName, now)
+	if err != nil {
+		return nil, err
 	}
-	r := &Result{Format: ResultFormat, Op: OpRetire, Nodes: make([]NodeResult, len(s.nodes))}
-	onEach(s.nodes, func(i int, n *node) {
-		r.Nodes[i] = NodeResult{Node: now.Nodes[i].Node, Warnings: now.Nodes[i].Warnings}
-		if n.loadable() {
-			n.Pin()
-			defer n.Unpin()
-			r.Nodes[i].Steps = []StepResult{n.retire(ctx, g.fence(n), states[i], now.Nodes[i], now)}
-			n.barrier(ctx, &r.Nodes[i], ApplyOptions{})
-		}
-	})
-	onEach(s.nodes, func(i int, n *node) {
-		if !n.loadable() {
-			n.retired(ctx, p.Library, now.Nodes[i], &r.Nodes[i])
-		}
-	})
-	g.endRetire(ctx, now, r)
-	if g != nil {
-		r.Problem = g.release(ctx)
-	}
-	return r, r.Err()
+	p := planFor(states, []*fcall.Library{tombstone}, OpRetire)
+	return p, s.records.readClients(ctx, p)
 }
 
-// moved returns an error if a node holds something that the plan lacks. A library that was removed meanwhile does not matter.
-func (r *Retirement) moved(now *Retirement) error {
-	for _, n := range now.Nodes {
-		i := slices.IndexFunc(r.Nodes, func(was NodeRetirement) bool { return was.Addr == n.Addr })
-		if n.Action != RetireDelete || i >= 0 && r.Nodes[i].Digest == n.Digest {
-			continue
-		}
-		return &Error{
-			Op: "retire", Library: r.Library, Node: n.Addr, Reason: ErrChanged,
-			Text: fmt.Sprintf("it holds %s (digest %.12s) now, which the plan has not seen; nothing was deleted; plan again", n.Version, n.Digest),
-		}
+// readClients sets the clients of a retire's plan.
+func (rec records) readClients(ctx context.Context, p *Plan) error {
+	now, err := rec.now(ctx)
+	if err != nil {
+		return err
 	}
+	clients, err := rec.clients(ctx, now.Add(-seenFor))
+	if err != nil {
+		return err
+	}
+	library := p.Libraries[0].ServerName
+	if len(clients) == 0 {
+		p.Warnings = append(p.Warnings, warning("no_announcements",
+			"no service has announced itself within a day (loader.Announce), so clients of "+library+" are unknown: if there are any, their calls will fail", ""))
+	}
+	p.Clients = slices.DeleteFunc(clients, func(c Client) bool { return c.Library != library || c.Seen.Before(now.Add(-inUse)) })
 	return nil
 }
 
-// retired reads a replica after its primary is done.
-func (n *node) retired(ctx context.Context, serverName string, p NodeRetirement, r *NodeResult) {
-	step := StepResult{Library: serverName, From: p.Version, Outcome: Followed}
-	if p.Action == RetireMissing {
-		step.Outcome = AlreadyMissing
+// tombstoneFor returns the tombstone of a library that a node holds or that is recorded. For other names, which may be typing
+// errors, it has no code.
+func (rec records) tombstoneFor(ctx context.Context, states []NodeState, serverName string, now time.Time) (*fcall.Library, error) {
+	if l := present(states, serverName); l != nil && l.ours() {
+		return tombstone(l.Name, serverName, l.Version, now), nil
 	}
-	loaded, problem := n.look(ctx, "retire")
-	switch {
-	case problem != nil:
-		step.Outcome = Unverified
-		r.Warnings = append(r.Warnings, Warning{Code: "replica_unread", Text: "it is unknown whether this replica still has the library: " + problem.Text})
-	case held(NodeState{Libraries: loaded}, serverName) != nil:
-		step.Outcome, step.Found = Unverified, p.Version
-		r.Warnings = append(r.Warnings, Warning{Code: "replica_behind", Text: "this replica still has the library: its primary has not deleted it, or not replicated that yet"})
-	}
-	r.Steps = []StepResult{step}
-}
-
-func (n *node) retire(ctx context.Context, l *lock.Lock, state NodeState, p NodeRetirement, all *Retirement) StepResult {
-	r := StepResult{Library: all.Library, From: p.Version, Outcome: AlreadyMissing}
-	if !p.changes() {
-		return r
-	}
-	if ctx.Err() != nil {
-		r.Outcome, r.Problem = NotStarted, interrupted(ctx, "retire", all.Library, n.Addr)
-		return r
-	}
-	begun, cancel := conn.WithGrace(ctx)
-	defer cancel()
-	step := n.load(begun, l, all.tombstone, compare(all.tombstone, state.Libraries))
-	switch {
-	case step.Problem != nil:
-		r.Outcome, r.Found, r.Problem = Failed, step.Found, step.Problem.at("retire", all.Library)
-	case p.Action == RetireDelete:
-		r.Outcome = Deleted
-	}
-	return r
-}
-
-// beginRetire records the libraries that the operation deletes, with their source.
-func (g *operation) beginRetire(ctx context.Context, p *Retirement, states []NodeState) error {
-	now, err := g.records.now(ctx)
-	if err != nil {
-		return err
-	}
-	g.event.At = now
-	recorded, err := g.records.known(ctx)
-	if err != nil {
-		return err
-	}
-	for i, n := range p.Nodes {
-		if !n.changes() {
-			continue
-		}
-		g.changes = append(g.changes, nodeChange{n.Addr, EventChange{Library: p.Library, From: n.Version}})
-		if found := held(states[i], p.Library); found != nil {
-			if err := g.keepFound(ctx, recorded, *found, now); err != nil {
-				return err
-			}
+	for _, state := range states {
+		if l := named(state.Libraries, serverName); l != nil && l.ours() && state.Follows == "" {
+			return &fcall.Library{Name: l.Name, Version: l.Version, ServerName: serverName, Code: l.Code}, nil
 		}
 	}
-	for i, c := range p.Clients {
+	all, err := rec.releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, newestFirst)
+	if i := slices.IndexFunc(all, func(r Release) bool { return r.Library == serverName }); i >= 0 {
+		return tombstone(all[i].Name, serverName, all[i].Version, now), nil
+	}
+	return &fcall.Library{ServerName: serverName}, nil
+}
+
+func tombstone(name, serverName, version string, now time.Time) *fcall.Library {
+	return &fcall.Library{Name: name, Version: version, ServerName: serverName, Code: bundle.Tombstone(name, serverName, version, now)}
+}
+
+// InUse returns the ErrInUse of a retire without Force, or nil.
+func (p *Plan) InUse() error {
+	if len(p.Clients) == 0 {
+		return nil
+	}
+	last := p.Clients[0]
+	for _, c := range p.Clients {
+		if c.Seen.After(last.Seen) {
+			last = c
+		}
+	}
+	who := "1 client of it was"
+	if n := len(p.Clients); n > 1 {
+		who = fmt.Sprintf("%d clients of it were", n)
+	}
+	return &Error{
+		Op: "retire", Library: p.Libraries[0].ServerName, Reason: ErrInUse,
+		Text: fmt.Sprintf("%s seen in the last 15 minutes, the last one %s (%s) at %s; nothing was deleted; stop them, or use force, which makes their calls fail",
+			who, last.Instance, last.Version, clockTime(last.Seen)),
+	}
+}
+
+// inUseBy names the clients of a forced retire, for its event.
+func inUseBy(clients []Client) []string {
+	var names []string
+	for i, c := range clients {
 		if i == keptForced {
-			g.event.Forced = append(g.event.Forced, fmt.Sprintf("and %d more", len(p.Clients)-i))
-			break
+			return append(names, fmt.Sprintf("and %d more", len(clients)-i))
 		}
-		g.event.Forced = append(g.event.Forced, shorten(c.Instance, 60)+" ("+c.Version+")")
+		names = append(names, shorten(c.Instance, 60)+" ("+c.Version+")")
 	}
-	return g.records.event(ctx, g.event)
-}
-
-func (g *operation) endRetire(ctx context.Context, p *Retirement, r *Result) {
-	if g == nil || g.event.At.IsZero() {
-		return
-	}
-	g.atEnd(ctx, r, func(ctx context.Context, now time.Time) error {
-		if r.Err() == nil {
-			var digests []string
-			for _, n := range p.Nodes {
-				digests = append(digests, n.Digest)
-			}
-			if err := g.records.trim(ctx, p.Library, 1, digests); err != nil {
-				return err
-			}
-		}
-		return g.finish(ctx, r, now)
-	})
+	return names
 }

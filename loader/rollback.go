@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/semver"
-
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
@@ -125,53 +123,4 @@ func recorded(all []Release) string {
 		ids = append(ids, name)
 	}
 	return "recorded: " + strings.Join(ids, ", ")
-}
-
-// versionOf returns the version in a release's ID.
-func versionOf(id string) string {
-	version, _, _ := strings.Cut(id, "@")
-	return version
-}
-
-// present returns the highest version of a library on the primaries.
-func present(states []NodeState, serverName string) *LoadedLibrary {
-	var highest *LoadedLibrary
-	for i := range states {
-		if states[i].Follows != "" {
-			continue
-		}
-		if l := held(states[i], serverName); l != nil && (highest == nil || semver.Compare("v"+l.Version, "v"+highest.Version) > 0) {
-			highest = l
-		}
-	}
-	return highest
-}
-
-// held returns the node's library of that name, if rlfunc generated it and it is not retired.
-func held(state NodeState, serverName string) *LoadedLibrary {
-	if l := named(state.Libraries, serverName); l != nil && l.Name != "" && l.Retired.IsZero() {
-		return l
-	}
-	return nil
-}
-
-// remember warns about releases that were rolled back before. It does nothing if the user may not read the records.
-func (s *session) remember(ctx context.Context, p *Plan) {
-	if len(p.Changes()) == 0 {
-		return
-	}
-	known, err := s.records.known(ctx)
-	if err != nil {
-		return
-	}
-	for _, lib := range p.libs {
-		r, ok := known[lib.ServerName+"@"+releaseID(lib.Version, lib.Digest())]
-		if !ok || r.RolledBack == nil {
-			continue
-		}
-		p.Warnings = append(p.Warnings, Warning{
-			Code: "rolled_back",
-			Text: fmt.Sprintf("%s %s was rolled back to %s on %s by %s; a deploy loads it again", lib.ServerName, lib.Version, r.RolledBack.To, clockTime(r.RolledBack.At), r.RolledBack.By),
-		})
-	}
 }

@@ -20,7 +20,7 @@ func retire(t *testing.T, client redis.UniversalClient, serverName string) *load
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := target.Retire(t.Context(), p, loader.RetireOptions{})
+	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,7 @@ func TestRetire_staysRetiredUntilADeploy(t *testing.T) {
 			}
 			equal(t, "code", "", held(t, client, "ratelimit_v1"))
 		}
-		v, err := loader.Validate(t.Context(), client, ratelimit.Library)
-		equal(t, "validation", []any{nil, loader.Retired, false}, []any{err, v[0].State, v[0].Serves})
+		equal(t, "state", loader.Retired, verified(t, loader.NewTarget(client), ratelimit.Library))
 
 		p := plan(t, client, ratelimit.Library)
 		equal(t, "step", "load 1.0.0", p.Nodes[0].Steps[0].String())
@@ -75,6 +74,8 @@ func TestRetire_isIdempotentAndRollbackRestores(t *testing.T) {
 		retire(t, client, "shop_v1")
 		p, err := loader.NewTarget(client).PlanRetire(t.Context(), "shop_v1")
 		equal(t, "error and changes", []any{nil, false}, []any{err, p.Changes()})
+		equal(t, "step", "already_missing", p.Nodes[0].Steps[0].String())
+		equal(t, "version", "", p.Nodes[0].Steps[0].From)
 		// A tombstone that was deleted is put back: what is recorded can be retired again.
 		if err := client.FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
 			t.Fatal(err)

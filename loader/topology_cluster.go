@@ -108,7 +108,7 @@ func (s *session) addCluster(v clusterView, replicas bool) {
 			at.Role, at.Follows = Replica, addrs[c.Primary]
 		}
 		n := s.add(at)
-		n.id, n.slots = c.ID, c.Slots
+		n.id = c.ID
 		if why := unreachable(c); why != "" {
 			n.problem = &Error{Op: "check", Node: at.Addr, Reason: ErrUnreachable, Text: why}
 		}
@@ -167,9 +167,6 @@ func (s *session) openSlots(ctx context.Context, o *redis.ClusterOptions, replic
 // clusterHealth returns warnings about the cluster. It asks every primary, because only a primary lists its own migrating
 // slots.
 func (s *session) clusterHealth(ctx context.Context) []Warning {
-	if s.view.nodes == nil {
-		return nil
-	}
 	warnings := s.view.health()
 	views := make([]clusterView, len(s.nodes))
 	onEach(s.nodes, func(i int, n *node) {
@@ -183,17 +180,14 @@ func (s *session) clusterHealth(ctx context.Context) []Warning {
 		}
 		addr := s.nodes[i].Addr
 		if !maps.Equal(v.slotOwners(), s.view.slotOwners()) {
-			warnings = append(warnings, Warning{
-				Code: "views_differ",
-				Text: addr + " and " + s.view.seed + " see different nodes or slots; nodes may be joining or partitioned: see `redis-cli --cluster check " + addr + "`",
-			})
+			warnings = append(warnings, warning("views_differ",
+				addr+" and "+s.view.seed+" see different nodes or slots; nodes may be joining or partitioned", "see `redis-cli --cluster check "+addr+"`"))
 		}
 		for _, n := range v.nodes {
 			if n.Is("myself") && len(n.Moving) > 0 {
-				warnings = append(warnings, Warning{
-					Code: "slots_moving",
-					Text: fmt.Sprintf("slots are migrating at %s: %s; if no migration is running, see `redis-cli --cluster fix %s`", addr, strings.Join(n.Moving[:min(len(n.Moving), 3)], ", "), addr),
-				})
+				warnings = append(warnings, warning("slots_moving",
+					"slots are migrating at "+addr+": "+strings.Join(n.Moving[:min(len(n.Moving), 3)], ", "),
+					"if no migration is running, see `redis-cli --cluster fix "+addr+"`"))
 			}
 		}
 	}
@@ -205,15 +199,13 @@ func (v clusterView) health() []Warning {
 	var warnings []Warning
 	for _, n := range v.nodes {
 		if n.Is("fail?") {
-			warnings = append(warnings, Warning{Code: "node_failing", Text: v.seed + " cannot reach " + n.Addr(v.seed, nil) + " of its cluster"})
+			warnings = append(warnings, warning("node_failing", v.seed+" cannot reach "+n.Addr(v.seed, nil)+" of its cluster", "see `redis-cli --cluster check "+v.seed+"`"))
 		}
 	}
 	if count, first := cluster.Uncovered(v.nodes); count > 0 {
-		warnings = append(warnings, Warning{
-			Code: "slots_uncovered",
-			Text: fmt.Sprintf("%d of %d hash slots have no working primary, the first is slot %d: calls to keys there fail, and by default all calls; see `redis-cli --cluster fix %s`",
-				count, hashslot.Count, first, v.seed),
-		})
+		warnings = append(warnings, warning("slots_uncovered",
+			fmt.Sprintf("%d of %d hash slots have no working primary, the first is slot %d: calls to keys there fail, and by default all calls", count, hashslot.Count, first),
+			"see `redis-cli --cluster fix "+v.seed+"`"))
 	}
 	return warnings
 }

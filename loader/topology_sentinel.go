@@ -12,25 +12,24 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/redisurl"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // openSentinel asks all sentinels for the primary and follows the majority of those in the URL: a partitioned sentinel still
 // names the former primary, and may be the only one that answers.
-func (s *session) openSentinel(ctx context.Context, a *redisurl.Address, replicas bool) error {
-	s.connect = conn.LikeClient(a.Options)
+func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) error {
+	s.connect = conn.LikeClient(a.options)
 	sentinels := &session{connect: func(addr string) *redis.Client {
-		o := *a.Options
-		o.Username, o.Password, o.DB = a.SentinelUser, a.SentinelPassword, 0
+		o := *a.options
+		o.Username, o.Password, o.DB = a.sentinelUser, a.sentinelPassword, 0
 		return conn.Open(&o, addr, redis.NewClient)
 	}}
 	defer sentinels.close()
-	for _, addr := range a.Hosts {
+	for _, addr := range a.hosts {
 		sentinels.add(Node{Addr: addr})
 	}
 	views := make([]sentinelView, len(sentinels.nodes))
-	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.Primary, replicas) })
+	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.primary, replicas) })
 
 	votes := map[string]int{}
 	for _, v := range views {
@@ -156,14 +155,10 @@ func sentinelWarnings(views []sentinelView, primary string) []Warning {
 	for _, v := range views {
 		switch {
 		case v.err != nil:
-			warnings = append(warnings, Warning{
-				Code: "sentinel_silent", Text: "sentinel " + v.sentinel + " does not name the primary: " + oneLine(plainText(v.err)),
-			})
+			warnings = append(warnings, warning("sentinel_silent", "sentinel "+v.sentinel+" does not name the primary: "+oneLine(plainText(v.err)), ""))
 		case v.primary != primary:
-			warnings = append(warnings, Warning{
-				Code: "sentinels_differ",
-				Text: "sentinel " + v.sentinel + " names " + v.primary + " as primary, the majority names " + primary + "; a failover may be in progress: plan again when they agree",
-			})
+			warnings = append(warnings, warning("sentinels_differ",
+				"sentinel "+v.sentinel+" names "+v.primary+" as primary, the majority names "+primary+"; a failover may be in progress", "plan again when they agree"))
 		}
 	}
 	return warnings

@@ -50,9 +50,9 @@ func TestSentinel_deployAcrossFailover(t *testing.T) {
 		case old.Addr:
 			says(t, n.Problem, loader.ErrUnreachable, "verify on "+old.Addr)
 		case now.Addr:
-			equal(t, "the new primary", []any{"", loader.Same}, []any{n.Follows, n.Findings[0].State})
+			equal(t, "the new primary", []any{"", loader.Same}, []any{n.Follows, n.Steps[0].State})
 		default:
-			equal(t, "the other replica", []any{now.Addr, loader.Same}, []any{n.Follows, n.Findings[0].State})
+			equal(t, "the other replica", []any{now.Addr, loader.Same}, []any{n.Follows, n.Steps[0].State})
 		}
 	}
 	equal(t, "same", false, v.Same())
@@ -113,9 +113,9 @@ func TestSentinel_rollbackAndRetireAfterAFailoverOverTLS(t *testing.T) {
 	announce(t, client, v10, "pod-a")
 	retire, err := target.PlanRetire(t.Context(), "shop_v1")
 	equal(t, "error", nil, err)
-	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{})
+	_, err = target.Apply(t.Context(), retire, loader.ApplyOptions{})
 	says(t, err, loader.ErrInUse, "pod-a")
-	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{Force: true})
+	_, err = target.Apply(t.Context(), retire, loader.ApplyOptions{Force: true})
 	equal(t, "error", nil, err)
 	equal(t, "code", "", held(t, now.Client(t), "shop_v1"))
 
@@ -243,7 +243,7 @@ func open(t *testing.T, url string) *loader.Target {
 func codes(warnings []loader.Warning) []string {
 	var all []string
 	for _, w := range warnings {
-		all = append(all, w.Code)
+		all = append(all, w.ID)
 	}
 	return all
 }

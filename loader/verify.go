@@ -9,24 +9,17 @@ import (
 // VerificationFormat is the version of a Verification's JSON.
 const VerificationFormat = 1
 
-// A Verification compares the libraries on the nodes with the source.
+// A Verification compares the libraries on the nodes with the source. Its steps say how they stand, and plan nothing.
 type Verification struct {
-	Format int                `json:"format"`
-	Nodes  []NodeVerification `json:"nodes"`
-}
-
-// A NodeVerification is the Verification of one node.
-type NodeVerification struct {
-	Node
-	Problem  *Error    `json:"problem,omitempty"` // why it could not be read, or nil
-	Findings []Finding `json:"findings"`          // one for each library, in the order in which they were given
+	Format int         `json:"format"`
+	Nodes  []NodeSteps `json:"nodes"`
 }
 
 // Same reports whether every node holds every library byte for byte.
 func (v *Verification) Same() bool {
 	for _, n := range v.Nodes {
-		for _, f := range n.Findings {
-			if f.State != Same {
+		for _, s := range n.Steps {
+			if s.State != Same {
 				return false
 			}
 		}
@@ -45,38 +38,17 @@ func (t *Target) Verify(ctx context.Context, libs ...*fcall.Library) (*Verificat
 		return nil, err
 	}
 	defer s.close()
-	v := &Verification{Format: VerificationFormat, Nodes: make([]NodeVerification, len(s.nodes))}
-	onEach(s.nodes, func(i int, n *node) { v.Nodes[i] = n.verify(ctx, libs) })
+	v := &Verification{Format: VerificationFormat, Nodes: make([]NodeSteps, len(s.nodes))}
+	onEach(s.nodes, func(i int, n *node) {
+		loaded, problem := n.look(ctx, "verify")
+		v.Nodes[i] = NodeSteps{Node: n.Node, Problem: problem}
+		for _, lib := range libs {
+			step := compare(lib, loaded)
+			if problem != nil {
+				step.State = Unknown
+			}
+			v.Nodes[i].Steps = append(v.Nodes[i].Steps, step)
+		}
+	})
 	return v, nil
-}
-
-func (n *node) verify(ctx context.Context, libs []*fcall.Library) NodeVerification {
-	v := NodeVerification{Node: n.Node}
-	loaded, problem := n.look(ctx, "verify")
-	v.Problem = problem
-	for _, lib := range libs {
-		f := Finding{Library: lib.ServerName, State: Unknown, Want: lib.Version}
-		if problem == nil {
-			f = compare(lib, loaded)
-		}
-		v.Findings = append(v.Findings, f)
-	}
-	return v
-}
-
-// look returns the libraries of a node. It does not connect to a node that is known to be unreachable.
-func (n *node) look(ctx context.Context, op string) ([]LoadedLibrary, *Error) {
-	switch {
-	case n.problem != nil:
-		return nil, n.problem.at(op, "")
-	case n.answer != nil && n.answer.err != nil:
-		if e := classify(op, "", n.Addr, false, n.answer.err); !e.answered() {
-			return nil, e
-		}
-	}
-	loaded, err := listAll(ctx, n.Conn)
-	if err != nil {
-		return nil, n.classifyList(ctx, op, err)
-	}
-	return loaded, nil
 }

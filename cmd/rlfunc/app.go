@@ -85,7 +85,7 @@ func (a *app) warn(node string, warnings []loader.Warning) {
 		node += ": "
 	}
 	for _, w := range warnings {
-		a.warnf("%s%s", node, w.Text)
+		a.warnf("%s%s", node, w)
 	}
 }
 

@@ -36,18 +36,21 @@ func breaksRunning(f breaking.Finding) bool {
 func (a *app) contractChange(
 	ctx context.Context, target *connection.Target, plan *loader.Plan, after *breaking.Snapshot, drifted bool,
 ) (*contractChange, error) {
-	replaced := map[string]loader.Change{} // by digest
+	replaced := map[string]*loader.Error{} // by digest: the error if it is not there any more
 	added := map[string]bool{}             // server names
 	newer := map[string]bool{}             // digests of what stays
 	for _, n := range plan.Nodes {
 		for _, s := range n.Steps {
 			switch {
-			case s.Action == loader.Load:
+			case s.Action == "load":
 				added[s.Library] = true
-			case s.Action == loader.KeepNewer:
+			case s.Action == "newer":
 				newer[s.FromDigest] = true
-			case s.Action.Changes() || s.Action == loader.Drift && drifted:
-				replaced[s.FromDigest] = loader.Change{Node: n.Node, Step: s}
+			case s.Changes() || s.Action == "drifted" && drifted:
+				replaced[s.FromDigest] = &loader.Error{
+					Op: "compare", Library: s.Library, Node: n.Addr, Reason: loader.ErrChanged,
+					Text: "no node holds what the plan found any more, or it no longer answers; nothing was loaded; plan again",
+				}
 			}
 		}
 	}
@@ -55,9 +58,12 @@ func (a *app) contractChange(
 	if len(replaced)+len(added) == 0 {
 		return c, nil
 	}
-	nodes, err := target.Check(ctx)
-	if err != nil {
-		return c, err
+	nodes := plan.States
+	if nodes == nil { // the plan was saved
+		var err error
+		if nodes, err = target.Check(ctx); err != nil {
+			return c, err
+		}
 	}
 	missing := maps.Clone(replaced)
 	before, err := held(target.Name, nodes, func(l loader.LoadedLibrary) bool {
@@ -73,11 +79,8 @@ func (a *app) contractChange(
 	if err != nil {
 		return c, fmt.Errorf("%w; to replace it without knowing what that breaks, give deploy --allow-breaking", err)
 	}
-	for _, s := range missing {
-		return c, &loader.Error{
-			Op: "compare", Library: s.Library, Node: s.Node.Addr, Reason: loader.ErrChanged,
-			Text: "no node holds what the plan found any more, or it no longer answers; nothing was loaded; plan again",
-		}
+	for _, gone := range missing {
+		return c, gone
 	}
 	c.Contract = output.List(slices.DeleteFunc(breaking.Compare(before, onlyLibraries(after, before), breaking.API), func(f breaking.Finding) bool {
 		return f.Category == breaking.Version && plan.Op == loader.OpRollback

@@ -96,14 +96,14 @@ func (a *app) deploy(ctx context.Context, target *connection.Target, names []str
 			return err
 		}
 	}
-	if drifted := plan.Summary()[loader.Drift]; drifted > 0 && f.apply.ReplaceDrifted {
+	if drifted := plan.Count("drifted"); drifted > 0 && f.apply.ReplaceDrifted {
 		question := fmt.Sprintf("Replace %s of the same version with other bytes?", count(drifted, "drifted library"))
 		if err := a.confirm(ctx, f.yes, question); err != nil {
 			return err
 		}
 	}
 	if len(plan.Nodes) > 1 {
-		f.apply.OnNode = func(n loader.NodeResult) { a.note("%s: %s", n.Addr, n.Summary()) }
+		f.apply.OnNode = func(n loader.NodeSteps) { a.note("%s: %s", n.Addr, n.Outcomes()) }
 	}
 	result, err := target.Apply(ctx, plan, f.apply)
 	return a.printResult(result, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/loader/doctor"
+	"github.com/rlfunc/rlfunc/loader"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -31,19 +31,19 @@ func (a *app) doctor(ctx context.Context, target *connection.Target, names []str
 	if err != nil {
 		return err
 	}
-	d, err := doctor.Diagnose(ctx, target.Target, libs...)
+	d, err := target.Diagnose(ctx, libs...)
 	if err != nil {
 		return err
 	}
-	return reporting(d.Count(doctor.Problem) > 0, a.print(d, func() error { return a.printDiagnosis(d) }))
+	return reporting(d.Count(loader.Problem) > 0, a.print(d, func() error { return a.printDiagnosis(d) }))
 }
 
-func (a *app) printDiagnosis(d *doctor.Diagnosis) error {
+func (a *app) printDiagnosis(d *loader.Diagnosis) error {
 	// The same finding on several nodes is printed once.
 	type finding struct{ id, text string }
 	var order []finding
 	nodes := map[finding][]string{}
-	first := map[finding]doctor.Finding{}
+	first := map[finding]loader.Warning{}
 	style := a.color.StyleOf(a.out)
 	for _, f := range d.Findings {
 		s := finding{f.ID, f.Text}
@@ -63,6 +63,6 @@ func (a *app) printDiagnosis(d *doctor.Diagnosis) error {
 			fmt.Fprintf(a.out, "    fix  %s\n", f.Fix)
 		}
 	}
-	a.note("%s checked: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(doctor.Problem), "problem"), count(d.Count(doctor.Warn), "warning"), count(d.Count(doctor.Note), "note"))
+	a.note("%s checked: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(loader.Problem), "problem"), count(d.Count(loader.Warn), "warning"), count(d.Count(loader.Note), "note"))
 	return nil
 }

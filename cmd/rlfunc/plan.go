@@ -73,7 +73,7 @@ func (a *app) plan(ctx context.Context, target *connection.Target, names []strin
 	if change.breaks() {
 		return exitcode.Breaking
 	}
-	return reporting(len(plan.Changes())+len(plan.Blocked()) > 0, nodeProblems(plan.Nodes, loader.NodePlan.Blocking))
+	return reporting(plan.Changes() || plan.Blocked(), nodeProblems(plan.Nodes, loader.NodeSteps.Blocking))
 }
 
 // savePlan writes the file in full or not at all.

@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) retireCommand() *cobra.Command {
-	var o loader.RetireOptions
+	var o loader.ApplyOptions
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "retire LIBRARY_vN",
@@ -42,7 +42,7 @@ rlfunc did not make is never removed. Keys stay until they expire.`,
 	return a.withTarget(a.withChannel(a.withLock(cmd, &o.Lock)))
 }
 
-func (a *app) retire(ctx context.Context, target *connection.Target, name string, o loader.RetireOptions, yes bool) error {
+func (a *app) retire(ctx context.Context, target *connection.Target, name string, o loader.ApplyOptions, yes bool) error {
 	if !serverLibrary.MatchString(name) {
 		return usage.Errorf("LIBRARY_vN must be a name on the server, such as %s_v1, got %s (see `rlfunc status`)", name, name)
 	}
@@ -65,7 +65,8 @@ func (a *app) retire(ctx context.Context, target *connection.Target, name string
 	} else {
 		var rows [][]string
 		for _, node := range plan.Nodes {
-			rows = append(rows, []string{node.Addr, string(node.Role), name, string(node.Action), node.Version})
+			step := node.Steps[0]
+			rows = append(rows, []string{node.Addr, string(node.Role), name, step.Action, step.From})
 		}
 		if err := output.Table(a.err, []string{"node", "role", "library", "action", "version"}, rows, paintStates(a.color.StyleOf(a.err), 3)); err != nil {
 			return err
@@ -84,7 +85,7 @@ func (a *app) retire(ctx context.Context, target *connection.Target, name string
 	if err := a.confirm(ctx, yes, fmt.Sprintf("Remove %s from every node?", name)); err != nil {
 		return err
 	}
-	result, err := target.Retire(ctx, plan, o)
+	result, err := target.Apply(ctx, plan, o)
 	if errors.Is(err, loader.ErrInUse) { // a client announced itself after the plan
 		return a.refused(err)
 	}

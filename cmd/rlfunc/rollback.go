@@ -75,7 +75,7 @@ func (a *app) rollback(ctx context.Context, target *connection.Target, name stri
 	if err != nil {
 		return err
 	}
-	if len(plan.Changes())+len(plan.Blocked()) == 0 {
+	if !plan.Changes() && !plan.Blocked() {
 		a.note("%s is at %s on every node: nothing to do", name, plan.Libraries[0].Version)
 		return a.print(plan, func() error { return nil })
 	}
@@ -111,7 +111,7 @@ func (a *app) showRollback(ctx context.Context, target *connection.Target, plan 
 	from := map[string]bool{}
 	for _, node := range plan.Nodes {
 		for _, step := range node.Steps {
-			from[step.FromDigest] = step.Action.Changes()
+			from[step.FromDigest] = step.Changes()
 		}
 	}
 	if err := a.planTable(a.err, plan); err != nil {

@@ -47,7 +47,11 @@ func (a *app) status(ctx context.Context, target *connection.Target, _ []string)
 	// A user without the right to read the records still sees the libraries.
 	releases, releasesErr := target.Releases(ctx)
 	clients, clientsErr := target.Clients(ctx)
-	locks, locksErr := target.Locks(ctx)
+	lock, lockErr := target.Lock(ctx)
+	locks := []*loader.Lock{}
+	if lock != nil {
+		locks = append(locks, lock)
+	}
 	if a.channel != "" {
 		releases = slices.DeleteFunc(releases, func(r loader.Release) bool { return a.inChannel(r.Library) != r.Library })
 		clients = slices.DeleteFunc(clients, func(c loader.Client) bool { return a.inChannel(c.Library) != c.Library })
@@ -55,7 +59,7 @@ func (a *app) status(ctx context.Context, target *connection.Target, _ []string)
 	err = a.print(map[string]any{"nodes": nodes, "releases": releases, "clients": clients, "locks": locks}, func() error {
 		err := errors.Join(a.printStatus(nodes), a.printReleases(releases), a.printClients(a.out, clients))
 		for _, l := range locks {
-			a.note("%s has held the lock%s since %s for a %s; it expires at %s unless renewed", l.By, onNode(l.Node), output.Time(l.Since), l.Op, output.Time(l.Expires))
+			a.note("%s has held the lock since %s for a %s; it expires at %s unless renewed", l.By, output.Time(l.Since), l.Op, output.Time(l.Expires))
 		}
 		return err
 	})
@@ -63,7 +67,7 @@ func (a *app) status(ctx context.Context, target *connection.Target, _ []string)
 		return err
 	}
 	if slices.ContainsFunc(nodes, func(n loader.NodeState) bool { return n.Readable }) {
-		if err := cmp.Or(releasesErr, clientsErr, locksErr); err != nil {
+		if err := cmp.Or(releasesErr, clientsErr, lockErr); err != nil {
 			a.warnf("%v", err)
 		}
 	}

@@ -34,12 +34,12 @@ func (a *app) verify(ctx context.Context, target *connection.Target, names []str
 	err = a.print(v, func() error {
 		var rows [][]string
 		for _, node := range v.Nodes {
-			for _, f := range node.Findings {
+			for _, s := range node.Steps {
 				first := ""
-				if f.State == loader.Drifted && f.Difference != nil {
-					first = f.Difference.String()
+				if s.Difference != nil {
+					first = s.Difference.String()
 				}
-				rows = append(rows, []string{node.Addr, string(node.Role), f.Library, string(f.State), f.Want, f.Found, first})
+				rows = append(rows, []string{node.Addr, string(node.Role), s.Library, string(s.State), s.To, s.From, first})
 			}
 		}
 		return a.states(3, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
@@ -47,5 +47,5 @@ func (a *app) verify(ctx context.Context, target *connection.Target, names []str
 	if err != nil {
 		return err
 	}
-	return reporting(!v.Same(), nodeProblems(v.Nodes, func(n loader.NodeVerification) *loader.Error { return n.Problem }))
+	return reporting(!v.Same(), nodeProblems(v.Nodes, func(n loader.NodeSteps) *loader.Error { return n.Problem }))
 }

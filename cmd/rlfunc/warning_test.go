@@ -9,14 +9,14 @@ import (
 
 // A plan and its result carry the same warnings, of the target and of each node.
 func TestWarn_printsEachWarningOnce(t *testing.T) {
-	target, node := []loader.Warning{{Code: "a", Text: "the target is odd"}}, []loader.Warning{{Code: "b", Text: "the node is odd"}}
+	target, node := []loader.Warning{{ID: "a", Text: "the target is odd"}}, []loader.Warning{{ID: "b", Text: "the node is odd"}}
 	for _, json := range []bool{false, true} {
 		var out, talk strings.Builder
 		a := &app{out: &out, err: &talk, json: json}
-		a.warnPlan(&loader.Plan{Warnings: target, Nodes: []loader.NodePlan{
+		a.warnPlan(&loader.Plan{Warnings: target, Nodes: []loader.NodeSteps{
 			{Node: loader.Node{Addr: "one:1"}, Warnings: node}, {Node: loader.Node{Addr: "two:2"}, Warnings: node},
 		}})
-		if err := a.printResult(&loader.Result{Warnings: target, Nodes: []loader.NodeResult{{Node: loader.Node{Addr: "one:1"}, Warnings: node}}}, nil); err != nil {
+		if err := a.printResult(&loader.Result{Warnings: target, Nodes: []loader.NodeSteps{{Node: loader.Node{Addr: "one:1"}, Warnings: node}}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		want := "warning: the target is odd\nwarning: one:1: the node is odd\nwarning: two:2: the node is odd\n"

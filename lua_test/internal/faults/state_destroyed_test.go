@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/loader/doctor"
 )
 
 // FLUSHALL takes the keys and leaves the functions: no call fails, and a subject may have its limit once more.
@@ -54,8 +53,8 @@ func TestEviction_admitsForgottenClientsAgain(t *testing.T) {
 			tr := begin(t, to(t, m))
 			tr.awaitAnswers(t, 1000)
 			do(t, m, "CONFIG", "SET", "maxmemory", info(t, admin, "used_memory")+1<<20)
-			d, err := doctor.Diagnose(t.Context(), loader.NewTarget(admin), libraries...)
-			if err != nil || !slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool { return f.ID == "eviction" }) {
+			d, err := loader.NewTarget(admin).Diagnose(t.Context(), libraries...)
+			if err != nil || !slices.ContainsFunc(d.Findings, func(f loader.Warning) bool { return f.ID == "eviction" }) {
 				t.Errorf("doctor finds %+v and %v, and warns of no eviction", d, err)
 			}
 			page := strings.Repeat("x", 10<<10)

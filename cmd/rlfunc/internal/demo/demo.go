@@ -116,9 +116,9 @@ func (r *run) deploy(ctx context.Context) error {
 		return err
 	}
 	step("plan", "%s: %s", r.name, plan.Summary())
-	for _, c := range plan.Changes() {
-		if c.Action != loader.Load {
-			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
+	for _, n := range plan.Nodes {
+		if s := n.Steps[0]; s.Action == "upgrade" {
+			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, s.From)
 		}
 	}
 	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // the demo leaves no history
@@ -139,11 +139,11 @@ func (r *run) deploy(ctx context.Context) error {
 		return nil
 	}
 	for _, n := range held.Nodes {
-		for _, f := range n.Findings {
-			if f.State != loader.Newer {
-				return fmt.Errorf("verify %s on %s: %s", f.Library, n.Addr, f.State)
+		for _, s := range n.Steps {
+			if s.State != loader.Newer {
+				return fmt.Errorf("verify %s on %s: %s", s.Library, n.Addr, s.State)
 			}
-			step("verify", "the server holds the newer %s, which is compatible", f.Found)
+			step("verify", "the server holds the newer %s, which is compatible", s.From)
 		}
 	}
 	return nil

@@ -1,12 +1,10 @@
-package doctor
+package loader
 
 import (
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/rlfunc/rlfunc/loader"
 )
 
 // Each check speaks of what it is for, and is silent just below it and where the node may not be asked.
@@ -22,7 +20,7 @@ func TestChecks_reportOnlyTheirProblem(t *testing.T) {
 		{"64 bits", facts{info: info{"arch_bits": "64"}}, nil},
 		{"a function for two seconds", facts{running: "shop_v1_buy", since: 2 * time.Second}, []string{"busy"}},
 		{"a function for a moment", facts{running: "shop_v1_buy", since: time.Millisecond}, nil},
-		{"a replica without its primary", facts{info: info{"master_link_status": "down"}}, []string{"replica-link"}},
+		{"a replica without its primary", facts{info: info{"master_link_status": "down"}}, []string{"replica_link_down"}},
 		{"a replica", facts{info: info{"master_link_status": "up"}}, nil},
 		{"a snapshot that failed", facts{info: info{"rdb_last_bgsave_status": "err"}}, []string{"not-saving"}},
 		{"an append-only file that failed", facts{info: info{"aof_last_write_status": "err"}}, []string{"not-saving"}},
@@ -67,8 +65,8 @@ func TestOf_listsFaultsOfVersion(t *testing.T) {
 		{"Redis", "unstable", nil},
 	} {
 		var got []string
-		for _, f := range Of(loader.Server{Kind: c.kind, Version: c.version}) {
-			got = append(got, f.ID)
+		for _, f := range faultsOf(Server{Kind: c.kind, Version: c.version}) {
+			got = append(got, f.id)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", c.kind, c.version, diff)

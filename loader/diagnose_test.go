@@ -1,16 +1,16 @@
-package doctor_test
+package loader_test
 
 import (
 	"bufio"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/loader/doctor"
 )
 
 // serving starts a server that gives each connection to serve.
@@ -55,16 +55,15 @@ func TestDiagnose_unreachableNodeIsAskedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan := connections.Swap(0)
-			d, err := doctor.Diagnose(t.Context(), target, ratelimit.Library)
+			d, err := target.Diagnose(t.Context(), ratelimit.Library)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if plan == 0 || connections.Load() > 2*plan {
 				t.Errorf("%d connections, and a plan makes %d; findings: %v", connections.Load(), plan, d.Findings)
 			}
-			said := fmt.Sprint(d.Findings)
-			if !strings.Contains(said, silent.String()) || !strings.Contains(said, "no answer") {
-				t.Errorf("findings: %s", said)
+			if !slices.ContainsFunc(d.Findings, func(f loader.Warning) bool { return f.Node == silent.String() && strings.Contains(f.Text, "no answer") }) {
+				t.Errorf("findings: %v", d.Findings)
 			}
 		})
 	}
