@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"time"
 )
@@ -18,8 +16,6 @@ func (realClock) Now() time.Time { return time.Now() }
 type ManualClock struct {
 	mu  sync.Mutex
 	now time.Time
-
-	moved map[*func()]struct{} // called after each change
 }
 
 // NewManualClock returns a clock set to t.
@@ -34,35 +30,14 @@ func (c *ManualClock) Now() time.Time {
 
 // Set moves the clock to t, forward or back.
 func (c *ManualClock) Set(t time.Time) {
-	c.move(func() { c.now = t })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
 }
 
 // Advance moves the clock by d, back if d is negative.
 func (c *ManualClock) Advance(d time.Duration) {
-	c.move(func() { c.now = c.now.Add(d) })
-}
-
-func (c *ManualClock) move(how func()) {
-	c.mu.Lock()
-	how()
-	moved := slices.Collect(maps.Keys(c.moved))
-	c.mu.Unlock()
-	for _, f := range moved {
-		(*f)()
-	}
-}
-
-// subscribe has f called after each change, until the function that it returns is called.
-func (c *ManualClock) subscribe(f func()) (unsubscribe func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.moved == nil {
-		c.moved = make(map[*func()]struct{})
-	}
-	c.moved[&f] = struct{}{}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.moved, &f)
-	}
+	c.now = c.now.Add(d)
 }

@@ -53,7 +53,7 @@ func (s *Server) accept(l net.Listener) {
 			_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n")) // fits the buffer of a new connection
 			_ = conn.Close()                                                    // the connection ends even after an error
 		default:
-			s.start(s.idleConn(conn))
+			s.start(conn)
 		}
 	}
 }
@@ -96,7 +96,6 @@ func (s *Server) serve(conn net.Conn) {
 		s.state.Disconnect(session)
 	}()
 
-	idle, _ := conn.(*idleConn)
 	box := wire.NewOutbox(conn, &s.state.Limits)
 	defer box.Close()
 	var out []byte
@@ -123,16 +122,7 @@ func (s *Server) serve(conn net.Conn) {
 			flush()
 			return
 		}
-		v, waiter := s.do(session, args)
-		if waiter != nil {
-			if !flush() {
-				return
-			}
-			idle.wait(true)
-			v = s.await(waiter, r.Watch())
-			idle.wait(false)
-		}
-		out = wire.Append(out, v, session.Protocol)
+		out = wire.Append(out, s.do(session, args), session.Protocol)
 		if len(out) >= flushAt || session.Closing {
 			if !flush() || session.Closing {
 				return

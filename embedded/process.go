@@ -52,13 +52,7 @@ func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
 	if closed {
 		return redis.ErrClosed
 	}
-	v, waiter := s.do(s.own, args)
-	if waiter != nil {
-		if v = s.await(waiter, ctx.Done()); ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return setValue(cmd, v)
+	return setValue(cmd, s.do(s.own, args))
 }
 
 // settable reports whether setValue knows cmd's type.

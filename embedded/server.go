@@ -34,14 +34,11 @@ type Server struct {
 	own   *command.Session // of Process
 	clock Clock
 
-	unsubscribe func() // from the clock
-
 	life      sync.Mutex
 	closed    bool
 	closing   chan struct{} // closed by Close
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
-	idle      idleConns
 	serving   sync.WaitGroup
 	client    *redis.Client // of Process, for replies that only go-redis can decode
 }
@@ -63,62 +60,22 @@ func New(o Options) *Server {
 	s.state.AnyKey = o.UndeclaredKeys
 	s.state.Functions.Observer = o.Observer
 	s.state.Share(&s.mu)
-	s.state.IdleChanged = s.idleChanged
 	s.own = &command.Session{Addr: "process"}
 	s.clock = o.Clock
-	if clock, ok := o.Clock.(*ManualClock); ok {
-		s.unsubscribe = clock.subscribe(s.expireWaiters)
-	}
 	return s
 }
 
-// do runs one command of a session. A command that waits has a waiter, which gets its reply.
-func (s *Server) do(session *command.Session, args []string) (reply.Value, *command.Waiter) {
+// do runs one command of a session.
+func (s *Server) do(session *command.Session, args []string) reply.Value {
 	if len(args) == 2 && strings.EqualFold(args[1], "kill") && !session.Queues() {
 		script := strings.EqualFold(args[0], "script")
 		if script || strings.EqualFold(args[0], "function") {
-			return s.state.Kill(script), nil // does not wait for what it stops
+			return s.state.Kill(script) // does not wait for what it stops
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.state.Do(session, args)
-	if v.Kind == reply.Blocked {
-		return v, s.state.Blocked()
-	}
-	return v, nil
-}
-
-// await waits until a command has its reply, or its client is gone.
-func (s *Server) await(w *command.Waiter, gone <-chan struct{}) reply.Value {
-	for {
-		var timeout <-chan time.Time
-		if w.Deadline > 0 {
-			timeout = time.After(max(time.UnixMicro(w.Deadline).Sub(s.clock.Now()), time.Millisecond))
-		}
-		select {
-		case v := <-w.Done:
-			return v
-		case <-timeout:
-			s.expireWaiters()
-		case <-gone:
-			s.endWaiter(w)
-		case <-s.closing:
-			s.endWaiter(w)
-		}
-	}
-}
-
-func (s *Server) expireWaiters() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.ExpireWaiters()
-}
-
-func (s *Server) endWaiter(w *command.Waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.EndWaiter(w)
+	return s.state.Do(session, args)
 }
 
 // UsedMemory returns the used_memory of INFO: an estimate of the bytes of keys and functions.
@@ -141,9 +98,6 @@ func (s *Server) Close() error {
 	}
 	s.closed = true
 	close(s.closing)
-	if s.unsubscribe != nil {
-		s.unsubscribe()
-	}
 	var first error
 	keep := func(err error) {
 		if err != nil && first == nil {

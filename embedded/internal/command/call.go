@@ -17,7 +17,6 @@ type Call struct {
 	Micros  int64    // the server's time, in microseconds since the Unix epoch; it stands still within an FCALL or an EXEC
 	Now     int64    // the same in milliseconds
 
-	NoBlock  bool // within EXEC or a script: nothing waits
 	Scripted bool // a function or script runs the command
 }
 

@@ -32,12 +32,6 @@ var settings = map[string]setting{
 	"databases":        {"16", fixed, nil},
 	"save":             {"", anyText, nil},
 	"appendonly":       {"no", oneOf("yes", "no"), nil},
-	"timeout": {"0", wholeNumber(0, math.MaxInt32), func(s *State, v string) {
-		s.IdleSeconds.Store(mustInt(v))
-		if s.IdleChanged != nil {
-			s.IdleChanged()
-		}
-	}},
 	"busy-reply-threshold": {"5000", wholeNumber(0, math.MaxInt32), func(s *State, v string) {
 		s.busyAfter = time.Duration(mustInt(v)) * time.Millisecond
 	}},

@@ -23,7 +23,6 @@ var connectionCommands = []Command{
 	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
 	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return document(c.Session.describe()) }},
-	{Name: "client|unblock", Arity: -3, Flags: NoScript | Admin, Run: clientUnblock},
 	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: clientSwitch},
 	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: clientSwitch},
 }

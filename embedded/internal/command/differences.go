@@ -21,7 +21,6 @@ var Differences = []Difference{
 	{"client no-touch", "", "client no-touch on", `-ERR unknown subcommand 'no-touch'. Try CLIENT HELP.`, `+OK`, "as since 7.2"},
 	{"zscore", "zadd z 0.1 m", "zscore z m", `"0.10000000000000001"`, `"0.1"`, "scores have the fewest digits, as since 7.2"},
 	{"lpos", "rpush l a", "lpos l a rank -9223372036854775808", `0`, `-ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807`, "as since 7.2"},
-	{"blpop", "", "blpop k inf", `-ERR timeout is negative`, `-ERR timeout is out of range`, "as in 8.0"},
 	{"command info", "", "command info get", `[["get" 2 [+readonly +fast] 1 1 1 [+@read +@string +@fast] [] [["flags" [+RO +access] "begin_search" ["type" "index" "spec" ["index" 1]] "find_keys" ["type" "range" "spec" ["lastkey" 0 "keystep" 1 "limit" 0]]]] []]]`, `[["get" 2 [+readonly +fast] 1 1 1 [] [] [] []]]`, "no categories, tips, key specifications or subcommands"},
 	{"debug", "", "debug set-active-expire 1", `-ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`, `+OK`, "only RELOAD without options, SET-ACTIVE-EXPIRE and QUICKLIST-PACKED-THRESHOLD, always"},
 	{"config set", "", "config set maxmemory-clients 1gb", `+OK`, `-ERR Unknown option or number of arguments for CONFIG SET - 'maxmemory-clients'`, "the buffers of each client have a bound, and the number of clients"},

@@ -69,7 +69,7 @@ func (c *Call) permit(flags flagsOfScript) reply.Value {
 func (c *Call) perform(lua *luahost.Library, name string, flags flagsOfScript, keys []string, run func(*script) reply.Value) reply.Value {
 	s := c.State
 	s.script = script{
-		call:     Call{State: s, Session: c.Session, DB: c.DB, Micros: c.Micros, Now: c.Now, NoBlock: true, Scripted: true},
+		call:     Call{State: s, Session: c.Session, DB: c.DB, Micros: c.Micros, Now: c.Now, Scripted: true},
 		name:     name,
 		command:  c.Args,
 		keys:     keys,

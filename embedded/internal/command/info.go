@@ -28,7 +28,6 @@ var infoSections = []infoSection{
 	{"Clients", func(c *Call, b *strings.Builder) {
 		line(b, "connected_clients", len(c.State.sessions))
 		line(b, "maxclients", c.State.MaxClients.Load())
-		line(b, "blocked_clients", len(c.State.waiters))
 	}},
 	{"Memory", func(c *Call, b *strings.Builder) {
 		used := c.State.UsedMemory()

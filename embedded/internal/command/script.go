@@ -63,7 +63,7 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 	}
 	switch {
 	case cmd == nil && slices.Contains(neverInScripts, lower(args[0])):
-		return cmd, failure("ERR This Redis command is not allowed from script")
+		return cmd, failure("ERR This Redis command is not allowed from script" + absent(args[:1]))
 	case cmd == nil:
 		return cmd, unknownInScript(args[:1])
 	case !cmd.accepts(len(args)):
@@ -93,8 +93,8 @@ func unknownInScript(name []string) reply.Value {
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.
 var neverInScripts = []string{
-	"acl", "bgrewriteaof", "bgsave", "cluster", "failover", "latency",
-	"migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "shutdown",
+	"bgrewriteaof", "bgsave", "blmove", "blmpop", "blpop", "brpop", "brpoplpush", "bzmpop", "bzpopmax", "bzpopmin", "failover",
+	"latency", "migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "shutdown",
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }
 

@@ -37,7 +37,4 @@ func (s *State) Restore(snapshot Snapshot) {
 			s.DBs[i].Put(key, e.Clone())
 		}
 	}
-	if len(s.waiters) > 0 {
-		s.serveWaiters(s.now().UnixMicro())
-	}
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,9 +34,6 @@ type State struct {
 	MaxClients atomic.Int64
 	Rejected   atomic.Int64 // connections that were above MaxClients
 
-	IdleSeconds atomic.Int64 // after which a connection ends; 0: never
-	IdleChanged func()       // is called when it has changed
-
 	scripts   functions.Scripts
 	lock      sync.Locker // see Share
 	idle      *sync.Cond
@@ -56,11 +52,9 @@ type State struct {
 	used      []usage // by the command's index
 	errors    errorCounts
 	processed int64
-	waiters   []*Waiter
-	blocked   *Waiter // by the command that has just run
-	call      Call    // the command being run, kept to spare an allocation for each
-	script    script  // likewise
-	inScript  string  // the last error of a command of the script that has just ended
+	call      Call   // the command being run, kept to spare an allocation for each
+	script    script // likewise
+	inScript  string // the last error of a command of the script that has just ended
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -143,13 +137,7 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 	if queues {
 		return session.enqueue(cmd, args)
 	}
-	if cmd.Flags&Blocking != 0 {
-		args = slices.Clone(args) // they outlive the call
-	}
 	v := s.run(session, cmd, args, s.now().UnixMicro())
-	if len(s.waiters) > 0 {
-		s.serveWaiters(s.call.Micros)
-	}
 	if cmd.Flags&Write != 0 || cmd.KeysAt != 0 || cmd.Name == "exec" {
 		s.sweep(session.DB)
 	}
@@ -168,7 +156,7 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 
 // run runs a command, which may be one of an EXEC, at the given time.
 func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
-	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000, NoBlock: session.executing}
+	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
 	s.used[cmd.index].calls++
 	s.inScript = ""
 	v := cmd.Run(&s.call)

@@ -14,7 +14,7 @@ var streamCommands = []Command{
 	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(true) }},
 	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xdel},
 	{Name: "xtrim", Arity: -4, Flags: Write, First: 1, Last: 1, Step: 1, Run: xtrim},
-	{Name: "xread", Arity: -4, Flags: ReadOnly | Blocking, Locate: streamKeys, Run: xread},
+	{Name: "xread", Arity: -4, Flags: ReadOnly, Locate: streamKeys, Run: xread},
 }
 
 // addOptions are the words of XADD before the fields, and those of XTRIM.

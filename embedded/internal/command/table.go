@@ -19,7 +19,6 @@ const (
 	Admin
 	Stateful     // acts on the connection: not to be run without one
 	AtOnce       // runs within MULTI instead of being queued
-	Blocking     // may wait
 	AllowBusy    // runs while a script is busy
 	MayReplicate // no write, yet refused where a function may only read
 )
@@ -100,8 +99,8 @@ func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands, debugCommands,
-		blockingPopCommands, memoryCommands, publishCommands, hyperloglogCommands,
+		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, debugCommands,
+		memoryCommands, publishCommands, hyperloglogCommands,
 	} {
 		for i := range family {
 			c := &family[i]

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"math"
-
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
@@ -10,8 +8,6 @@ import (
 // readOptions are the words of XREAD.
 type readOptions struct {
 	count     int64 // 0: all
-	blocks    bool
-	timeout   int64
 	keys, ids []string
 }
 
@@ -40,11 +36,7 @@ func (c *Call) parseRead() (o readOptions, problem reply.Value) {
 			if c.Scripted {
 				return o, failure("ERR " + c.Args[0] + " command is not allowed with BLOCK option from scripts")
 			}
-			if o.timeout, problem = milliseconds(words[1]); problem.Kind == reply.Error {
-				return o, problem
-			}
-			o.blocks = true
-			words = words[1:]
+			return o, failure("ERR syntax error" + absent([]string{c.Args[0], w}))
 		case is(w, "count") && more > 0:
 			if o.count, valid = parseInt(words[1]); !valid {
 				return o, errNotInt
@@ -98,31 +90,20 @@ func xread(c *Call) reply.Value {
 	if problem.Kind == reply.Error {
 		return problem
 	}
-	if v, any := o.read(c, ids); any || !o.blocks {
-		return v
-	}
-	return c.block(blocking{
-		keys: o.keys, timeout: o.timeout, expired: nilArray,
-		try: func(c *Call, _ []string) (reply.Value, bool) { return o.read(c, ids) },
-	})
-}
-
-// read returns the entries of all streams that have some.
-func (o *readOptions) read(c *Call, after []store.StreamID) (v reply.Value, any bool) {
-	var values []reply.Value
+	var values []reply.Value // of all streams that have some
 	for i, key := range o.keys {
-		e, fits := c.find(key, store.StreamKind)
-		if e == nil || !fits {
+		e, _ := c.find(key, store.StreamKind) // resolve has looked: it is a stream
+		if e == nil {
 			continue
 		}
-		if found := entriesAfter(e.Stream, after[i], o.count); len(found) > 0 {
+		if found := entriesAfter(e.Stream, ids[i], o.count); len(found) > 0 {
 			values = append(values, bulk(key), array(found))
 		}
 	}
 	if values == nil {
-		return nilArray, false
+		return nilArray
 	}
-	return reply.Of(reply.NestedMap, values...), true
+	return reply.Of(reply.NestedMap, values...)
 }
 
 func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []reply.Value) {
@@ -137,16 +118,4 @@ func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []r
 		}
 	}
 	return found
-}
-
-// milliseconds reads a timeout.
-func milliseconds(s string) (int64, reply.Value) {
-	n, valid := parseInt(s)
-	switch {
-	case !valid:
-		return 0, failure("ERR timeout is not an integer or out of range")
-	case n < 0:
-		return 0, failure("ERR timeout is negative")
-	}
-	return min(n, math.MaxInt64/4), okay
 }

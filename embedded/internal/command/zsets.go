@@ -139,6 +139,16 @@ func (c *Call) zpop(highest bool) reply.Value {
 	return elements(values, len(c.Args) == 3)
 }
 
+// takeNode removes the lowest or the highest member.
+func takeNode(z *store.Sorted, highest bool) *store.Node {
+	n := z.At(0)
+	if highest {
+		n = z.Highest()
+	}
+	z.Delete(n.Member)
+	return n
+}
+
 func zrandmember(c *Call) reply.Value {
 	return c.sample(store.ZSet, "withscores", func(e *store.Entry) source {
 		pair := func(n *store.Node) (string, reply.Value) { return n.Member, double(n.Score) }

@@ -27,8 +27,7 @@ const (
 	NestedMap // Value.Array, two and two; RESP3: a map, RESP2: an Array of arrays
 	Push      // Value.Array; RESP2: Array
 
-	Raw     // Value.Str, the bytes that the client gets
-	Blocked // there is no reply yet
+	Raw // Value.Str, the bytes that the client gets
 )
 
 // Value is one reply. The zero Value is the null bulk string.

@@ -16,8 +16,6 @@ type DB struct {
 	expired  int64
 	evicted  int64
 	watchers map[string]map[*Watch]struct{}
-	awaited  map[string]int // by blocked commands
-	ready    []string       // those that have changed
 
 	oldest, newest *cell[Entry] // by use
 }
@@ -121,9 +119,6 @@ func (d *DB) Changed(key string, e *Entry) {
 	e.size = size
 	if d.watchers != nil {
 		d.touch(key)
-	}
-	if d.awaited != nil {
-		d.signal(key)
 	}
 }
 

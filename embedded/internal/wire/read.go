@@ -28,20 +28,24 @@ func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e
 // Reader reads commands off a connection.
 type Reader struct {
 	r      *bufio.Reader
-	source *source
 	limits *Limits
 	args   []string
 }
 
-// NewReader reads from conn, within limits. It calls beforeRead before each read of conn for which a command has to wait.
+// NewReader reads from conn, within limits. It calls beforeRead before each read of conn.
 func NewReader(conn io.Reader, limits *Limits, beforeRead func()) *Reader {
-	s := &source{conn: conn, beforeRead: beforeRead}
-	s.changed.L = &s.mu
-	return &Reader{r: bufio.NewReaderSize(s, bufferSize), source: s, limits: limits}
+	return &Reader{r: bufio.NewReaderSize(source{conn, beforeRead}, bufferSize), limits: limits}
 }
 
-// Watch returns a channel that is closed if the connection ends before the next command is read.
-func (r *Reader) Watch() <-chan struct{} { return r.source.watch() }
+type source struct {
+	io.Reader
+	beforeRead func()
+}
+
+func (s source) Read(p []byte) (int, error) {
+	s.beforeRead()
+	return s.Reader.Read(p)
+}
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
 // held is how many bytes the client's earlier commands still take.
