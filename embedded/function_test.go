@@ -88,36 +88,3 @@ func TestFUNCTION_goRedisReadsTheList(t *testing.T) {
 		t.Errorf("library %q with %d functions and %d bytes of code", l.Name, len(l.Functions), len(l.Code))
 	}
 }
-
-func TestFUNCTION_dumpAndRestore(t *testing.T) {
-	from, _ := newServer(t)
-	load(t, from, one)
-	load(t, from, library)
-	dump, err := call(from, "FUNCTION", "DUMP").Text()
-	if err != nil {
-		t.Fatal(err)
-	}
-	to, _ := newServer(t)
-	load(t, to, other)
-	steps := []struct {
-		name string
-		args []any
-		want any
-	}{
-		{"not a dump", []any{"FUNCTION", "RESTORE", "nonsense"}, "ERR DUMP payload version or checksum are wrong"},
-		{"damaged", []any{"FUNCTION", "RESTORE", "x" + dump[1:]}, "ERR DUMP payload version or checksum are wrong"},
-		{"bad policy", []any{"FUNCTION", "RESTORE", dump, "FOO"}, "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."},
-		{"append over a name", []any{"FUNCTION", "RESTORE", dump}, "ERR Library one already exists"},
-		{"nothing was added", []any{"FCALL", "add", 1, "k"}, "ERR Function not found"},
-		{"replace", []any{"FUNCTION", "RESTORE", dump, "REPLACE"}, "OK"},
-		{"replaced", []any{"FCALL", "f", 0}, int64(1)},
-		{"its old function is gone", []any{"FCALL", "g", 0}, "ERR Function not found"},
-		{"added", []any{"FCALL", "add", 1, "k"}, int64(1)},
-		{"flush", []any{"FUNCTION", "RESTORE", dump, "FLUSH"}, "OK"},
-	}
-	for _, step := range steps {
-		if diff := cmp.Diff(step.want, answer(call(to, step.args...))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.name, diff)
-		}
-	}
-}

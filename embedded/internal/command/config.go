@@ -234,7 +234,8 @@ func parseMemory(s string) (int64, bool) {
 }
 
 func configResetStat(c *Call) reply.Value {
-	c.State.resetStats()
+	clear(c.State.used)
+	c.State.processed = 0
 	for _, n := range []*atomic.Int64{&c.State.Rejected, &c.State.Limits.QueryClosed, &c.State.Limits.OutputClosed} {
 		n.Store(0)
 	}

@@ -23,8 +23,6 @@ var connectionCommands = []Command{
 	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
 	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return document(c.Session.describe()) }},
-	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: clientSwitch},
-	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: clientSwitch},
 }
 
 func ping(c *Call) reply.Value {
@@ -142,14 +140,6 @@ func clientGetName(c *Call) reply.Value {
 		return null
 	}
 	return bulk(c.Session.Name)
-}
-
-// clientSwitch has no effect: no client is evicted, and no key by its last use.
-func clientSwitch(c *Call) reply.Value {
-	if !is(c.Args[2], "on") && !is(c.Args[2], "off") {
-		return errSyntax
-	}
-	return okay
 }
 
 func clientSetInfo(c *Call) reply.Value {

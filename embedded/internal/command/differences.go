@@ -14,11 +14,9 @@ type Difference struct {
 var Differences = []Difference{
 	{"object encoding", "incrbyfloat k 1", "object encoding k", `"embstr"`, `"int"`, "the sum is stored as SET stores it"},
 	{"eval", "", `eval "return redis.pcall('dump', KEYS[1])" 1 k`, `(nil)`, `-ERR Unknown Redis command called from script (the embedded engine has no 'dump', see docs/embedded.md)`, "a command that is not here is named, also one that Redis does not have"},
-	{"spublish", "", "command getkeys spublish c m", `-ERR The command has no key arguments`, `["c"]`, "the channel counts as a key of a function: in a cluster it has a slot"},
 	{"pfadd", "pfadd k a", "strlen k", `21`, `12304`, "always in the dense form, which Redis reads too; it keeps a small HyperLogLog in a sparse one"},
 	{"client setinfo", "", "client setinfo lib-name x", `-ERR unknown subcommand 'setinfo'. Try CLIENT HELP.`, `+OK`, "as since 7.2"},
 	{"zrank", "zadd z 5 m", "zrank z m withscore", `-ERR wrong number of arguments for 'zrank' command`, `[0 "5"]`, "as since 7.2"},
-	{"client no-touch", "", "client no-touch on", `-ERR unknown subcommand 'no-touch'. Try CLIENT HELP.`, `+OK`, "as since 7.2"},
 	{"zscore", "zadd z 0.1 m", "zscore z m", `"0.10000000000000001"`, `"0.1"`, "scores have the fewest digits, as since 7.2"},
 	{"lpos", "rpush l a", "lpos l a rank -9223372036854775808", `0`, `-ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807`, "as since 7.2"},
 	{"command info", "", "command info get", `[["get" 2 [+readonly +fast] 1 1 1 [+@read +@string +@fast] [] [["flags" [+RO +access] "begin_search" ["type" "index" "spec" ["index" 1]] "find_keys" ["type" "range" "spec" ["lastkey" 0 "keystep" 1 "limit" 0]]]] []]]`, `[["get" 2 [+readonly +fast] 1 1 1 [] [] [] []]]`, "no categories, tips, key specifications or subcommands"},

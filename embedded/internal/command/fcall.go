@@ -91,6 +91,5 @@ func (s *State) finish() {
 		s.idle.Broadcast()
 	}
 	s.running.Store(nil)
-	s.inScript = s.script.failure
 	s.script = script{}
 }

@@ -55,7 +55,6 @@ var infoSections = []infoSection{
 		line(b, "rejected_connections", c.State.Rejected.Load())
 		line(b, "expired_keys", expired)
 		line(b, "evicted_keys", evicted)
-		line(b, "total_error_replies", c.State.errors.total)
 		line(b, "client_query_buffer_limit_disconnections", c.State.Limits.QueryClosed.Load())
 		line(b, "client_output_buffer_limit_disconnections", c.State.Limits.OutputClosed.Load())
 	}},
@@ -65,7 +64,6 @@ var infoSections = []infoSection{
 		line(b, "master_repl_offset", 0)
 	}},
 	{"Commandstats", infoCommandstats},
-	{"Errorstats", infoErrorstats},
 	{"Cluster", func(_ *Call, b *strings.Builder) { line(b, "cluster_enabled", 0) }},
 	{"Keyspace", func(c *Call, b *strings.Builder) {
 		for i := range c.State.DBs {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
@@ -43,30 +42,6 @@ func commandAll(c *Call) reply.Value {
 	return array(values)
 }
 
-// commandList lists commands and subcommands. There are no modules and no categories.
-func commandList(c *Call) reply.Value {
-	pattern := "*"
-	if len(c.Args) > 2 {
-		switch {
-		case len(c.Args) != 5 || !is(c.Args[2], "filterby"):
-			return errSyntax
-		case is(c.Args[3], "pattern"):
-			pattern = lower(c.Args[4])
-		case is(c.Args[3], "module"), is(c.Args[3], "aclcat"):
-			return none
-		default:
-			return errSyntax
-		}
-	}
-	values := []reply.Value{}
-	for _, cmd := range rows {
-		if glob.Match(pattern, cmd.Name) {
-			values = append(values, bulk(cmd.Name))
-		}
-	}
-	return array(values)
-}
-
 func commandInfo(c *Call) reply.Value {
 	if len(c.Args) == 2 {
 		return commandAll(c)
@@ -78,32 +53,6 @@ func commandInfo(c *Call) reply.Value {
 		} else {
 			values = append(values, null)
 		}
-	}
-	return array(values)
-}
-
-func commandGetKeys(c *Call) reply.Value {
-	args := c.Args[2:]
-	cmd, problem := resolve(args)
-	if problem.Kind == reply.Error {
-		if Lookup(args[0]) == nil {
-			return failure("ERR Invalid command specified")
-		}
-		return failure("ERR Invalid number of arguments specified for command")
-	}
-	var values []reply.Value
-	cmd.keys(args, func(key string) bool {
-		values = append(values, bulk(key))
-		return true
-	})
-	switch {
-	case values != nil:
-	case cmd.KeysAt > 0 && cmd.Flags&NoScript != 0: // EVAL and FCALL need none
-		return none
-	case cmd.First > 0 || cmd.KeysAt > 0 || cmd.Locate != nil:
-		return failure("ERR Invalid arguments specified for command")
-	default:
-		return failure("ERR The command has no key arguments")
 	}
 	return array(values)
 }

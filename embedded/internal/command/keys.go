@@ -23,8 +23,7 @@ var keyCommands = []Command{
 	{Name: "flushall", Arity: -1, Flags: Write, Run: flush},
 	{Name: "object", Arity: -2, Run: nil},
 	{Name: "object|encoding", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: encoding},
-	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: objectNumber},
-	{Name: "object|idletime", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: objectNumber},
+	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: refcount},
 }
 
 func del(c *Call) reply.Value {
@@ -145,14 +144,11 @@ func flush(c *Call) reply.Value {
 	return okay
 }
 
-func objectNumber(c *Call) reply.Value {
-	switch {
-	case c.DB.Get(c.Args[2], c.Now) == nil:
+func refcount(c *Call) reply.Value {
+	if c.DB.Get(c.Args[2], c.Now) == nil {
 		return null
-	case is(c.Args[1], "refcount"):
-		return one
 	}
-	return zero
+	return one
 }
 
 func encoding(c *Call) reply.Value {

@@ -18,7 +18,6 @@ type script struct {
 	readOnly bool
 	denyOOM  bool
 	wrote    bool
-	failure  string    // the text of the last error of a command
 	since    time.Time // its beginning, once busy
 	busy     bool      // it has run for so long that other clients get BUSY; the lock is held only while a command runs
 }
@@ -31,8 +30,7 @@ func (h *script) Call(args []string) reply.Value {
 	}
 	cmd, v := h.admit(args)
 	if v.Kind == reply.Error {
-		h.failure = v.Str
-		h.call.State.reject(cmd, v)
+		h.call.State.reject(cmd)
 		return v
 	}
 	h.call.State.used[cmd.index].calls++
@@ -43,8 +41,7 @@ func (h *script) Call(args []string) reply.Value {
 		v = cmd.Run(&h.call)
 	}
 	if v.Kind == reply.Error {
-		h.failure = v.Str
-		h.call.State.failed(cmd, v, "")
+		h.call.State.used[cmd.index].failed++
 	}
 	return v
 }

@@ -26,9 +26,7 @@ var serverCommands = []Command{
 	{Name: "command", Arity: -1, Run: commandAll},
 	{Name: "command|count", Arity: 2, Run: func(*Call) reply.Value { return number(len(commands) / 2) }},
 	{Name: "command|docs", Arity: -2, Run: func(*Call) reply.Value { return maps() }},
-	{Name: "command|list", Arity: -2, Run: commandList},
 	{Name: "command|info", Arity: -2, Run: commandInfo},
-	{Name: "command|getkeys", Arity: -4, Run: commandGetKeys},
 }
 
 func timeNow(c *Call) reply.Value {

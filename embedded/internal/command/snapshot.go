@@ -1,19 +1,20 @@
 package command
 
 import (
-	"github.com/rlfunc/rlfunc/embedded/internal/functions"
+	"slices"
+
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // A Snapshot is a copy of all keys, and the sources of all libraries.
 type Snapshot struct {
 	dbs       [Databases]map[string]store.Entry
-	libraries string
+	libraries []string // their sources
 }
 
 // Snapshot copies the keys and the libraries.
 func (s *State) Snapshot() Snapshot {
-	snapshot := Snapshot{libraries: s.Functions.Dump()}
+	snapshot := Snapshot{libraries: s.Functions.Codes()}
 	now := s.now().UnixMilli()
 	for i := range s.DBs {
 		if s.DBs[i].Len() == 0 {
@@ -27,9 +28,11 @@ func (s *State) Snapshot() Snapshot {
 
 // Restore brings them back. Libraries that are unchanged keep their state.
 func (s *State) Restore(snapshot Snapshot) {
-	if s.Functions.Dump() != snapshot.libraries {
-		// It was dumped by a State: there is nothing in it to refuse.
-		_ = s.Functions.Restore(snapshot.libraries, functions.Flush)
+	if !slices.Equal(s.Functions.Codes(), snapshot.libraries) {
+		s.Functions.Flush()
+		for _, code := range snapshot.libraries {
+			_, _ = s.Functions.Load(code, false) // it was loaded before: there is nothing in it to refuse
+		}
 	}
 	for i := range s.DBs {
 		s.DBs[i].Flush()

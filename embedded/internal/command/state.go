@@ -50,11 +50,9 @@ type State struct {
 	runID     string // tells this server from any other
 	log       func(level int, text string)
 	used      []usage // by the command's index
-	errors    errorCounts
 	processed int64
 	call      Call   // the command being run, kept to spare an allocation for each
 	script    script // likewise
-	inScript  string // the last error of a command of the script that has just ended
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -115,7 +113,7 @@ func resolve(args []string) (*Command, reply.Value) {
 func (s *State) Do(session *Session, args []string) reply.Value {
 	cmd, problem := resolve(args)
 	if problem.Kind == reply.Error {
-		s.reject(cmd, problem)
+		s.reject(cmd)
 		if is(args[0], "exec") {
 			session.discard(s)
 			return failure("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(problem.Str, "ERR "))
@@ -145,7 +143,7 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 }
 
 func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Value {
-	s.reject(cmd, why)
+	s.reject(cmd)
 	if cmd.Name == "exec" {
 		session.discard(s)
 		return failure("EXECABORT Transaction discarded because of: " + why.Str)
@@ -158,10 +156,9 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
 	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
 	s.used[cmd.index].calls++
-	s.inScript = ""
 	v := cmd.Run(&s.call)
 	if v.Kind == reply.Error {
-		s.failed(cmd, v, s.inScript)
+		s.used[cmd.index].failed++
 	}
 	return v
 }

@@ -1,4 +1,4 @@
-// Package functions keeps the libraries of a server: which there are, which functions they have, and their dump.
+// Package functions keeps the libraries of a server: which there are, and which functions they have.
 package functions
 
 import (
@@ -61,6 +61,15 @@ func (r *Registry) Libraries() []*luahost.Library {
 	}
 	slices.SortFunc(all, func(a, b *luahost.Library) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// Codes returns the sources of all libraries, by name.
+func (r *Registry) Codes() []string {
+	var codes []string
+	for _, l := range r.Libraries() {
+		codes = append(codes, l.Code)
+	}
+	return codes
 }
 
 // Load compiles a library and adds it, in place of one of the same name if replace is set. After an error nothing has changed.
@@ -136,15 +145,3 @@ func (r *Registry) Delete(name string) error {
 
 // Flush removes all libraries.
 func (r *Registry) Flush() { *r = Registry{Observer: r.Observer} }
-
-// clone copies the registry, so that several libraries can be added all or none.
-func (r *Registry) clone() Registry {
-	c := Registry{Observer: r.Observer, libraries: make(map[string]*luahost.Library), functions: make(map[string]*Function)}
-	for k, v := range r.libraries {
-		c.libraries[k] = v
-	}
-	for k, v := range r.functions {
-		c.functions[k] = v
-	}
-	return c
-}
