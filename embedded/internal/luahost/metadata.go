@@ -3,6 +3,8 @@ package luahost
 import (
 	"errors"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 var errBadName = errors.New("Library names can only contain letters, numbers, or underscores(_) and must be at least one character long")
@@ -21,7 +23,7 @@ func parseMetadata(code string) (metadata, error) {
 	if end < 0 {
 		return metadata{}, errors.New("Invalid library metadata")
 	}
-	parts, ok := splitArgs(code[:end])
+	parts, ok := wire.Words(code[:end])
 	if !ok || len(parts) == 0 {
 		return metadata{}, errors.New("Invalid library metadata")
 	}
@@ -51,70 +53,6 @@ func validName(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-// splitArgs splits a line as Redis's sdssplitargs does, with quotes and escapes.
-func splitArgs(line string) (args []string, ok bool) {
-	i := 0
-	for {
-		for i < len(line) && isSpace(line[i]) {
-			i++
-		}
-		if i == len(line) {
-			return args, true
-		}
-		var arg []byte
-		var quote byte
-	scan:
-		for ; ; i++ {
-			switch {
-			case i == len(line) && quote != 0:
-				return nil, false
-			case i == len(line):
-				break scan
-			case quote == 0 && isSpace(line[i]):
-				break scan
-			case quote == 0 && (line[i] == '"' || line[i] == '\''):
-				quote = line[i]
-			case quote != 0 && line[i] == quote:
-				if i+1 < len(line) && !isSpace(line[i+1]) {
-					return nil, false
-				}
-				i++
-				break scan
-			case quote == '\'' && strings.HasPrefix(line[i:], `\'`):
-				arg = append(arg, '\'')
-				i++
-			case quote == '"' && line[i] == '\\' && i+1 < len(line):
-				c, n := unescape(line[i+1:])
-				arg = append(arg, c)
-				i += n
-			default:
-				arg = append(arg, line[i])
-			}
-		}
-		args = append(args, string(arg))
-	}
-}
-
-// unescape reads what follows a backslash inside of double quotes.
-func unescape(s string) (c byte, n int) {
-	if s[0] == 'x' && len(s) >= 3 && hexDigit(s[1]) >= 0 && hexDigit(s[2]) >= 0 {
-		return byte(hexDigit(s[1])<<4 | hexDigit(s[2])), 3
-	}
-	switch s[0] {
-	case 'n':
-		return '\n', 1
-	case 'r':
-		return '\r', 1
-	case 't':
-		return '\t', 1
-	case 'b':
-		return '\b', 1
-	case 'a':
-		return '\a', 1
-	}
-	return s[0], 1
 }
 
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 // scriptChunk is the name of every script's source in messages.
@@ -88,7 +89,7 @@ func ScriptFlags(body string) (flags []string, old bool, err error) {
 	if end < 0 {
 		return nil, false, errors.New("Invalid script shebang")
 	}
-	parts, ok := splitArgs(body[:end])
+	parts, ok := wire.Words(body[:end])
 	switch {
 	case !ok || len(parts) == 0:
 		return nil, false, errors.New("Invalid engine in script shebang")

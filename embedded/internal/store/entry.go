@@ -94,20 +94,8 @@ func (e *Entry) bytes(key string) int64 {
 	return n
 }
 
-// Empty reports whether a collection has no elements left, so that its key has to go.
-func (e *Entry) Empty() bool {
-	switch e.Kind {
-	case List:
-		return e.List.Len() == 0
-	case Hash:
-		return e.Hash.Len() == 0
-	case Set:
-		return e.Set.Len() == 0
-	case ZSet:
-		return e.ZSet.Len() == 0
-	}
-	return false
-}
+// Empty reports whether a collection has no elements left, so that its key has to go. A stream without entries stays.
+func (e *Entry) Empty() bool { return e.Kind != String && e.Kind != StreamKind && e.Len() == 0 }
 
 func newEntry(kind Kind) Entry {
 	e := Entry{Kind: kind, Expire: Never}

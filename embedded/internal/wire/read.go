@@ -63,7 +63,10 @@ func (r *Reader) Command(held int64) ([]string, error) {
 			err = r.array(string(line[1:]), held)
 		} else {
 			if err = r.hold(&held, int64(len(line))); err == nil {
-				err = r.inline(string(line))
+				words, ok := Words(string(line))
+				if r.args = append(r.args, words...); !ok {
+					err = ProtocolError("unbalanced quotes in request")
+				}
 			}
 		}
 		if err != nil || len(r.args) > 0 {
@@ -178,20 +181,4 @@ func (r *Reader) bulk(size int64) (string, error) {
 	}
 	_, err := r.r.Discard(2)
 	return b.String(), err
-}
-
-// inline reads a command typed by hand: words, where quotes hold blanks together and escapes stand for bytes.
-func (r *Reader) inline(line string) error {
-	for {
-		line = strings.TrimLeft(line, " \t\n\v\f\r\x00")
-		if line == "" {
-			return nil
-		}
-		word, rest, ok := cutWord(line)
-		if !ok {
-			return ProtocolError("unbalanced quotes in request")
-		}
-		r.args = append(r.args, word)
-		line = rest
-	}
 }
