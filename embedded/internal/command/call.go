@@ -13,9 +13,10 @@ type Call struct {
 	State   *State
 	Session *Session
 	DB      *store.DB
-	Args    []string // with the command's name; not to be kept
-	Micros  int64    // the server's time, in microseconds since the Unix epoch; it stands still within an FCALL or an EXEC
-	Now     int64    // the same in milliseconds
+	Entry   *store.Entry // see Command.Of
+	Args    []string     // with the command's name; not to be kept
+	Micros  int64        // the server's time, in microseconds since the Unix epoch; it stands still within an FCALL or an EXEC
+	Now     int64        // the same in milliseconds
 
 	Scripted bool // a function or script runs the command
 }
@@ -32,6 +33,23 @@ func (c *Call) obtain(key string, kind store.Kind) (e *store.Entry, ok bool) {
 		return c.DB.Create(key, kind), true
 	}
 	return e, e.Kind == kind
+}
+
+// length is LLEN, HLEN and their like.
+func length(c *Call) reply.Value { return number(c.Entry.Len()) }
+
+// remove is HDEL, SREM and ZREM.
+func (c *Call) remove(from func(member string) bool) reply.Value {
+	n := 0
+	for _, member := range c.Args[2:] {
+		if from(member) {
+			n++
+		}
+	}
+	if n > 0 {
+		c.DB.Written(c.Args[1], c.Entry)
+	}
+	return number(n)
 }
 
 // arity refuses a number of arguments that the command's arity alone does not exclude.

@@ -14,11 +14,11 @@ var listCommands = []Command{
 	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
 	{Name: "lpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
 	{Name: "rpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
-	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: llen},
-	{Name: "lindex", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lindex},
+	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.List, Missing: zero, Run: length},
+	{Name: "lindex", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.List, Run: lindex},
 	{Name: "lrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lrange},
 	{Name: "ltrim", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: ltrim},
-	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: lset},
+	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Of: store.List, Missing: errNoKey, Run: lset},
 	{Name: "lrem", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: lrem},
 	{Name: "linsert", Arity: 5, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: linsert},
 	{Name: "lpos", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lpos},
@@ -98,36 +98,19 @@ func pop(c *Call) reply.Value {
 	return array(values)
 }
 
-func llen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.List.Len())
-}
-
 func lindex(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return null
-	}
+	q := c.Entry.List
 	i, valid := parseInt(c.Args[2])
 	if !valid {
 		return errNotInt
 	}
 	if i < 0 {
-		i += int64(e.List.Len())
+		i += int64(q.Len())
 	}
-	if i < 0 || i >= int64(e.List.Len()) {
+	if i < 0 || i >= int64(q.Len()) {
 		return null
 	}
-	return bulk(e.List.At(int(i)))
+	return bulk(q.At(int(i)))
 }
 
 // bounds turns the start and stop of a range, which may count from the end, into [from, to) within n elements.
@@ -201,25 +184,19 @@ func ltrim(c *Call) reply.Value {
 }
 
 func lset(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return errNoKey
-	}
+	q := c.Entry.List
 	i, valid := parseInt(c.Args[2])
 	if !valid {
 		return errNotInt
 	}
 	if i < 0 {
-		i += int64(e.List.Len())
+		i += int64(q.Len())
 	}
-	if i < 0 || i >= int64(e.List.Len()) {
+	if i < 0 || i >= int64(q.Len()) {
 		return errIndex
 	}
-	e.List.Set(int(i), c.Args[3])
-	c.DB.Changed(c.Args[1], e)
+	q.Set(int(i), c.Args[3])
+	c.DB.Changed(c.Args[1], c.Entry)
 	return okay
 }
 

@@ -38,7 +38,7 @@ func (h *script) Call(args []string) reply.Value {
 	if cmd.Flags&Stateful != 0 {
 		v = h.stateful(cmd)
 	} else {
-		v = cmd.Run(&h.call)
+		v = cmd.do(&h.call)
 	}
 	if v.Kind == reply.Error {
 		h.call.State.used[cmd.index].failed++

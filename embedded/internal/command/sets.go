@@ -7,11 +7,11 @@ import (
 
 var setCommands = []Command{
 	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: sadd},
-	{Name: "srem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: srem},
-	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: scard},
-	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: sismember},
+	{Name: "srem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: srem},
+	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: length},
+	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: sismember},
 	{Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: smismember},
-	{Name: "smembers", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: smembers},
+	{Name: "smembers", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: unordered(nil), Run: smembers},
 	{Name: "smove", Arity: 4, Flags: Write | Fast, First: 1, Last: 2, Step: 1, Run: smove},
 	{Name: "spop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: spop},
 	{Name: "srandmember", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: srandmember},
@@ -41,44 +41,9 @@ func sadd(c *Call) reply.Value {
 	return number(n)
 }
 
-func srem(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	n := 0
-	for _, member := range c.Args[2:] {
-		if e.Set.Delete(member) {
-			n++
-		}
-	}
-	if n > 0 {
-		c.DB.Written(c.Args[1], e)
-	}
-	return number(n)
-}
+func srem(c *Call) reply.Value { return c.remove(c.Entry.Set.Delete) }
 
-func scard(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.Set.Len())
-}
-
-func sismember(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	if !fits {
-		return errWrongType
-	}
-	return truth(e != nil && e.Set.Has(c.Args[2]))
-}
+func sismember(c *Call) reply.Value { return truth(c.Entry.Set.Has(c.Args[2])) }
 
 func smismember(c *Call) reply.Value {
 	e, fits := c.find(c.Args[1], store.Set)
@@ -92,16 +57,7 @@ func smismember(c *Call) reply.Value {
 	return array(values)
 }
 
-func smembers(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return unordered(nil)
-	}
-	return members(e.Set)
-}
+func smembers(c *Call) reply.Value { return members(c.Entry.Set) }
 
 func members(m *store.Members) reply.Value {
 	values := make([]reply.Value, 0, m.Len())

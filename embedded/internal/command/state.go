@@ -156,7 +156,7 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
 	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
 	s.used[cmd.index].calls++
-	v := cmd.Run(&s.call)
+	v := cmd.do(&s.call)
 	if v.Kind == reply.Error {
 		s.used[cmd.index].failed++
 	}

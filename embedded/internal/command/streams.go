@@ -9,10 +9,10 @@ import (
 
 var streamCommands = []Command{
 	{Name: "xadd", Arity: -5, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: xadd},
-	{Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: xlen},
+	{Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: length},
 	{Name: "xrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(false) }},
 	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(true) }},
-	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xdel},
+	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: xdel},
 	{Name: "xtrim", Arity: -4, Flags: Write, First: 1, Last: 1, Step: 1, Run: xtrim},
 	{Name: "xread", Arity: -4, Flags: ReadOnly, Locate: streamKeys, Run: xread},
 }
@@ -188,37 +188,19 @@ func xtrim(c *Call) reply.Value {
 	return number(n)
 }
 
-func xlen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.StreamKind)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.Stream.Entries.Len())
-}
-
 func xdel(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.StreamKind)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
 	ids, valid := parseStreamIDs(c.Args[2:])
 	if !valid {
 		return errStreamID
 	}
 	n := 0
 	for _, id := range ids {
-		if e.Stream.Delete(id) {
+		if c.Entry.Stream.Delete(id) {
 			n++
 		}
 	}
 	if n > 0 {
-		c.DB.Changed(c.Args[1], e)
+		c.DB.Changed(c.Args[1], c.Entry)
 	}
 	return number(n)
 }

@@ -37,7 +37,7 @@ var stringCommands = []Command{
 	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: decrby},
 	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: incrbyfloat},
 	{Name: "append", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: appendTo},
-	{Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: strlen},
+	{Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.String, Missing: zero, Run: length},
 	{Name: "getrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
 	{Name: "substr", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
 	{Name: "setrange", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setrange},
@@ -181,17 +181,6 @@ func appendTo(c *Call) reply.Value {
 	text := e.Str + c.Args[2]
 	c.DB.SetRaw(c.Args[1], text, e.Expire)
 	return number(len(text))
-}
-
-func strlen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.String)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(len(e.Str))
 }
 
 func getrange(c *Call) reply.Value {

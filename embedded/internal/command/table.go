@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // Flag says how a command may be used.
@@ -38,6 +39,11 @@ type Command struct {
 	// Finds the keys where positions cannot say it.
 	Locate func(args []string) []string
 
+	// The kind of value at the first key that Run needs and gets as Call.Entry; None if Run looks for itself.
+	Of store.Kind
+	// The reply where that key is missing.
+	Missing reply.Value
+
 	Run func(*Call) reply.Value
 	Sub map[string]*Command
 
@@ -50,6 +56,21 @@ func Lookup(name string) *Command {
 		return c
 	}
 	return commands[lower(name)]
+}
+
+// do runs the command.
+func (c *Command) do(call *Call) reply.Value {
+	if c.Of != store.None {
+		e, fits := call.find(call.Args[1], c.Of)
+		switch {
+		case !fits:
+			return errWrongType
+		case e == nil:
+			return c.Missing
+		}
+		call.Entry = e
+	}
+	return c.Run(call)
 }
 
 // accepts reports whether n arguments are a legal number.

@@ -8,9 +8,9 @@ import (
 var zsetCommands = []Command{
 	{Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: zadd},
 	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: zincrby},
-	{Name: "zrem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: zrem},
-	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: zcard},
-	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: zscore},
+	{Name: "zrem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.ZSet, Missing: zero, Run: zrem},
+	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.ZSet, Missing: zero, Run: length},
+	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.ZSet, Run: zscore},
 	{Name: "zmscore", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: zmscore},
 	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.rank(false) }},
 	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.rank(true) }},
@@ -20,36 +20,7 @@ var zsetCommands = []Command{
 	{Name: "zscan", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: zscan},
 }
 
-func zrem(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.ZSet)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	n := 0
-	for _, member := range c.Args[2:] {
-		if e.ZSet.Delete(member) {
-			n++
-		}
-	}
-	if n > 0 {
-		c.DB.Written(c.Args[1], e)
-	}
-	return number(n)
-}
-
-func zcard(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.ZSet)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.ZSet.Len())
-}
+func zrem(c *Call) reply.Value { return c.remove(c.Entry.ZSet.Delete) }
 
 func score(e *store.Entry, member string) reply.Value {
 	if e != nil {
@@ -60,13 +31,7 @@ func score(e *store.Entry, member string) reply.Value {
 	return null
 }
 
-func zscore(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.ZSet)
-	if !fits {
-		return errWrongType
-	}
-	return score(e, c.Args[2])
-}
+func zscore(c *Call) reply.Value { return score(c.Entry, c.Args[2]) }
 
 func zmscore(c *Call) reply.Value {
 	e, fits := c.find(c.Args[1], store.ZSet)
