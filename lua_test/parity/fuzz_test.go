@@ -169,7 +169,7 @@ func play(t *testing.T, players []player, c trial) int {
 	for i, s := range c.steps {
 		same := false
 		for p := 1; p < len(players); p++ {
-			if same = same || sameButWording(answers[0][i], answers[p][i], players[p].version, map[string]bool{}); known(s.snippet(), players[p].version) != nil {
+			if same = same || sameButWording(answers[0][i], answers[p][i], players[p].version, map[string]bool{}); known(t, s.snippet(), players[p].version) {
 				return -1
 			}
 		}

@@ -37,7 +37,7 @@ func TestDebug_setActiveExpireKeepsExpiredKeysUntilTheirUse(t *testing.T) {
 }
 
 func TestDebug_reloadKeepsKeysAndLoadsLibrariesAgain(t *testing.T) {
-	do := inProcess()
+	do := do()
 	library := "#!lua name=counting\nlocal n = 0\nredis.register_function('count', function() n = n + 1; return n end)"
 	for _, args := range [][]string{
 		{"function", "load", library},
@@ -45,16 +45,16 @@ func TestDebug_reloadKeepsKeysAndLoadsLibrariesAgain(t *testing.T) {
 		{"set", "k", "v", "ex", "100"},
 		{"debug", "reload"},
 	} {
-		if v := do(args); v.IsError() {
+		if v := do(args...); v.IsError() {
 			t.Fatal(v.Str)
 		}
 	}
 	for ask, want := range map[string]reply.Value{"get": reply.Text("v"), "ttl": reply.Integer(100)} {
-		if v := do([]string{ask, "k"}); v.Kind != want.Kind || v.Str != want.Str || v.Int != want.Int {
+		if v := do(ask, "k"); v.Kind != want.Kind || v.Str != want.Str || v.Int != want.Int {
 			t.Errorf("%s: %+v, want %+v", ask, v, want)
 		}
 	}
-	if v := do([]string{"fcall", "count", "0"}); v.Int != 1 {
+	if v := do("fcall", "count", "0"); v.Int != 1 {
 		t.Errorf("the library counts %d, want 1: a reload begins with its source", v.Int)
 	}
 }

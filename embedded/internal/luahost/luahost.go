@@ -3,7 +3,15 @@
 //
 // The interpreter is gopher-lua. Where it differs from the Lua 5.1 inside Redis
 // it is mended, by rewritten library functions and by rewriting the syntax
-// tree before it is compiled; what is left is listed in [Differences].
+// tree before it is compiled. The tables of lua_test/parity say what is left, and these no snippet shows:
+//   - pairs visits names in the order of their first assignment, and positions before them, so cjson and cmsgpack write maps in that order;
+//   - a table with an index up to 67108864 has all places below it: t[5e7] = 1 takes 800 MB;
+//   - a function that loads fewer than 200 locals may not compile when its expressions need the registers: gopher-lua has 200 of both;
+//   - Lua calls nest 20000 deep, in Redis 16384 before the first overflow of a server;
+//   - a status reply that a script keeps in a library-level local is lent again;
+//   - math.random has its own sequence for each library, not for each server;
+//   - library functions other than those of string patterns cannot be stopped by Kill while they run, only the Lua around them;
+//   - what crashes real servers does not crash here: error({}) answers "ERR unknown error", redis.register_function() an error.
 //
 // Nothing here knows of keys, commands or clocks: those are the [Host]'s.
 package luahost
