@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
-	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // A fieldOp is one operation of BITFIELD: on the field of the given type at bit at.
@@ -32,13 +31,9 @@ func bitfield(c *Call) reply.Value {
 	if size > 0 && is(c.Args[0], "bitfield_ro") {
 		return failure("ERR BITFIELD_RO only supports the GET subcommand")
 	}
-	e, fits := c.find(c.Args[1], store.String)
+	text, expire, fits := c.text(c.Args[1])
 	if !fits {
 		return errWrongType
-	}
-	text, expire := "", store.Never
-	if e != nil {
-		text, expire = e.Str, e.Expire
 	}
 	values := make([]reply.Value, len(ops))
 	if size == 0 {

@@ -20,13 +20,9 @@ func bitop(c *Call) reply.Value {
 	var sources []string
 	size := 0
 	for _, key := range c.Args[3:] {
-		e, fits := c.find(key, store.String)
+		text, _, fits := c.text(key)
 		if !fits {
 			return errWrongType
-		}
-		text := ""
-		if e != nil {
-			text = e.Str
 		}
 		sources = append(sources, text)
 		size = max(size, len(text))
@@ -109,15 +105,7 @@ func bitpos(c *Call) reply.Value {
 	if e == nil {
 		return integer(-bit)
 	}
-	size := int64(len(text)) * 8 / unit
-	if start < 0 {
-		start = max(start+size, 0)
-	}
-	if end < 0 {
-		end = max(end+size, 0)
-	}
-	end = min(end, size-1)
-	if start > end {
+	if start, end = within(start, end, int64(len(text))*8/unit); start > end {
 		return integer(-1)
 	}
 	for i := start * unit; i < (end+1)*unit; i++ {

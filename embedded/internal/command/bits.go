@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
-	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 var (
@@ -39,14 +38,11 @@ func getbit(c *Call) reply.Value {
 	if !valid {
 		return errBitOffset
 	}
-	e, fits := c.find(c.Args[1], store.String)
-	switch {
-	case !fits:
+	text, _, fits := c.text(c.Args[1])
+	if !fits {
 		return errWrongType
-	case e == nil:
-		return zero
 	}
-	return number(bitAt(e.Str, at))
+	return number(bitAt(text, at))
 }
 
 func setbit(c *Call) reply.Value {
@@ -57,13 +53,9 @@ func setbit(c *Call) reply.Value {
 	if c.Args[3] != "0" && c.Args[3] != "1" {
 		return errBit
 	}
-	e, fits := c.find(c.Args[1], store.String)
+	text, expire, fits := c.text(c.Args[1])
 	if !fits {
 		return errWrongType
-	}
-	text, expire := "", store.Never
-	if e != nil {
-		text, expire = e.Str, e.Expire
 	}
 	old := bitAt(text, at)
 	var b byte
@@ -83,13 +75,9 @@ func bitcount(c *Call) reply.Value {
 	if len(words) == 1 || len(words) > 3 {
 		return errSyntax
 	}
-	e, fits := c.find(c.Args[1], store.String)
+	text, _, fits := c.text(c.Args[1])
 	if !fits {
 		return errWrongType
-	}
-	var text string
-	if e != nil {
-		text = e.Str
 	}
 	unit := int64(1)
 	start, end := int64(0), int64(len(text))-1
@@ -112,14 +100,7 @@ func bitcount(c *Call) reply.Value {
 	if start < 0 && end < 0 && start > end {
 		return zero
 	}
-	size := int64(len(text)) * unit
-	if start < 0 {
-		start = max(start+size, 0)
-	}
-	if end < 0 {
-		end = max(end+size, 0)
-	}
-	end = min(end, size-1)
+	start, end = within(start, end, int64(len(text))*unit)
 	n := 0
 	if unit == 8 {
 		for i := start; i <= end; i++ {

@@ -38,6 +38,16 @@ func (c *Call) obtain(key string, kind store.Kind) (e *store.Entry, ok bool) {
 // length is LLEN, HLEN and their like.
 func length(c *Call) reply.Value { return number(c.Entry.Len()) }
 
+// keep stores the result of SUNIONSTORE and its like, which replaces what the key held, and answers how many elements it has.
+func (c *Call) keep(key string, e store.Entry) reply.Value {
+	if e.Len() == 0 {
+		c.DB.Delete(key)
+		return zero
+	}
+	e.Expire = store.Never
+	return number(c.DB.Put(key, e).Len())
+}
+
 // remove is HDEL, SREM and ZREM.
 func (c *Call) remove(from func(member string) bool) reply.Value {
 	n := 0

@@ -62,18 +62,23 @@ func take(q *store.Deque, head bool) string {
 	return q.PopBack()
 }
 
+// popCount is how many elements LPOP and its like take.
+func (c *Call) popCount() (count int64, given, valid bool) {
+	if len(c.Args) < 3 {
+		return 1, false, true
+	}
+	count, valid = parseInt(c.Args[2])
+	return count, true, valid && count >= 0
+}
+
 func pop(c *Call) reply.Value {
 	if len(c.Args) > 3 {
 		return c.arity()
 	}
 	key, head := c.Args[1], c.atHead()
-	count, many := int64(1), len(c.Args) == 3
-	if many {
-		n, valid := parseInt(c.Args[2])
-		if !valid || n < 0 {
-			return errPositive
-		}
-		count = n
+	count, many, valid := c.popCount()
+	if !valid {
+		return errPositive
 	}
 	e, fits := c.find(key, store.List)
 	switch {
@@ -98,19 +103,28 @@ func pop(c *Call) reply.Value {
 	return array(values)
 }
 
+// index reads the place of an element, which may count from the end. It is -1 if there is none.
+func (c *Call) index(q *store.Deque) (i int, valid bool) {
+	n, valid := parseInt(c.Args[2])
+	if n < 0 {
+		n += int64(q.Len())
+	}
+	if n < 0 || n >= int64(q.Len()) {
+		return -1, valid
+	}
+	return int(n), valid
+}
+
 func lindex(c *Call) reply.Value {
 	q := c.Entry.List
-	i, valid := parseInt(c.Args[2])
-	if !valid {
+	i, valid := c.index(q)
+	switch {
+	case !valid:
 		return errNotInt
-	}
-	if i < 0 {
-		i += int64(q.Len())
-	}
-	if i < 0 || i >= int64(q.Len()) {
+	case i < 0:
 		return null
 	}
-	return bulk(q.At(int(i)))
+	return bulk(q.At(i))
 }
 
 // bounds turns the start and stop of a range, which may count from the end, into [from, to) within n elements.
@@ -185,17 +199,14 @@ func ltrim(c *Call) reply.Value {
 
 func lset(c *Call) reply.Value {
 	q := c.Entry.List
-	i, valid := parseInt(c.Args[2])
-	if !valid {
+	i, valid := c.index(q)
+	switch {
+	case !valid:
 		return errNotInt
-	}
-	if i < 0 {
-		i += int64(q.Len())
-	}
-	if i < 0 || i >= int64(q.Len()) {
+	case i < 0:
 		return errIndex
 	}
-	q.Set(int(i), c.Args[3])
+	q.Set(i, c.Args[3])
 	c.DB.Changed(c.Args[1], c.Entry)
 	return okay
 }

@@ -68,11 +68,5 @@ func (c *Call) storeSet(how func([]*store.Members) *store.Members) reply.Value {
 	if !fits {
 		return errWrongType
 	}
-	result := how(found)
-	if result.Len() == 0 {
-		c.DB.Delete(c.Args[1])
-		return zero
-	}
-	c.DB.Put(c.Args[1], store.Entry{Kind: store.Set, Set: result, Expire: store.Never})
-	return number(result.Len())
+	return c.keep(c.Args[1], store.Entry{Kind: store.Set, Set: how(found)})
 }

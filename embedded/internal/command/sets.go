@@ -92,14 +92,9 @@ func spop(c *Call) reply.Value {
 	if len(c.Args) > 3 {
 		return errSyntax
 	}
-	many := len(c.Args) == 3
-	count := int64(1)
-	if many {
-		n, valid := parseInt(c.Args[2])
-		if !valid || n < 0 {
-			return errPositive
-		}
-		count = n
+	count, many, valid := c.popCount()
+	if !valid {
+		return errPositive
 	}
 	e, fits := c.find(c.Args[1], store.Set)
 	switch {

@@ -166,6 +166,26 @@ func incrbyfloat(c *Call) reply.Value {
 	return bulk(sum)
 }
 
+// text is the string at a key, empty where there is none, and its expiry.
+func (c *Call) text(key string) (text string, expire int64, fits bool) {
+	e, fits := c.find(key, store.String)
+	if e == nil || !fits {
+		return "", store.Never, fits
+	}
+	return e.Str, e.Expire, true
+}
+
+// within turns the ends of a range of GETRANGE and its like, which may count from the end, into ones from the start.
+func within(start, end, size int64) (first, last int64) {
+	if start < 0 {
+		start = max(start+size, 0)
+	}
+	if end < 0 {
+		end = max(end+size, 0)
+	}
+	return start, min(end, size-1)
+}
+
 func appendTo(c *Call) reply.Value {
 	e, fits := c.find(c.Args[1], store.String)
 	if !fits {
@@ -189,25 +209,17 @@ func getrange(c *Call) reply.Value {
 	if !first || !second {
 		return errNotInt
 	}
-	e, fits := c.find(c.Args[1], store.String)
-	if !fits {
+	text, _, fits := c.text(c.Args[1])
+	switch {
+	case !fits:
 		return errWrongType
-	}
-	if e == nil || start < 0 && end < 0 && start > end {
+	case start < 0 && end < 0 && start > end:
 		return bulk("")
 	}
-	n := int64(len(e.Str))
-	if start < 0 {
-		start = max(start+n, 0)
-	}
-	if end < 0 {
-		end = max(end+n, 0)
-	}
-	end = min(end, n-1)
-	if start > end {
+	if start, end = within(start, end, int64(len(text))); start > end {
 		return bulk("")
 	}
-	return bulk(e.Str[start : end+1])
+	return bulk(text[start : end+1])
 }
 
 func setrange(c *Call) reply.Value {
@@ -218,13 +230,9 @@ func setrange(c *Call) reply.Value {
 	if at < 0 {
 		return errOffset
 	}
-	e, fits := c.find(c.Args[1], store.String)
+	text, expire, fits := c.text(c.Args[1])
 	if !fits {
 		return errWrongType
-	}
-	text, expire := "", store.Never
-	if e != nil {
-		text, expire = e.Str, e.Expire
 	}
 	value := c.Args[3]
 	if value == "" {

@@ -55,12 +55,7 @@ func zrangestore(c *Call) reply.Value {
 	if e != nil {
 		o.visit(e.ZSet, func(n *store.Node) { result.Set(n.Member, n.Score) })
 	}
-	if result.Len() == 0 {
-		c.DB.Delete(c.Args[1])
-		return zero
-	}
-	c.DB.Put(c.Args[1], store.Entry{Kind: store.ZSet, ZSet: result, Expire: store.Never})
-	return number(result.Len())
+	return c.keep(c.Args[1], store.Entry{Kind: store.ZSet, ZSet: result})
 }
 
 func (c *Call) zcount(by rangeKind) reply.Value {

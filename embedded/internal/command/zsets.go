@@ -79,13 +79,9 @@ func (c *Call) zpop(highest bool) reply.Value {
 	if len(c.Args) > 3 {
 		return errSyntax
 	}
-	count := int64(1)
-	if len(c.Args) == 3 {
-		n, valid := parseInt(c.Args[2])
-		if !valid || n < 0 {
-			return errPositive
-		}
-		count = n
+	count, many, valid := c.popCount()
+	if !valid {
+		return errPositive
 	}
 	e, fits := c.find(c.Args[1], store.ZSet)
 	switch {
@@ -101,7 +97,7 @@ func (c *Call) zpop(highest bool) reply.Value {
 		values = append(values, bulk(n.Member), double(n.Score))
 	}
 	c.DB.Written(c.Args[1], e)
-	return elements(values, len(c.Args) == 3)
+	return elements(values, many)
 }
 
 // takeNode removes the lowest or the highest member.
