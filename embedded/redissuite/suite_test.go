@@ -63,7 +63,7 @@ func run(t *testing.T, tclsh, dir, unit string, skips []skip) {
 	}
 	host, port, _ := net.SplitHostPort(addr.String())
 
-	args := []string{"tests/test_helper.tcl", "--host", host, "--port", port, "--durable", "--ignore-digest", "--timeout", stalled, "--single", unit}
+	args := []string{"tests/test_helper.tcl", "--host", host, "--port", port, "--durable", "--ignore-digest", "--ignore-encoding", "--timeout", stalled, "--single", unit}
 	var patterns, tags []string
 	for _, s := range skips {
 		switch {

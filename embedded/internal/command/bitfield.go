@@ -47,7 +47,7 @@ func bitfield(c *Call) reply.Value {
 	for i, op := range ops {
 		values[i] = op.do(b)
 	}
-	c.DB.SetRaw(c.Args[1], string(b), expire)
+	c.DB.SetString(c.Args[1], string(b), expire)
 	return array(values)
 }
 

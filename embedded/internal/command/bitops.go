@@ -31,7 +31,7 @@ func bitop(c *Call) reply.Value {
 		c.DB.Delete(c.Args[2])
 		return zero
 	}
-	c.DB.SetRaw(c.Args[2], combineBits(op, sources, size), store.Never)
+	c.DB.SetString(c.Args[2], combineBits(op, sources, size), store.Never)
 	return number(size)
 }
 

@@ -66,7 +66,7 @@ func setbit(c *Call) reply.Value {
 	if b &^= mask; c.Args[3] == "1" {
 		b |= mask
 	}
-	c.DB.SetRaw(c.Args[1], overwrite(text, int(at>>3), string([]byte{b})), expire)
+	c.DB.SetString(c.Args[1], overwrite(text, int(at>>3), string([]byte{b})), expire)
 	return number(old)
 }
 

@@ -163,7 +163,7 @@ func pfadd(c *Call) reply.Value {
 		changed = h.add(element) || changed
 	}
 	if changed {
-		c.DB.SetRaw(c.Args[1], string(h), expire)
+		c.DB.SetString(c.Args[1], string(h), expire)
 	}
 	return truth(changed)
 }
@@ -201,6 +201,6 @@ func pfmerge(c *Call) reply.Value {
 	if e := c.DB.Get(c.Args[1], c.Now); e != nil {
 		expire = e.Expire
 	}
-	c.DB.SetRaw(c.Args[1], string(all), expire)
+	c.DB.SetString(c.Args[1], string(all), expire)
 	return okay
 }

@@ -21,9 +21,8 @@ var keyCommands = []Command{
 	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Run: dbsize},
 	{Name: "flushdb", Arity: -1, Flags: Write, Run: flush},
 	{Name: "flushall", Arity: -1, Flags: Write, Run: flush},
-	{Name: "object", Arity: -2, Run: nil},
-	{Name: "object|encoding", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: encoding},
-	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: refcount},
+	{Name: "object", Arity: -2},
+	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: refcount}, // which tests of Redis ask
 }
 
 func del(c *Call) reply.Value {
@@ -149,12 +148,4 @@ func refcount(c *Call) reply.Value {
 		return null
 	}
 	return one
-}
-
-func encoding(c *Call) reply.Value {
-	e := c.DB.Get(c.Args[2], c.Now)
-	if e == nil {
-		return null
-	}
-	return bulk(e.Encoding())
 }

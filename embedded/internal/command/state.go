@@ -34,25 +34,25 @@ type State struct {
 	MaxClients atomic.Int64
 	Rejected   atomic.Int64 // connections that were above MaxClients
 
-	scripts   functions.Scripts
-	lock      sync.Locker // see Share
-	idle      *sync.Cond
-	busyAfter time.Duration
-	now       func() time.Time
-	config    map[string]string
-	encodings store.Limits
-	maxMemory int64
-	lazyOnly  bool // DEBUG SET-ACTIVE-EXPIRE 0: keys expire only when they are used
-	evicts    bool // maxmemory-policy is allkeys-lru
-	sessions  map[int64]*Session
-	nextID    int64
-	started   time.Time
-	runID     string // tells this server from any other
-	log       func(level int, text string)
-	used      []usage // by the command's index
-	processed int64
-	call      Call   // the command being run, kept to spare an allocation for each
-	script    script // likewise
+	scripts    functions.Scripts
+	lock       sync.Locker // see Share
+	idle       *sync.Cond
+	busyAfter  time.Duration
+	now        func() time.Time
+	config     map[string]string
+	streamNode int // entries of a node of a stream, on which trimming with ~ depends
+	maxMemory  int64
+	lazyOnly   bool // DEBUG SET-ACTIVE-EXPIRE 0: keys expire only when they are used
+	evicts     bool // maxmemory-policy is allkeys-lru
+	sessions   map[int64]*Session
+	nextID     int64
+	started    time.Time
+	runID      string // tells this server from any other
+	log        func(level int, text string)
+	used       []usage // by the command's index
+	processed  int64
+	call       Call   // the command being run, kept to spare an allocation for each
+	script     script // likewise
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -64,9 +64,6 @@ func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)
 	s := &State{runID: hex.EncodeToString(id), now: now, sessions: make(map[int64]*Session), started: now(), log: log, used: make([]usage, len(rows))}
-	for i := range s.DBs {
-		s.DBs[i].Limits = &s.encodings
-	}
 	s.configure()
 	return s
 }

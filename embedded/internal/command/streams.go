@@ -78,7 +78,7 @@ options:
 	case limited && !o.trim.Whole:
 		return o, failure("ERR syntax error, LIMIT cannot be used without the special ~ option")
 	case !limited && o.trim.Whole:
-		o.trim.Limit = 100 * int64(c.DB.Limits.StreamNode())
+		o.trim.Limit = 100 * int64(c.State.streamNode)
 	}
 	if len(words) > 0 {
 		o.fields = words[1:]
@@ -161,7 +161,7 @@ func xadd(c *Call) reply.Value {
 	if e == nil {
 		e = c.DB.Create(key, store.StreamKind)
 	}
-	e.Stream.Add(id, o.fields, c.DB.Limits.StreamNode())
+	e.Stream.Add(id, o.fields, c.State.streamNode)
 	if o.trims {
 		e.Stream.Trim(o.trim)
 	}

@@ -199,7 +199,7 @@ func appendTo(c *Call) reply.Value {
 		return errTooLong
 	}
 	text := e.Str + c.Args[2]
-	c.DB.SetRaw(c.Args[1], text, e.Expire)
+	c.DB.SetString(c.Args[1], text, e.Expire)
 	return number(len(text))
 }
 
@@ -242,7 +242,7 @@ func setrange(c *Call) reply.Value {
 		return errTooLong
 	}
 	text = overwrite(text, int(at), value)
-	c.DB.SetRaw(c.Args[1], text, expire)
+	c.DB.SetString(c.Args[1], text, expire)
 	return number(len(text))
 }
 

@@ -7,8 +7,6 @@ import "math/rand/v2"
 
 // A DB is one numbered database. Its zero value is empty and ready.
 type DB struct {
-	Limits *Limits // of compact encodings; nil: those of Redis
-
 	keys     table[Entry]
 	volatile int // keys with an expiry
 	hand     int // where the sweep goes on
@@ -64,15 +62,9 @@ func (d *DB) SetString(key, value string, expire int64) {
 		*e = Entry{Expire: e.Expire, size: e.size, older: e.older, newer: e.newer}
 	}
 	d.use(c)
-	e.Kind, e.Str, e.Raw = String, value, false
+	e.Kind, e.Str = String, value
 	d.SetExpire(e, expire)
 	d.Changed(key, e)
-}
-
-// SetRaw is SetString for what was made by a write into a string: Redis does not make an integer or a short string of it.
-func (d *DB) SetRaw(key, value string, expire int64) {
-	d.SetString(key, value, expire)
-	d.keys.get(key).val.Raw = true
 }
 
 // Create puts an empty value of the given kind, without expiry, in place of whatever key held.
@@ -113,7 +105,6 @@ func (d *DB) SetExpire(e *Entry, when int64) {
 // Changed records a write to the entry of key: it updates the size and notifies the watchers.
 // A collection without elements is removed.
 func (d *DB) Changed(key string, e *Entry) {
-	e.outgrow(d.Limits)
 	size := e.bytes(key)
 	d.used += size - e.size
 	e.size = size

@@ -27,7 +27,6 @@ const Never = int64(math.MaxInt64)
 // An Entry is one key's value and expiry. Of its values only the one of its Kind is set.
 type Entry struct {
 	Kind   Kind
-	Raw    bool // Str was made by a write into it, as by APPEND
 	Str    string
 	List   *Deque
 	Hash   *Fields
@@ -117,20 +116,18 @@ func newEntry(kind Kind) Entry {
 // Clone gives a deep copy, as COPY needs.
 func (e *Entry) Clone() Entry {
 	c := newEntry(e.Kind)
-	c.Raw, c.Str, c.Expire = e.Raw, e.Str, e.Expire
+	c.Str, c.Expire = e.Str, e.Expire
 	switch e.Kind {
 	case List:
 		for i := range e.List.Len() {
 			c.List.PushBack(e.List.At(i))
 		}
 	case Hash:
-		c.Hash.large = e.Hash.large
 		e.Hash.Each(func(field, value string) { c.Hash.Set(field, value) })
 	case Set:
-		c.Set.words, c.Set.large = e.Set.words, e.Set.large
+		c.Set.words = e.Set.words
 		e.Set.Each(func(member string) { c.Set.Add(member) })
 	case ZSet:
-		c.ZSet.large = e.ZSet.large
 		for n := e.ZSet.At(0); n != nil; n = n.Next() {
 			c.ZSet.Set(n.Member, n.Score)
 		}

@@ -34,9 +34,6 @@ type Sorted struct {
 	tail   *Node
 	height int
 	bytes  int64
-
-	longest int64 // member added since outgrow
-	large   bool  // see outgrow
 }
 
 // NewSorted returns an empty sorted set.
@@ -61,7 +58,6 @@ func (z *Sorted) Set(member string, score float64) {
 	switch {
 	case created:
 		z.bytes += int64(len(member))
-		z.longest = max(z.longest, int64(len(member)))
 	case c.val.Score == score:
 		return
 	default:
