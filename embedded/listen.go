@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/rlfunc/rlfunc/embedded/internal/memconn"
 	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
@@ -134,4 +137,19 @@ func (s *Server) serve(conn net.Conn) {
 // fromBrowser reports whether a line is of HTTP: a page that a browser shows could send commands in the body of a request.
 func fromBrowser(word string) bool {
 	return strings.EqualFold(word, "POST") || strings.EqualFold(word, "Host:")
+}
+
+// Client returns a go-redis client of this server, over connections in memory. It speaks RESP3, as every client of go-redis by default: replies
+// without a type of their own, as those of Do, are what production code gets. The caller closes it.
+func (s *Server) Client() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: "embedded",
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			near, far := memconn.Pair()
+			s.start(far)
+			return near, nil
+		},
+		// Without an endpoint type go-redis looks up the address, which is no host.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone},
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
@@ -170,7 +169,7 @@ func applyOutputLimit(s *State, value string) {
 func configGet(c *Call) reply.Value {
 	found := map[string]string{}
 	see := func(name, value string) {
-		if slices.ContainsFunc(c.Args[2:], func(pattern string) bool { return glob.Match(lower(pattern), name) }) {
+		if slices.ContainsFunc(c.Args[2:], func(pattern string) bool { return matches(lower(pattern), name) }) {
 			found[name] = value
 		}
 	}

@@ -23,6 +23,8 @@ var connectionCommands = []Command{
 	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
 	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return document(c.Session.describe()) }},
+	{Name: "publish", Arity: 3, Flags: Fast | MayReplicate, Run: publish},
+	{Name: "spublish", Arity: 3, Flags: Fast | MayReplicate, First: 1, Last: 1, Step: 1, Run: publish},
 }
 
 func ping(c *Call) reply.Value {
@@ -177,11 +179,6 @@ func (session *Session) describe() string {
 		session.ID, session.Addr, session.Name, session.DB, len(session.queue), len(session.watched), session.Library, session.Version, session.Protocol)
 }
 
-// The channel of SPUBLISH counts as a key: in a cluster it has a slot, and a function has to be called on the node of that slot.
-var publishCommands = []Command{
-	{Name: "publish", Arity: 3, Flags: Fast | MayReplicate, Run: publish},
-	{Name: "spublish", Arity: 3, Flags: Fast | MayReplicate, First: 1, Last: 1, Step: 1, Run: publish},
-}
-
-// publish answers how many clients got the message. None can: there is no SUBSCRIBE here.
+// publish answers how many clients got the message. None can: there is no SUBSCRIBE here. The channel of SPUBLISH counts as a key: in a
+// cluster it has a slot, and a function has to be called on the node of that slot.
 func publish(*Call) reply.Value { return zero }

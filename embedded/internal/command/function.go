@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
@@ -62,7 +61,7 @@ func functionList(c *Call) reply.Value {
 	}
 	var values []reply.Value
 	for _, l := range c.State.Functions.Libraries() {
-		if named && !glob.Match(lower(pattern), lower(l.Name)) {
+		if named && !matches(lower(pattern), lower(l.Name)) {
 			continue
 		}
 		values = append(values, describeLibrary(l, withCode))

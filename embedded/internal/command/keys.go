@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
@@ -23,6 +22,8 @@ var keyCommands = []Command{
 	{Name: "flushall", Arity: -1, Flags: Write, Run: flush},
 	{Name: "object", Arity: -2},
 	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: refcount}, // which tests of Redis ask
+	{Name: "memory", Arity: -2},
+	{Name: "memory|usage", Arity: -3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: memoryUsage},
 }
 
 func del(c *Call) reply.Value {
@@ -56,7 +57,7 @@ func typeOf(c *Call) reply.Value {
 func keys(c *Call) reply.Value {
 	var found []reply.Value
 	c.DB.Each(c.Now, func(key string, _ *store.Entry) {
-		if glob.Match(c.Args[1], key) {
+		if matches(c.Args[1], key) {
 			found = append(found, bulk(key))
 		}
 	})
@@ -148,4 +149,25 @@ func refcount(c *Call) reply.Value {
 		return null
 	}
 	return one
+}
+
+// memoryUsage is what the key adds to used_memory. There are no samples: elements are counted as they are written.
+func memoryUsage(c *Call) reply.Value {
+	for words := c.Args[3:]; len(words) > 0; words = words[2:] {
+		if len(words) < 2 || !is(words[0], "samples") {
+			return errSyntax
+		}
+		n, valid := parseInt(words[1])
+		switch {
+		case !valid:
+			return errNotInt
+		case n < 0:
+			return errSyntax
+		}
+	}
+	e := c.DB.Get(c.Args[2], c.Now)
+	if e == nil {
+		return null
+	}
+	return integer(e.Size())
 }

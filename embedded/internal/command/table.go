@@ -119,9 +119,9 @@ var (
 func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
-		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, debugCommands,
-		memoryCommands, publishCommands, hyperloglogCommands,
+		keyCommands, expiryCommands, stringCommands, bitCommands, hyperloglogCommands, listCommands, hashCommands, setCommands,
+		zsetCommands, zrangeCommands, zalgebraCommands, streamCommands, functionCommands, evalCommands, transactionCommands,
+		connectionCommands, serverCommands,
 	} {
 		for i := range family {
 			c := &family[i]

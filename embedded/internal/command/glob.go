@@ -1,8 +1,7 @@
-// Package glob matches names against the patterns of KEYS, SCAN and FUNCTION LIST.
-package glob
+package command
 
-// Match reports whether name as a whole matches pattern: ? is any byte, * any run of bytes, [a-c] and [^a-c] a set, \ takes the next byte as it is.
-func Match(pattern, name string) bool {
+// matches reports whether name as a whole matches a pattern of KEYS, SCAN and FUNCTION LIST: ? is any byte, * any run of bytes, [a-c] and [^a-c] a set, \ takes the next byte as it is.
+func matches(pattern, name string) bool {
 	// Where to go on if the text after the last star does not fit: one byte further in name.
 	star, resume := -1, 0
 	p, n := 0, 0
@@ -12,7 +11,7 @@ func Match(pattern, name string) bool {
 			p++
 			continue
 		}
-		if next, fits := one(pattern, p, name[n]); fits {
+		if next, fits := element(pattern, p, name[n]); fits {
 			p = next
 			n++
 			continue
@@ -29,8 +28,8 @@ func Match(pattern, name string) bool {
 	return p == len(pattern)
 }
 
-// one matches b against the element of pattern at p and returns where the next element begins.
-func one(pattern string, p int, b byte) (next int, fits bool) {
+// element matches b against the element of pattern at p and returns where the next element begins.
+func element(pattern string, p int, b byte) (next int, fits bool) {
 	if p >= len(pattern) {
 		return p, false
 	}
@@ -38,7 +37,7 @@ func one(pattern string, p int, b byte) (next int, fits bool) {
 	case '?':
 		return p + 1, true
 	case '[':
-		return class(pattern, p+1, b)
+		return bracket(pattern, p+1, b)
 	case '\\':
 		if p+1 < len(pattern) {
 			p++
@@ -47,7 +46,7 @@ func one(pattern string, p int, b byte) (next int, fits bool) {
 	return p + 1, pattern[p] == b
 }
 
-func class(pattern string, p int, b byte) (next int, fits bool) {
+func bracket(pattern string, p int, b byte) (next int, fits bool) {
 	negated := p < len(pattern) && pattern[p] == '^'
 	if negated {
 		p++

@@ -1,4 +1,4 @@
-package glob
+package command
 
 import "testing"
 
@@ -29,8 +29,8 @@ func TestMatch(t *testing.T) {
 		{"[a", "a", true},
 	}
 	for _, test := range tests {
-		if got := Match(test.pattern, test.name); got != test.want {
-			t.Errorf("Match(%q, %q) = %v, want %v", test.pattern, test.name, got, test.want)
+		if got := matches(test.pattern, test.name); got != test.want {
+			t.Errorf("matches(%q, %q) = %v, want %v", test.pattern, test.name, got, test.want)
 		}
 	}
 }
