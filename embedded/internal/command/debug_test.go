@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +58,33 @@ func TestDebug_reloadKeepsKeysAndLoadsLibrariesAgain(t *testing.T) {
 	}
 	if v := do("fcall", "count", "0"); v.Int != 1 {
 		t.Errorf("the library counts %d, want 1: a reload begins with its source", v.Int)
+	}
+}
+
+// Redis sends such a reply until the connection is above client-output-buffer-limit.
+func TestSample_boundsRepliesOfNegativeCounts(t *testing.T) {
+	do := do()
+	long := strings.Repeat("x", 1<<20)
+	for _, setup := range [][]string{
+		{"sadd", "s", "x"}, {"hset", "h", "f", "v"}, {"zadd", "z", "1", "m"}, {"sadd", "long", long},
+	} {
+		if v := do(setup...); v.IsError() {
+			t.Fatal(setup[0], v.Str)
+		}
+	}
+	for _, ask := range [][]string{
+		{"srandmember", "s", "-9223372036854775807"},
+		{"hrandfield", "h", "-4611686018427387903", "withvalues"},
+		{"zrandmember", "z", "-4194305"},
+		{"srandmember", "long", "-256"},
+	} {
+		if v := do(ask...); v.Kind != reply.Error || v.Str != "ERR value is out of range, the reply would exceed 256 MiB" {
+			t.Errorf("%v: %d elements, %q", ask, len(v.Array), v.Str)
+		}
+	}
+	for _, ask := range [][]string{{"srandmember", "s", "-1000000"}, {"srandmember", "long", "-255"}} {
+		if v := do(ask...); v.Kind != reply.Array || "-"+strconv.Itoa(len(v.Array)) != ask[2] {
+			t.Errorf("%v: %d elements, %q", ask, len(v.Array), v.Str)
+		}
 	}
 }
