@@ -107,11 +107,10 @@ func fcall(c *Call) reply.Value {
 	if problem.Kind == reply.Error {
 		return problem
 	}
-	flags := flagsOfScript{noWrites: f.NoWrites, allowOOM: f.AllowOOM}
-	if problem := c.permit(flags); problem.Kind == reply.Error {
+	if problem := c.permit(f.flags); problem.Kind == reply.Error {
 		return problem
 	}
-	return c.perform(f.Library, f.Name, flags, keys, func(h *script) reply.Value { return f.Library.Call(f.Name, keys, args, h) })
+	return c.perform(f.Library, f.Name, f.flags, keys, func(h *script) reply.Value { return f.Library.Call(f.Name, keys, args, h) })
 }
 
 // splitKeys reads the number of keys and splits what follows it.

@@ -95,8 +95,7 @@ var neverInScripts = []string{
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }
 
-// KeysOf tells an observer which keys a command names, how many elements they hold, and whether it may write. Of a list the number is that
-// of the elements which the command looks at.
+// KeysOf finds the keys of a command, and what they hold.
 func (h *script) KeysOf(args []string) (keys []string, sizes []int, write bool) {
 	cmd := Lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {

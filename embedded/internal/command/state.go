@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/functions"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
@@ -27,7 +26,7 @@ var errOOM = failure("OOM command not allowed when used memory > 'maxmemory'.")
 // State is everything that a server holds. It is not safe for concurrent use.
 type State struct {
 	DBs       [Databases]store.DB
-	Functions functions.Registry
+	Functions Registry
 	AnyKey    bool // functions and scripts may use keys that their call does not name
 
 	// What CONFIG SET may change while connections are read and written.
@@ -35,7 +34,7 @@ type State struct {
 	MaxClients atomic.Int64
 	Rejected   atomic.Int64 // connections that were above MaxClients
 
-	scripts    functions.Scripts
+	scripts    Scripts
 	lock       sync.Locker // see Share
 	idle       *sync.Cond
 	busyAfter  time.Duration

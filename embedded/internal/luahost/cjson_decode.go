@@ -1,6 +1,7 @@
 package luahost
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -245,12 +246,6 @@ func hex4(s string) (r rune, ok bool) {
 	if len(s) < 6 {
 		return 0, false
 	}
-	for _, c := range []byte(s[2:6]) {
-		h := hexDigit(c)
-		if h < 0 {
-			return 0, false
-		}
-		r = r<<4 | rune(h)
-	}
-	return r, true
+	n, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(n), err == nil
 }

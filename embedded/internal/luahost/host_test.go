@@ -43,6 +43,10 @@ func (h *fakeHost) Call(args []string) reply.Value {
 
 func (h *fakeHost) Log(_ int, text string) { h.logs = append(h.logs, text) }
 
+func (h *fakeHost) Allowed([]string) (allowed, known bool) { return true, true }
+
+func (h *fakeHost) KeysOf([]string) (keys []string, sizes []int, write bool) { return nil, nil, false }
+
 // mustLoad loads a library whose first line of code is line 2.
 func mustLoad(t testing.TB, body string) *Library {
 	t.Helper()

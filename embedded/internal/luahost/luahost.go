@@ -50,14 +50,11 @@ type Host interface {
 	Call(args []string) reply.Value
 	// Log takes one line of redis.log, at one of the levels LogDebug to LogWarning.
 	Log(level int, text string)
-}
-
-// CommandChecker is what a Host has if it can answer redis.acl_check_cmd. Without
-// it every command is allowed.
-type CommandChecker interface {
-	// Allowed reports whether the caller may run args; known is false if there is
-	// no such command.
+	// Allowed answers redis.acl_check_cmd: whether the caller may run args. Known is false if there is no such command.
 	Allowed(args []string) (allowed, known bool)
+	// KeysOf tells an Observer which keys a command names, how many elements they hold, and whether it may write. Of a list the number is that
+	// of the elements which the command looks at.
+	KeysOf(args []string) (keys []string, sizes []int, write bool)
 }
 
 // Function is one registered function of a library.
@@ -72,12 +69,11 @@ type Function struct {
 // a real node. It is not safe for concurrent use, except for Kill.
 type Library struct {
 	Name      string
-	Engine    string // "LUA"
 	Code      string // the source as it was given, byte for byte
 	Functions []Function
 
 	state     *lua.LState
-	callbacks map[string]*callback
+	callbacks map[string]*lua.LFunction
 	env       *environment
 	budget    budget
 	random    rand48
@@ -98,11 +94,6 @@ type Library struct {
 	resp3    bool // the script has asked for the shapes of RESP3
 }
 
-type callback struct {
-	name string
-	fn   *lua.LFunction
-}
-
 // Load runs the top level of a library. The error's text is what Redis answers
 // after "ERR ". A name that another library has already taken is the server's to
 // refuse, not Load's. An observer may be nil.
@@ -111,7 +102,7 @@ func Load(code string, observer Observer) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{Name: head.name, Engine: "LUA", Code: code, observer: observer, callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
+	l := &Library{Name: head.name, Code: code, observer: observer, callbacks: map[string]*lua.LFunction{}, random: newRand48(), json: newJSONState()}
 	l.open()
 	if err := l.runTopLevel(head.body); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ func (l *Library) newMath() *lua.LTable {
 		"frexp":      mathFrexp,
 		"ldexp":      func(c call) int { return c.oneNumber(math.Ldexp(c.number(1), int(int32(c.int64(2))))) },
 		"atan2":      func(c call) int { return c.oneNumber(math.Atan2(c.number(1), c.number(2))) },
-		"max":        mathMax,
-		"min":        mathMin,
+		"max":        extreme(func(a, b float64) bool { return a > b }),
+		"min":        extreme(func(a, b float64) bool { return a < b }),
 		"modf":       mathModf,
 		"pow":        func(c call) int { return c.oneNumber(math.Pow(c.number(1), c.number(2))) },
 		"random":     l.mathRandom,
@@ -70,24 +70,17 @@ func mathModf(c call) int {
 	return 2
 }
 
-func mathMax(c call) int {
-	most := c.number(1)
-	for i := 2; i <= c.GetTop(); i++ {
-		if n := c.number(i); n > most {
-			most = n
+// extreme is the first argument, or the last one that is better than those before it.
+func extreme(better func(a, b float64) bool) func(c call) int {
+	return func(c call) int {
+		best := c.number(1)
+		for i := 2; i <= c.GetTop(); i++ {
+			if n := c.number(i); better(n, best) {
+				best = n
+			}
 		}
+		return c.oneNumber(best)
 	}
-	return c.oneNumber(most)
-}
-
-func mathMin(c call) int {
-	least := c.number(1)
-	for i := 2; i <= c.GetTop(); i++ {
-		if n := c.number(i); n < least {
-			least = n
-		}
-	}
-	return c.oneNumber(least)
 }
 
 func (l *Library) mathRandom(c call) int {

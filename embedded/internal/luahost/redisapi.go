@@ -190,10 +190,7 @@ func (l *Library) redisMayRun(c call) int {
 	if problem != "" {
 		throw(c.LState, problem)
 	}
-	allowed, known := true, true
-	if checker, ok := l.host.(CommandChecker); ok {
-		allowed, known = checker.Allowed(args)
-	}
+	allowed, known := l.host.Allowed(args)
 	if !known {
 		throw(c.LState, "Invalid command passed to redis.acl_check_cmd()")
 	}

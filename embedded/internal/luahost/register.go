@@ -55,7 +55,7 @@ func (l *Library) registerFunction(c call) int {
 	if problem != "" {
 		throw(c.LState, problem)
 	}
-	l.callbacks[r.name] = &callback{r.name, r.callback}
+	l.callbacks[r.name] = r.callback
 	l.Functions = append(l.Functions, Function{Name: r.name, Description: r.description, Flags: r.flags})
 	return 0
 }

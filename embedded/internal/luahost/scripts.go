@@ -34,7 +34,7 @@ func ScriptSHA(body string) string {
 
 // NewScripts makes the Lua state that all scripts of a server share. A Library that it returns has no name and no functions.
 func NewScripts() *Library {
-	l := &Library{Engine: "LUA", callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
+	l := &Library{callbacks: map[string]*lua.LFunction{}, random: newRand48(), json: newJSONState()}
 	l.open()
 	l.env.see(l.env.globals)
 	redis := l.env.behind(l.env.globals.RawGetString("redis").(*lua.LTable)) // open has made it

@@ -1,6 +1,7 @@
 package luahost
 
 import (
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -102,11 +103,8 @@ func (l *Library) stringRep(c call) int {
 }
 
 func stringReverse(c call) int {
-	s := c.text(1)
-	b := make([]byte, len(s))
-	for i := range b {
-		b[i] = s[len(s)-1-i]
-	}
+	b := []byte(c.text(1))
+	slices.Reverse(b)
 	return c.oneText(string(b))
 }
 

@@ -31,7 +31,6 @@ const (
 	Set       // Value.Array; RESP2: Array
 	Pairs     // Value.Array, two and two; RESP3: an array of arrays, RESP2: one flat Array
 	NestedMap // Value.Array, two and two; RESP3: a map, RESP2: an Array of arrays
-	Push      // Value.Array; RESP2: Array
 
 	Raw // Value.Str, the bytes that the client gets
 )
@@ -85,7 +84,7 @@ func (v Value) RESP2() Value {
 		return Text(v.Str[len("txt:"):])
 	case Bool:
 		return Integer(v.Int)
-	case Map, Set, Pairs, Push:
+	case Map, Set, Pairs:
 		return Of(Array, v.Array...)
 	case NestedMap:
 		return nest(v)

@@ -1,4 +1,4 @@
-package functions
+package command
 
 import (
 	"container/list"

@@ -1,5 +1,4 @@
-// Package functions keeps the libraries of a server: which there are, and which functions they have.
-package functions
+package command
 
 import (
 	"errors"
@@ -10,19 +9,11 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 )
 
-// ErrNoLibrary is the answer to deleting a library that is not there.
-//
-//lint:ignore ST1005 Redis's own text
-var ErrNoLibrary = errors.New("Library not found")
-
 // A Function is one function of a loaded library.
 type Function struct {
 	Library *luahost.Library
 	Name    string
-	Flags   []string
-
-	NoWrites bool
-	AllowOOM bool
+	flags   flagsOfScript
 }
 
 // Registry holds the libraries of a server. Its zero value is empty and ready.
@@ -117,11 +108,7 @@ func (r *Registry) add(l *luahost.Library, replace bool) error {
 	}
 	r.libraries[l.Name] = l
 	for _, f := range l.Functions {
-		r.functions[strings.ToLower(f.Name)] = &Function{
-			Library: l, Name: f.Name, Flags: f.Flags,
-			NoWrites: slices.Contains(f.Flags, "no-writes"),
-			AllowOOM: slices.Contains(f.Flags, "allow-oom"),
-		}
+		r.functions[strings.ToLower(f.Name)] = &Function{l, f.Name, scriptFlags(f.Flags)}
 	}
 	return nil
 }
@@ -137,7 +124,8 @@ func (r *Registry) remove(l *luahost.Library) {
 func (r *Registry) Delete(name string) error {
 	l := r.libraries[name]
 	if l == nil {
-		return ErrNoLibrary
+		//lint:ignore ST1005 Redis's own text
+		return errors.New("Library not found")
 	}
 	r.remove(l)
 	return nil
