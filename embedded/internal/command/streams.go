@@ -237,9 +237,9 @@ func (c *Call) xrange(reverse bool) reply.Value {
 		return nilArray
 	}
 	values := []reply.Value{}
-	walk := e.Stream.Entries.Ascend(first)
+	walk := e.Stream.Ascend(first)
 	if reverse {
-		walk = e.Stream.Entries.Descend(last)
+		walk = e.Stream.Descend(last)
 	}
 	for id, fields := range walk {
 		if id.Compare(first) < 0 || id.Compare(last) > 0 || int64(len(values)) == count {
@@ -356,7 +356,7 @@ func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []r
 	if !ok {
 		return nil
 	}
-	for id, fields := range s.Entries.Ascend(from) {
+	for id, fields := range s.Ascend(from) {
 		found = append(found, entry(id, fields))
 		if int64(len(found)) == count {
 			break

@@ -66,7 +66,7 @@ func (e *Entry) Len() int {
 	case ZSet:
 		return e.ZSet.Len()
 	case StreamKind:
-		return e.Stream.Entries.Len()
+		return e.Stream.Len()
 	}
 	return len(e.Str)
 }

@@ -8,101 +8,6 @@ import (
 	"strconv"
 )
 
-// A Stream is a stream's content. A stream without entries stays.
-type Stream struct {
-	Entries ByID[[]string] // fields and values in turn
-	Last    StreamID       // of the newest entry that there ever was
-
-	bytes int64
-}
-
-// First returns the lowest ID, or the zero ID of an empty stream.
-func (s *Stream) First() StreamID {
-	id, _ := s.Entries.First()
-	return id
-}
-
-// Add appends an entry, whose id is higher than Last. node is how many a chunk holds.
-func (s *Stream) Add(id StreamID, fields []string, node int) {
-	s.Entries.Append(id, slices.Clone(fields), node)
-	s.Last = id
-	s.bytes += fieldBytes(fields)
-}
-
-// fieldBytes is what an entry takes.
-func fieldBytes(fields []string) int64 {
-	n := int64(streamEntryOverhead)
-	for _, f := range fields {
-		n += int64(len(f)) + 2*stringOverhead
-	}
-	return n
-}
-
-// Delete removes an entry and reports whether it was there.
-func (s *Stream) Delete(id StreamID) bool {
-	fields, ok := s.Entries.Get(id)
-	if ok {
-		s.Entries.Delete(id)
-		s.bytes -= fieldBytes(fields)
-	}
-	return ok
-}
-
-// A Trim says which of the oldest entries to remove.
-type Trim struct {
-	MaxLen int64    // how many to keep; negative: MinID counts
-	MinID  StreamID // the lowest ID to keep
-	Whole  bool     // only whole chunks, as with ~
-	Limit  int64    // how many to remove at most; 0: all
-}
-
-// Trim removes entries and returns how many.
-func (s *Stream) Trim(t Trim) int {
-	removed := 0
-	for len(s.Entries.chunks) > 0 {
-		c := s.Entries.chunks[0]
-		whole := c.last().Compare(t.MinID) < 0
-		if t.MaxLen >= 0 {
-			whole = int64(s.Entries.Len()-len(c.ids)) >= t.MaxLen
-		}
-		switch {
-		case t.Limit > 0 && int64(removed+len(c.ids)) > t.Limit:
-			return removed
-		case whole:
-			removed += len(c.ids)
-			for _, fields := range c.vals {
-				s.bytes -= fieldBytes(fields)
-			}
-			s.Entries.n -= len(c.ids)
-			s.Entries.chunks[0] = nil
-			s.Entries.chunks = s.Entries.chunks[1:]
-			continue
-		case t.Whole:
-			return removed
-		}
-		for {
-			id := s.First()
-			if t.MaxLen >= 0 && int64(s.Entries.Len()) <= t.MaxLen || t.MaxLen < 0 && id.Compare(t.MinID) >= 0 {
-				return removed
-			}
-			s.Delete(id)
-			removed++
-		}
-	}
-	return removed
-}
-
-func (s *Stream) used() int64 { return s.bytes + streamOverhead }
-
-func (s *Stream) clone() *Stream {
-	c := *s
-	c.Entries = ByID[[]string]{}
-	for id, fields := range s.Entries.Ascend(StreamID{}) {
-		c.Entries.Append(id, fields, chunkSize) // never changed in place
-	}
-	return &c
-}
-
 // A StreamID is the identity of a stream's entry: milliseconds, and a number among the entries of one millisecond.
 type StreamID struct{ MS, Seq uint64 }
 
@@ -140,86 +45,124 @@ func (id StreamID) Prev() (StreamID, bool) {
 	return StreamID{}, false
 }
 
-// chunkSize is how many IDs a chunk of a copy holds.
-const chunkSize = 100
+// A Stream is a stream's content: a list of small sorted nodes, as entries arrive at its end and leave anywhere. A stream without
+// entries stays.
+type Stream struct {
+	Last StreamID // of the newest entry that there ever was
 
-// ByID is a map from IDs, in their order. It is a list of small sorted chunks: entries arrive at its end and leave anywhere.
-type ByID[V any] struct {
-	chunks []*chunk[V]
-	n      int
+	nodes []*streamNode
+	n     int
+	bytes int64
 }
 
-type chunk[V any] struct {
-	ids  []StreamID
-	vals []V
+type streamNode struct {
+	ids    []StreamID
+	fields [][]string // of each entry, names and values in turn
 }
 
-func (c *chunk[V]) last() StreamID { return c.ids[len(c.ids)-1] }
+func (n *streamNode) last() StreamID { return n.ids[len(n.ids)-1] }
 
-// Len is the number of IDs.
-func (m *ByID[V]) Len() int { return m.n }
+// Len is the number of entries.
+func (s *Stream) Len() int { return s.n }
 
-// find returns the chunk and the place in it where id is, or would be.
-func (m *ByID[V]) find(id StreamID) (at, i int, found bool) {
-	at, _ = slices.BinarySearchFunc(m.chunks, id, func(c *chunk[V], id StreamID) int { return c.last().Compare(id) })
-	if at == len(m.chunks) {
+// find returns the node and the place in it where id is, or would be.
+func (s *Stream) find(id StreamID) (at, i int, found bool) {
+	at, _ = slices.BinarySearchFunc(s.nodes, id, func(n *streamNode, id StreamID) int { return n.last().Compare(id) })
+	if at == len(s.nodes) {
 		return at, 0, false
 	}
-	i, found = slices.BinarySearchFunc(m.chunks[at].ids, id, StreamID.Compare)
+	i, found = slices.BinarySearchFunc(s.nodes[at].ids, id, StreamID.Compare)
 	return at, i, found
 }
 
-// Get returns the value of id.
-func (m *ByID[V]) Get(id StreamID) (v V, ok bool) {
-	at, i, found := m.find(id)
-	if !found {
-		return v, false
+// Add appends an entry, whose id is higher than Last. A node holds up to most.
+func (s *Stream) Add(id StreamID, fields []string, most int) {
+	if at := len(s.nodes); at == 0 || len(s.nodes[at-1].ids) >= most {
+		s.nodes = append(s.nodes, &streamNode{})
 	}
-	return m.chunks[at].vals[i], true
+	n := s.nodes[len(s.nodes)-1]
+	n.ids, n.fields = append(n.ids, id), append(n.fields, slices.Clone(fields))
+	s.n++
+	s.Last = id
+	s.bytes += fieldBytes(fields)
 }
 
-// Append stores the value of an id that is higher than all others, in a chunk that holds up to size.
-func (m *ByID[V]) Append(id StreamID, v V, size int) {
-	m.n++
-	at := len(m.chunks)
-	if at == 0 || len(m.chunks[at-1].ids) >= size {
-		m.chunks = append(m.chunks, &chunk[V]{})
-		at++
+// fieldBytes is what an entry takes.
+func fieldBytes(fields []string) int64 {
+	n := int64(streamEntryOverhead)
+	for _, f := range fields {
+		n += int64(len(f)) + 2*stringOverhead
 	}
-	c := m.chunks[at-1]
-	c.ids, c.vals = append(c.ids, id), append(c.vals, v)
+	return n
 }
 
-// Delete removes id and reports whether it was there.
-func (m *ByID[V]) Delete(id StreamID) bool {
-	at, i, found := m.find(id)
+// Delete removes an entry and reports whether it was there.
+func (s *Stream) Delete(id StreamID) bool {
+	at, i, found := s.find(id)
 	if !found {
 		return false
 	}
-	m.n--
-	c := m.chunks[at]
-	c.ids, c.vals = slices.Delete(c.ids, i, i+1), slices.Delete(c.vals, i, i+1)
-	if len(c.ids) == 0 {
-		m.chunks = slices.Delete(m.chunks, at, at+1)
+	n := s.nodes[at]
+	s.n--
+	s.bytes -= fieldBytes(n.fields[i])
+	n.ids, n.fields = slices.Delete(n.ids, i, i+1), slices.Delete(n.fields, i, i+1)
+	if len(n.ids) == 0 {
+		s.nodes = slices.Delete(s.nodes, at, at+1)
 	}
 	return true
 }
 
-// First returns the lowest ID.
-func (m *ByID[V]) First() (id StreamID, ok bool) {
-	if m.n == 0 {
-		return id, false
-	}
-	return m.chunks[0].ids[0], true
+// A Trim says which of the oldest entries to remove.
+type Trim struct {
+	MaxLen int64    // how many to keep; negative: MinID counts
+	MinID  StreamID // the lowest ID to keep
+	Whole  bool     // only whole nodes, as with ~
+	Limit  int64    // how many to remove at most; 0: all
 }
 
-// Ascend visits the IDs from one on. The map must not change meanwhile.
-func (m *ByID[V]) Ascend(from StreamID) iter.Seq2[StreamID, V] {
-	return func(yield func(StreamID, V) bool) {
-		at, i, _ := m.find(from)
-		for ; at < len(m.chunks); at, i = at+1, 0 {
-			for c := m.chunks[at]; i < len(c.ids); i++ {
-				if !yield(c.ids[i], c.vals[i]) {
+// Trim removes entries and returns how many.
+func (s *Stream) Trim(t Trim) int {
+	removed := 0
+	for len(s.nodes) > 0 {
+		n := s.nodes[0]
+		whole := n.last().Compare(t.MinID) < 0
+		if t.MaxLen >= 0 {
+			whole = int64(s.n-len(n.ids)) >= t.MaxLen
+		}
+		switch {
+		case t.Limit > 0 && int64(removed+len(n.ids)) > t.Limit:
+			return removed
+		case whole:
+			removed += len(n.ids)
+			for _, fields := range n.fields {
+				s.bytes -= fieldBytes(fields)
+			}
+			s.n -= len(n.ids)
+			s.nodes[0] = nil
+			s.nodes = s.nodes[1:]
+			continue
+		case t.Whole:
+			return removed
+		}
+		for {
+			first := s.nodes[0].ids[0]
+			if t.MaxLen >= 0 && int64(s.n) <= t.MaxLen || t.MaxLen < 0 && first.Compare(t.MinID) >= 0 {
+				return removed
+			}
+			s.Delete(first)
+			removed++
+		}
+	}
+	return removed
+}
+
+// Ascend visits the entries from one ID on. The stream must not change meanwhile.
+func (s *Stream) Ascend(from StreamID) iter.Seq2[StreamID, []string] {
+	return func(yield func(StreamID, []string) bool) {
+		at, i, _ := s.find(from)
+		for ; at < len(s.nodes); at, i = at+1, 0 {
+			for n := s.nodes[at]; i < len(n.ids); i++ {
+				if !yield(n.ids[i], n.fields[i]) {
 					return
 				}
 			}
@@ -227,17 +170,17 @@ func (m *ByID[V]) Ascend(from StreamID) iter.Seq2[StreamID, V] {
 	}
 }
 
-// Descend visits the IDs from one down. The map must not change meanwhile.
-func (m *ByID[V]) Descend(from StreamID) iter.Seq2[StreamID, V] {
-	return func(yield func(StreamID, V) bool) {
-		at, i, found := m.find(from)
+// Descend visits the entries from one ID down. The stream must not change meanwhile.
+func (s *Stream) Descend(from StreamID) iter.Seq2[StreamID, []string] {
+	return func(yield func(StreamID, []string) bool) {
+		at, i, found := s.find(from)
 		if !found {
 			i--
 		}
 		for {
-			if at < len(m.chunks) {
-				for c := m.chunks[at]; i >= 0; i-- {
-					if !yield(c.ids[i], c.vals[i]) {
+			if at < len(s.nodes) {
+				for n := s.nodes[at]; i >= 0; i-- {
+					if !yield(n.ids[i], n.fields[i]) {
 						return
 					}
 				}
@@ -245,7 +188,18 @@ func (m *ByID[V]) Descend(from StreamID) iter.Seq2[StreamID, V] {
 			if at--; at < 0 {
 				return
 			}
-			i = len(m.chunks[at].ids) - 1
+			i = len(s.nodes[at].ids) - 1
 		}
 	}
+}
+
+func (s *Stream) used() int64 { return s.bytes + streamOverhead }
+
+func (s *Stream) clone() *Stream {
+	c := *s
+	c.nodes = make([]*streamNode, len(s.nodes))
+	for i, n := range s.nodes {
+		c.nodes[i] = &streamNode{slices.Clone(n.ids), slices.Clone(n.fields)} // fields are never changed in place
+	}
+	return &c
 }

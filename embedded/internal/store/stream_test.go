@@ -4,21 +4,22 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestByID_isASortedMap compares random changes with a map that is sorted for each look.
-func TestByID_isASortedMap(t *testing.T) {
+// TestStream_isASortedMap compares random changes with a map that is sorted for each look.
+func TestStream_isASortedMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var got ByID[int]
-	want := map[StreamID]int{}
+	var got Stream
+	want := map[StreamID][]string{}
 	for i := range 20_000 {
 		id := StreamID{MS: uint64(i / 3), Seq: uint64(i % 3)}
 		if random.IntN(2) > 0 {
-			got.Append(id, i, 1+random.IntN(100))
-			want[id] = i
+			want[id] = []string{"n", strconv.Itoa(i)}
+			got.Add(id, want[id], 1+random.IntN(100))
 		} else {
 			id = StreamID{MS: uint64(random.IntN(1 + i/3)), Seq: uint64(random.IntN(3))}
 			_, there := want[id]
