@@ -215,37 +215,17 @@ func TestListen_watchesAKeyOnce(t *testing.T) {
 	}
 }
 
-func TestListen_endsIdleConnections(t *testing.T) {
-	s := embedded.RunT(t)
-	idle, blocked := attack(t, s), attack(t, s)
-	if got := idle.ask("PING"); got != "+PONG" {
-		t.Fatal(got)
-	}
-	blocked.send("BLPOP queue 0\r\n")
-	for start := time.Now(); infoLine(t, s, "blocked_clients") != "1"; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 30*time.Second {
-			t.Fatal("BLPOP does not wait")
+func TestListen_answersACommandBeforeTheNextIsComplete(t *testing.T) {
+	a := attack(t, embedded.RunT(t))
+	for _, step := range []struct{ sent, want string }{
+		{"PING\r\nPI", "+PONG\r\n"},
+		{"NG\r\n*1\r\n$4\r\nPI", "+PONG\r\n"},
+		{"NG\r\n", "+PONG\r\n"},
+	} {
+		a.send(step.sent)
+		got := make([]byte, len(step.want))
+		if _, err := io.ReadFull(a, got); err != nil || string(got) != step.want {
+			t.Errorf("%q: got %q, %v, want %q", step.sent, got, err, step.want)
 		}
-	}
-	client := s.Client()
-	defer func() { _ = client.Close() }()
-	conn := client.Conn()
-	defer func() { _ = conn.Close() }()
-	id, err := conn.ClientID(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	configure(t, s, "timeout", "1")
-	if got := idle.rest(); got != "" {
-		t.Errorf("an idle connection got %q before its end", got)
-	}
-	if again, err := conn.ClientID(t.Context()).Result(); err != nil || again != id {
-		t.Errorf("a connection in the process: id %d and then %d, %v", id, again, err)
-	}
-	if err := call(s.Server, "rpush", "queue", "x").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := blocked.rest(), "*2\r\n"+bulk("queue")+bulk("x"); got != want {
-		t.Errorf("a blocked client got %q, want %q, and then the end", got, want)
 	}
 }

@@ -28,10 +28,10 @@
 //
 // # Limits
 //
-//   - No SUBSCRIBE and no client tracking, so the server never pushes, and PUBLISH reaches nobody.
+//   - No SUBSCRIBE and no client tracking, so the server never pushes, and PUBLISH reaches nobody. No command waits: no BLPOP and its
+//     like, and no XREAD with BLOCK.
 //   - Strings, with bit fields and HyperLogLogs, lists, hashes, sets, sorted sets, and streams without consumer groups. No positions, no
-//     SORT, no modules, and no DUMP and RESTORE of keys.
-//   - Timeouts of commands that wait for keys follow the server's clock.
+//     SORT, no modules, and no DUMP and RESTORE.
 //   - No replication, persistence, cluster or ACLs.
 //   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a
 //     command. Used memory is an estimate of the heap.

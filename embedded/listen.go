@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/rlfunc/rlfunc/embedded/internal/memconn"
 	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
@@ -53,7 +56,7 @@ func (s *Server) accept(l net.Listener) {
 			_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n")) // fits the buffer of a new connection
 			_ = conn.Close()                                                    // the connection ends even after an error
 		default:
-			s.start(s.idleConn(conn))
+			s.start(conn)
 		}
 	}
 }
@@ -96,7 +99,6 @@ func (s *Server) serve(conn net.Conn) {
 		s.state.Disconnect(session)
 	}()
 
-	idle, _ := conn.(*idleConn)
 	box := wire.NewOutbox(conn, &s.state.Limits)
 	defer box.Close()
 	var out []byte
@@ -123,16 +125,7 @@ func (s *Server) serve(conn net.Conn) {
 			flush()
 			return
 		}
-		v, waiter := s.do(session, args)
-		if waiter != nil {
-			if !flush() {
-				return
-			}
-			idle.wait(true)
-			v = s.await(waiter, r.Watch())
-			idle.wait(false)
-		}
-		out = wire.Append(out, v, session.Protocol)
+		out = wire.Append(out, s.do(session, args), session.Protocol)
 		if len(out) >= flushAt || session.Closing {
 			if !flush() || session.Closing {
 				return
@@ -144,4 +137,19 @@ func (s *Server) serve(conn net.Conn) {
 // fromBrowser reports whether a line is of HTTP: a page that a browser shows could send commands in the body of a request.
 func fromBrowser(word string) bool {
 	return strings.EqualFold(word, "POST") || strings.EqualFold(word, "Host:")
+}
+
+// Client returns a go-redis client of this server, over connections in memory. It speaks RESP3, as every client of go-redis by default: replies
+// without a type of their own, as those of Do, are what production code gets. The caller closes it.
+func (s *Server) Client() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: "embedded",
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			near, far := memconn.Pair()
+			s.start(far)
+			return near, nil
+		},
+		// Without an endpoint type go-redis looks up the address, which is no host.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone},
+	})
 }

@@ -2,7 +2,12 @@ package embedded
 
 import (
 	"context"
+	"encoding"
+	"fmt"
+	"net"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -52,13 +57,7 @@ func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
 	if closed {
 		return redis.ErrClosed
 	}
-	v, waiter := s.do(s.own, args)
-	if waiter != nil {
-		if v = s.await(waiter, ctx.Done()); ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return setValue(cmd, v)
+	return setValue(cmd, s.do(s.own, args))
 }
 
 // settable reports whether setValue knows cmd's type.
@@ -133,4 +132,66 @@ func (s *Server) decode(ctx context.Context, cmd redis.Cmder) error {
 	client := s.client
 	s.life.Unlock()
 	return client.Process(ctx, cmd)
+}
+
+// appendArgs adds args in the form that go-redis would send.
+func appendArgs(to []string, args []any) ([]string, error) {
+	for _, arg := range args {
+		text, err := argText(arg)
+		if err != nil {
+			return to, err
+		}
+		to = append(to, text)
+	}
+	return to, nil
+}
+
+func argText(arg any) (string, error) {
+	switch v := arg.(type) {
+	case string:
+		return v, nil
+	case []byte:
+		return string(v), nil
+	case int:
+		return strconv.Itoa(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case nil:
+		return "", nil
+	case bool:
+		if v {
+			return "1", nil
+		}
+		return "0", nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	case float32:
+		return strconv.FormatFloat(float64(v), 'f', -1, 64), nil
+	case uint, uint8, uint16, uint32, uint64, int8, int16, int32:
+		return fmt.Sprint(v), nil
+	case time.Time:
+		return v.Format(time.RFC3339Nano), nil
+	case time.Duration:
+		return strconv.FormatInt(v.Nanoseconds(), 10), nil
+	case encoding.BinaryMarshaler:
+		b, err := v.MarshalBinary()
+		return string(b), err
+	case net.IP:
+		return string(v), nil
+	}
+	return "", fmt.Errorf("encode argument: a %T is neither text nor a number, and has no MarshalBinary", arg)
+}
+
+// serverError is an error reply. It implements redis.Error, as go-redis's own type does.
+type serverError string
+
+var _ redis.Error = serverError("")
+
+func (e serverError) Error() string { return string(e) }
+
+// RedisError marks the type as a reply of the server.
+func (serverError) RedisError() {}
+
+func unexpected(cmd redis.Cmder, v reply.Value) error {
+	return fmt.Errorf("decode reply of %s: kind %d does not fit %T", cmd.Name(), v.Kind, cmd)
 }

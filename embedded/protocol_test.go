@@ -68,10 +68,6 @@ func TestProtocol_goRedisReadsTheSameInBoth(t *testing.T) {
 		},
 		"COMMAND": func(ctx context.Context, c *redis.Client) (any, error) { return c.Command(ctx).Result() },
 		"INFO":    func(ctx context.Context, c *redis.Client) (any, error) { return c.Info(ctx, "persistence").Result() },
-		"LMPOP": func(ctx context.Context, c *redis.Client) (any, error) {
-			_, v, err := c.LMPop(ctx, "left", 1, "nope").Result()
-			return v, err
-		},
 		"EVAL": func(ctx context.Context, c *redis.Client) (any, error) {
 			return c.Eval(ctx, "return {1, 'a', false, true}", nil).Result()
 		},

@@ -62,7 +62,7 @@ func (s *TestServer) Addr() string {
 // Now returns the server's time.
 func (s *TestServer) Now() time.Time { return s.clock.Now() }
 
-// Advance moves the server's time by d: keys expire, and commands that wait for longer than that time out.
+// Advance moves the server's time by d: keys expire.
 func (s *TestServer) Advance(d time.Duration) { s.clock.Advance(d) }
 
 // Load loads a library of functions from its source, in place of one of the same name. An error fails t.

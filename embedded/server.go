@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/command"
+	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
@@ -34,14 +35,11 @@ type Server struct {
 	own   *command.Session // of Process
 	clock Clock
 
-	unsubscribe func() // from the clock
-
 	life      sync.Mutex
 	closed    bool
 	closing   chan struct{} // closed by Close
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
-	idle      idleConns
 	serving   sync.WaitGroup
 	client    *redis.Client // of Process, for replies that only go-redis can decode
 }
@@ -63,62 +61,22 @@ func New(o Options) *Server {
 	s.state.AnyKey = o.UndeclaredKeys
 	s.state.Functions.Observer = o.Observer
 	s.state.Share(&s.mu)
-	s.state.IdleChanged = s.idleChanged
 	s.own = &command.Session{Addr: "process"}
 	s.clock = o.Clock
-	if clock, ok := o.Clock.(*ManualClock); ok {
-		s.unsubscribe = clock.subscribe(s.expireWaiters)
-	}
 	return s
 }
 
-// do runs one command of a session. A command that waits has a waiter, which gets its reply.
-func (s *Server) do(session *command.Session, args []string) (reply.Value, *command.Waiter) {
+// do runs one command of a session.
+func (s *Server) do(session *command.Session, args []string) reply.Value {
 	if len(args) == 2 && strings.EqualFold(args[1], "kill") && !session.Queues() {
 		script := strings.EqualFold(args[0], "script")
 		if script || strings.EqualFold(args[0], "function") {
-			return s.state.Kill(script), nil // does not wait for what it stops
+			return s.state.Kill(script) // does not wait for what it stops
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.state.Do(session, args)
-	if v.Kind == reply.Blocked {
-		return v, s.state.Blocked()
-	}
-	return v, nil
-}
-
-// await waits until a command has its reply, or its client is gone.
-func (s *Server) await(w *command.Waiter, gone <-chan struct{}) reply.Value {
-	for {
-		var timeout <-chan time.Time
-		if w.Deadline > 0 {
-			timeout = time.After(max(time.UnixMicro(w.Deadline).Sub(s.clock.Now()), time.Millisecond))
-		}
-		select {
-		case v := <-w.Done:
-			return v
-		case <-timeout:
-			s.expireWaiters()
-		case <-gone:
-			s.endWaiter(w)
-		case <-s.closing:
-			s.endWaiter(w)
-		}
-	}
-}
-
-func (s *Server) expireWaiters() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.ExpireWaiters()
-}
-
-func (s *Server) endWaiter(w *command.Waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.EndWaiter(w)
+	return s.state.Do(session, args)
 }
 
 // UsedMemory returns the used_memory of INFO: an estimate of the bytes of keys and functions.
@@ -141,9 +99,6 @@ func (s *Server) Close() error {
 	}
 	s.closed = true
 	close(s.closing)
-	if s.unsubscribe != nil {
-		s.unsubscribe()
-	}
 	var first error
 	keep := func(err error) {
 		if err != nil && first == nil {
@@ -162,4 +117,93 @@ func (s *Server) Close() error {
 	s.life.Unlock()
 	s.serving.Wait()
 	return first
+}
+
+// A Block is a body of a function, a loop or a branch.
+type Block = luahost.Block
+
+// An Observer is told what functions do while they run: contract tests and the strict steps of luatest are built on it. Its methods
+// are called on the goroutine of the call, while the server is locked, so they must not use the server. Scripts of EVAL are not
+// observed.
+//
+// A value of Lua is nil, a bool, a float64, a string, a map[any]any for a table, and a struct{} for anything else. Lines are those of
+// the library's code.
+type Observer interface {
+	// Loaded gives the blocks of a library, by their numbers.
+	Loaded(library string, blocks []Block)
+	// Called begins a call, and returns how many instructions it may take: then it ends with an error. 0 means any number.
+	Called(library, function string, keys, args []string) (most int)
+	// Block says that a block of the library runs.
+	Block(i int)
+	// Operator reports operands that are legal and nearly always wrong. The problem is "division-by-zero" (by 0), "mixed-comparison" (of values of
+	// different types, of numbers as texts, or with NaN) or "hole" (the length of a list that has one).
+	Operator(line int, problem, text string, operands ...any)
+	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
+	Text(line int, text, problem, what string)
+	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of
+	// its keys: of a text its bytes, of a list those that the command passes. Protected means redis.pcall.
+	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
+	// Replied ends a command, with the number of elements of its reply, or its error.
+	Replied(elements int, failure string)
+	// Returned gives what an annotated function has returned: true and its results, or false and what it raised.
+	Returned(values []any)
+	// Ended ends a call, with the number of instructions that it took.
+	Ended(steps int)
+}
+
+// A Clock returns a server's time.
+type Clock interface{ Now() time.Time }
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+// A ManualClock is a Clock that only Set and Advance move. It is safe for concurrent use.
+type ManualClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewManualClock returns a clock set to t.
+func NewManualClock(t time.Time) *ManualClock { return &ManualClock{now: t} }
+
+// Now returns the time of the clock.
+func (c *ManualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Set moves the clock to t, forward or back.
+func (c *ManualClock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
+}
+
+// Advance moves the clock by d, back if d is negative.
+func (c *ManualClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// A Snapshot is what a Server held at one moment.
+type Snapshot struct{ state command.Snapshot }
+
+// Snapshot copies all keys with their expiries, and notes which libraries are loaded.
+func (s *Server) Snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Idle()
+	return &Snapshot{s.state.Snapshot()}
+}
+
+// Restore brings back the keys and the libraries of a snapshot, of this server or another one. It may be called again with the same
+// snapshot. The clock stays, so keys may have expired; so do connections, the configuration, and what the locals of a library hold.
+func (s *Server) Restore(snapshot *Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Idle()
+	s.state.Restore(snapshot.state)
 }

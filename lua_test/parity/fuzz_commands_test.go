@@ -19,8 +19,7 @@ var grammar = map[string]string{
 	"expire": "K T ?NX ?XX ?GT ?LT", "pexpire": "K T ?NX", "ttl": "K", "persist": "K",
 	"lpush": "K *V", "rpush": "K *V", "lpushx": "K *V", "rpushx": "K *V", "lpop": "K ?I", "rpop": "K ?I", "llen": "K", "lindex": "K I", "lset": "K I V",
 	"linsert": "K BEFORE V V", "lrange": "K I I", "lrem": "K I V", "ltrim": "K I I", "lmove": "K K LEFT RIGHT", "rpoplpush": "K K", "lpos": "K V ?RANK:I ?COUNT:I ?MAXLEN:I",
-	"lmpop": "1 K LEFT ?COUNT:I",
-	"hset":  "K *M:V", "hmset": "K *M:V", "hsetnx": "K M V", "hget": "K M", "hmget": "K *M", "hdel": "K *M", "hexists": "K M", "hlen": "K", "hstrlen": "K M", "hgetall": "K",
+	"hset": "K *M:V", "hmset": "K *M:V", "hsetnx": "K M V", "hget": "K M", "hmget": "K *M", "hdel": "K *M", "hexists": "K M", "hlen": "K", "hstrlen": "K M", "hgetall": "K",
 	"hkeys": "K", "hvals": "K", "hincrby": "K M I", "hincrbyfloat": "K M F", "hrandfield": "K ?N ?N:WITHVALUES", "hscan": "K 0 ?COUNT:100 ?MATCH:P",
 	"sadd": "K *M", "srem": "K *M", "scard": "K", "sismember": "K M", "smismember": "K *M", "smembers": "K", "smove": "K K M", "sinter": "*K", "sunion": "*K", "sdiff": "*K",
 	"sinterstore": "K *K", "sunionstore": "K *K", "sdiffstore": "K *K", "sintercard": "2 K K ?LIMIT:I", "srandmember": "K ?N", "sscan": "K 0 ?COUNT:100 ?MATCH:P",
@@ -29,7 +28,7 @@ var grammar = map[string]string{
 	"zrangebyscore": "K S S ?WITHSCORES ?LIMIT:I:I", "zrevrangebyscore": "K S S ?WITHSCORES ?LIMIT:I:I", "zrangebylex": "K L L ?LIMIT:I:I", "zrevrangebylex": "K L L ?LIMIT:I:I",
 	"zcount": "K S S", "zlexcount": "K L L", "zremrangebyrank": "K I I", "zremrangebyscore": "K S S", "zremrangebylex": "K L L", "zrandmember": "K ?N ?N:WITHSCORES",
 	"zscan": "K 0 ?COUNT:100", "zunion": "2 K K ?WEIGHTS:F:F ?AGGREGATE:MAX ?WITHSCORES", "zinter": "2 K K ?WEIGHTS:F:F ?AGGREGATE:MIN ?WITHSCORES", "zdiff": "2 K K ?WITHSCORES",
-	"zunionstore": "K 2 K K ?WEIGHTS:F:F ?AGGREGATE:SUM", "zinterstore": "K 2 K K ?AGGREGATE:MIN", "zdiffstore": "K 2 K K", "zintercard": "2 K K ?LIMIT:I", "zmpop": "2 K K MIN ?COUNT:I",
+	"zunionstore": "K 2 K K ?WEIGHTS:F:F ?AGGREGATE:SUM", "zinterstore": "K 2 K K ?AGGREGATE:MIN", "zdiffstore": "K 2 K K", "zintercard": "2 K K ?LIMIT:I",
 	"xadd": "K ?NOMKSTREAM ?MAXLEN:I D *M:V", "xlen": "K", "xrange": "K D D ?COUNT:I", "xrevrange": "K D D ?COUNT:I", "xdel": "K *D", "xtrim": "K MAXLEN I", "xread": "?COUNT:I STREAMS K D",
 	"echo": "V", "ping": "?V", "multi": "", "exec": "", "discard": "", "watch": "*K", "unwatch": "",
 }

@@ -1,6 +1,8 @@
 package parity_test
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -11,11 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // TestParity_embeddedAnswersAsRealServersDo runs the snippets of testdata on the embedded engine and on each real
-// one. Any difference in a reply fails, except those of knownDifferences; so does a row of that table that is not true.
+// one, and those of testdata/redis-7.0 on servers of that version only. Any difference in a reply fails, except those that a step
+// says; so does a step that says one which is not there.
 //
 // In those files each line is one step:
 //
@@ -24,25 +29,32 @@ import (
 //	~ KEYS *         a command whose reply is sorted before it is compared, as its order means nothing
 //	! #!lua name=x   a library to load
 //	| end            the next line of the code above
+//	? *: why         the next step has another reply on these servers ("Redis 7.0.*, Valkey *"), and why that is left so
 //	# why            a comment
 //
 // A blank line removes every key and library. All is done twice, in RESP2 and in RESP3.
 func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no snippets", err)
-	}
 	if real := len(engines.AllReal(t)); real == 0 || real == len(engines.All(t)) {
 		t.Skipf("PARITY IS NOT CHECKED: it takes the embedded engine and a real one; of %d engines here %d are real", len(engines.All(t)), real)
 	}
 	steps, used := 0, map[string]bool{}
-	for _, file := range files {
-		topic := strings.TrimSuffix(filepath.Base(file), ".txt")
+	for _, table := range tables(t) {
+		if !anyVersion(t, table.servers) {
+			t.Logf("NOT COMPARED: %s takes %s", table.file, table.servers)
+			continue
+		}
+		topic := strings.TrimSuffix(strings.TrimPrefix(table.file, "testdata/"), ".txt")
 		t.Run(topic, func(t *testing.T) {
-			snippets := readSnippets(t, file)
-			steps += len(snippets)
+			steps += len(table.snippets)
 			for _, protocol := range []string{"2", "3"} {
-				t.Run("RESP"+protocol, func(t *testing.T) { compare(t, snippets, protocol, used) })
+				t.Run("RESP"+protocol, func(t *testing.T) { table.compare(t, protocol, used) })
+			}
+			for _, s := range table.snippets {
+				for _, d := range s.known {
+					if !t.Failed() && !used[d.place] && anyVersion(t, d.servers) {
+						t.Errorf("%s: drop what no longer differs on %s: %s", d.place, d.servers, d.reason)
+					}
+				}
 			}
 		})
 	}
@@ -50,13 +62,6 @@ func TestParity_embeddedAnswersAsRealServersDo(t *testing.T) {
 	for _, w := range knownWordings {
 		if !used[w.theirs] && !t.Failed() && anyVersion(t, w.servers) {
 			t.Errorf("knownWordings: drop what no longer differs on %s: %s", w.servers, w.reason)
-		}
-	}
-	for _, d := range knownDifferences {
-		for _, step := range d.steps {
-			if !used[d.servers+step] && !t.Failed() && anyVersion(t, d.servers) {
-				t.Errorf("knownDifferences: drop what no longer differs on %s: %s", d.servers, step)
-			}
 		}
 	}
 }
@@ -74,11 +79,15 @@ func TestParity_isSaidToBeUncheckedWithoutTheEmbeddedEngine(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, snippets []snippet, protocol string, used map[string]bool) {
+func (table table) compare(t *testing.T, protocol string, used map[string]bool) {
 	t.Helper()
+	snippets := table.snippets
 	var ours []string
 	differing := make([]map[string][]string, len(snippets)) // versions by what they answer
 	for _, e := range engines.All(t) {
+		if e.Real && !match(table.servers, e.Version) {
+			continue
+		}
 		got := answers(t, e, snippets, protocol)
 		if !e.Real {
 			ours = got
@@ -91,8 +100,8 @@ func compare(t *testing.T, snippets []snippet, protocol string, used map[string]
 			if sameButWording(ours[i], got[i], e.Version, used) {
 				continue
 			}
-			if d := known(s, e.Version); d != nil {
-				used[d.servers+s.text(" ")] = true
+			if i := slices.IndexFunc(s.known, func(d difference) bool { return match(d.servers, e.Version) }); i >= 0 {
+				used[s.known[i].place] = true
 				continue
 			}
 			if differing[i] == nil {
@@ -108,20 +117,20 @@ func compare(t *testing.T, snippets []snippet, protocol string, used map[string]
 	}
 }
 
-// A difference is snippets that the embedded engine answers in its own way.
+// A difference is how the embedded engine answers a snippet in its own way.
 type difference struct {
+	place   string // where a table says it
 	servers string // patterns of versions: "Redis 7.0.*, Valkey *"
 	reason  string
-	steps   []string // each snippet, its lines joined by blanks
 }
 
-func known(s snippet, version string) *difference {
-	for i, d := range knownDifferences {
-		if slices.Contains(d.steps, s.text(" ")) && match(d.servers, version) {
-			return &knownDifferences[i]
-		}
-	}
-	return nil
+// known reports whether a table says that this step differs.
+func known(t *testing.T, step snippet, version string) bool {
+	return slices.ContainsFunc(tables(t), func(table table) bool {
+		return slices.ContainsFunc(table.snippets, func(s snippet) bool {
+			return s.text(" ") == step.text(" ") && slices.ContainsFunc(s.known, func(d difference) bool { return match(d.servers, version) })
+		})
+	})
 }
 
 // A wording is a part of many answers that some servers word in their own way.
@@ -130,6 +139,27 @@ type wording struct {
 	reason  string
 	ours    *regexp.Regexp
 	theirs  string
+}
+
+var knownWordings = []wording{
+	{
+		servers: "*",
+		reason:  "The embedded engine names a command that it does not have.",
+		ours:    regexp.MustCompile(` \(the embedded engine has no '[^']*', see docs/embedded\.md\)`),
+		theirs:  "",
+	},
+	{
+		servers: "Valkey 9.[1-9]*",
+		reason:  "Valkey 9.1 leaves the function's name out of an error from inside.",
+		ours:    regexp.MustCompile(` script: \w+, on @`),
+		theirs:  " script: on @",
+	},
+	{
+		servers: "Valkey 9.[1-9]*",
+		reason:  "Valkey 9.1 gives its own name to a command that no function may call.",
+		ours:    regexp.MustCompile(`^-ERR This Redis command`),
+		theirs:  "-ERR This Valkey command",
+	},
 }
 
 func sameButWording(ours, real, version string, used map[string]bool) bool {
@@ -174,9 +204,33 @@ type snippet struct {
 	kind  byte // @ > ~ !
 	lines []string
 	fresh bool // it begins on an empty server
+	known []difference
 }
 
 func (s snippet) text(separator string) string { return strings.Join(s.lines, separator) }
+
+// A table is a file of snippets.
+type table struct {
+	file     string
+	servers  string // those that it is compared with
+	snippets []snippet
+}
+
+func tables(t *testing.T) []table {
+	t.Helper()
+	var all []table
+	for pattern, servers := range map[string]string{"testdata/*.txt": "*", "testdata/redis-7.0/*.txt": "Redis 7.0.*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal("no snippets", err)
+		}
+		for _, file := range files {
+			all = append(all, table{file, servers, readSnippets(t, file)})
+		}
+	}
+	slices.SortFunc(all, func(a, b table) int { return strings.Compare(a.file, b.file) })
+	return all
+}
 
 func readSnippets(t *testing.T, file string) []snippet {
 	t.Helper()
@@ -185,6 +239,7 @@ func readSnippets(t *testing.T, file string) []snippet {
 		t.Fatal(err)
 	}
 	var all []snippet
+	var known []difference
 	fresh := true
 	for i, line := range strings.Split(string(text), "\n") {
 		if line == "" {
@@ -194,9 +249,15 @@ func readSnippets(t *testing.T, file string) []snippet {
 		kind, rest := line[0], strings.TrimPrefix(line[1:], " ")
 		switch kind {
 		case '#':
+		case '?':
+			servers, reason, found := strings.Cut(rest, ": ")
+			if !found {
+				t.Fatalf("%s:%d: want ? servers: reason", file, i+1)
+			}
+			known = append(known, difference{fmt.Sprintf("%s:%d", file, i+1), servers, reason})
 		case '@', '>', '~', '!':
-			all = append(all, snippet{file: file, line: i + 1, kind: kind, lines: []string{line}, fresh: fresh})
-			fresh = false
+			all = append(all, snippet{file: file, line: i + 1, kind: kind, lines: []string{line}, fresh: fresh, known: known})
+			fresh, known = false, nil
 		case '|':
 			last := &all[len(all)-1]
 			last.lines = append(last.lines, rest)
@@ -284,4 +345,49 @@ func words(line string) ([]string, error) {
 		all, rest = append(all, word), after
 	}
 	return all, nil
+}
+
+var writePage = flag.Bool("page", false, "write the table of differences of docs/embedded.md")
+
+// TestPage_hasTheDifferences compares the page with what the tables say, each reason with its first step.
+func TestPage_hasTheDifferences(t *testing.T) {
+	const page, begin, end = "../../docs/embedded.md", "<!-- differences: generated -->\n", "<!-- end of differences -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the differences", page)
+	}
+	var b strings.Builder
+	b.WriteString(before + begin + "| what and why | servers | for example |\n|---|---|---|\n")
+	seen := map[string]bool{}
+	for _, table := range tables(t) {
+		for i, s := range table.snippets {
+			for _, d := range s.known {
+				if seen[d.servers+d.reason] {
+					continue
+				}
+				seen[d.servers+d.reason] = true
+				example := s.text(" ")[2:]
+				if i > 0 && !s.fresh && s.kind == '>' {
+					example = table.snippets[i-1].text(" ")[2:] + "; " + example
+				}
+				example = strings.ReplaceAll(example, "|", "\\|")
+				fmt.Fprintf(&b, "| %s | %s | `` %s `` |\n", d.reason, strings.ReplaceAll(d.servers, "*", "\\*"), example)
+			}
+		}
+	}
+	b.WriteString(end + after)
+	if *writePage {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(b.String(), string(text)); diff != "" {
+		t.Errorf("%s is out of date: go test ./lua_test/parity -run Page -page (-want +got)\n%s", page, diff)
+	}
 }

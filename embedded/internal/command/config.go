@@ -8,9 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
-	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // A setting is one that CONFIG GET and CONFIG SET know.
@@ -26,35 +24,35 @@ const evictLRU = "allkeys-lru"
 // maxUnread is how many bytes of replies a client may leave unread. Redis has no limit for normal clients by default.
 const maxUnread = 256 << 20
 
+// maxStreamNode bounds a node of a stream: removing one of its entries moves the others.
+const maxStreamNode = 10_000
+
 var settings = map[string]setting{
 	"maxmemory":        {"0", memorySize(0), func(s *State, v string) { s.maxMemory = mustInt(v) }},
 	"maxmemory-policy": {"noeviction", oneOf("volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", evictLRU, "allkeys-lfu", "allkeys-random", "noeviction"), func(s *State, v string) { s.evicts = v == evictLRU }},
 	"databases":        {"16", fixed, nil},
 	"save":             {"", anyText, nil},
 	"appendonly":       {"no", oneOf("yes", "no"), nil},
-	"timeout": {"0", wholeNumber(0, math.MaxInt32), func(s *State, v string) {
-		s.IdleSeconds.Store(mustInt(v))
-		if s.IdleChanged != nil {
-			s.IdleChanged()
-		}
-	}},
 	"busy-reply-threshold": {"5000", wholeNumber(0, math.MaxInt32), func(s *State, v string) {
 		s.busyAfter = time.Duration(mustInt(v)) * time.Millisecond
 	}},
 
+	"stream-node-max-entries": {"100", wholeNumber(0, math.MaxInt64), func(s *State, v string) {
+		if s.streamNode = int(min(mustInt(v), maxStreamNode)); s.streamNode == 0 {
+			s.streamNode = maxStreamNode
+		}
+	}},
 	"maxclients":                 {"10000", wholeNumber(1, math.MaxUint32), limit(func(s *State) *atomic.Int64 { return &s.MaxClients })},
 	"proto-max-bulk-len":         {"536870912", memorySize(1 << 20), limit(func(s *State) *atomic.Int64 { return &s.Limits.Argument })},
 	"client-query-buffer-limit":  {"1073741824", memorySize(1 << 20), limit(func(s *State) *atomic.Int64 { return &s.Limits.Query })},
 	"client-output-buffer-limit": {fmt.Sprintf("normal %d 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", maxUnread), mergeOutputLimit, applyOutputLimit},
 
-	// They change what OBJECT ENCODING reports, but for those of lists, which have one form here whatever they say.
-	"hash-max-listpack-entries": {"512", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.HashEntries })},
-	"hash-max-listpack-value":   {"64", memorySize(0), encodingLimit(func(l *store.Limits) *int64 { return &l.HashValue })},
-	"set-max-intset-entries":    {"512", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.SetInts })},
-	"zset-max-listpack-entries": {"128", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.ZSetEntries })},
-	"zset-max-listpack-value":   {"64", memorySize(0), encodingLimit(func(l *store.Limits) *int64 { return &l.ZSetValue })},
-
-	"stream-node-max-entries": {"100", wholeNumber(0, math.MaxInt64), encodingLimit(func(l *store.Limits) *int64 { return &l.StreamEntries })},
+	// They have no effect: collections have one form here.
+	"hash-max-listpack-entries": {"512", wholeNumber(0, math.MaxInt64), nil},
+	"hash-max-listpack-value":   {"64", memorySize(0), nil},
+	"set-max-intset-entries":    {"512", wholeNumber(0, math.MaxInt64), nil},
+	"zset-max-listpack-entries": {"128", wholeNumber(0, math.MaxInt64), nil},
+	"zset-max-listpack-value":   {"64", memorySize(0), nil},
 
 	"list-max-listpack-size": {"-2", wholeNumber(math.MinInt32, math.MaxInt32), nil},
 	"list-compress-depth":    {"0", wholeNumber(0, math.MaxInt32), nil},
@@ -87,10 +85,6 @@ func (s *State) set(name, value string) {
 
 func limit(of func(*State) *atomic.Int64) func(*State, string) {
 	return func(s *State, value string) { of(s).Store(mustInt(value)) }
-}
-
-func encodingLimit(of func(*store.Limits) *int64) func(*State, string) {
-	return func(s *State, value string) { *of(&s.encodings) = mustInt(value) }
 }
 
 // mustInt reads what a check has let through.
@@ -175,7 +169,7 @@ func applyOutputLimit(s *State, value string) {
 func configGet(c *Call) reply.Value {
 	found := map[string]string{}
 	see := func(name, value string) {
-		if slices.ContainsFunc(c.Args[2:], func(pattern string) bool { return glob.Match(lower(pattern), name) }) {
+		if slices.ContainsFunc(c.Args[2:], func(pattern string) bool { return matches(lower(pattern), name) }) {
 			found[name] = value
 		}
 	}
@@ -240,7 +234,8 @@ func parseMemory(s string) (int64, bool) {
 }
 
 func configResetStat(c *Call) reply.Value {
-	c.State.resetStats()
+	clear(c.State.used)
+	c.State.processed = 0
 	for _, n := range []*atomic.Int64{&c.State.Rejected, &c.State.Limits.QueryClosed, &c.State.Limits.OutputClosed} {
 		n.Store(0)
 	}

@@ -23,9 +23,8 @@ var connectionCommands = []Command{
 	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
 	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
 	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return document(c.Session.describe()) }},
-	{Name: "client|unblock", Arity: -3, Flags: NoScript | Admin, Run: clientUnblock},
-	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: clientSwitch},
-	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: clientSwitch},
+	{Name: "publish", Arity: 3, Flags: Fast | MayReplicate, Run: publish},
+	{Name: "spublish", Arity: 3, Flags: Fast | MayReplicate, First: 1, Last: 1, Step: 1, Run: publish},
 }
 
 func ping(c *Call) reply.Value {
@@ -145,14 +144,6 @@ func clientGetName(c *Call) reply.Value {
 	return bulk(c.Session.Name)
 }
 
-// clientSwitch has no effect: no client is evicted, and no key by its last use.
-func clientSwitch(c *Call) reply.Value {
-	if !is(c.Args[2], "on") && !is(c.Args[2], "off") {
-		return errSyntax
-	}
-	return okay
-}
-
 func clientSetInfo(c *Call) reply.Value {
 	var field *string
 	switch lower(c.Args[2]) {
@@ -188,11 +179,6 @@ func (session *Session) describe() string {
 		session.ID, session.Addr, session.Name, session.DB, len(session.queue), len(session.watched), session.Library, session.Version, session.Protocol)
 }
 
-// The channel of SPUBLISH counts as a key: in a cluster it has a slot, and a function has to be called on the node of that slot.
-var publishCommands = []Command{
-	{Name: "publish", Arity: 3, Flags: Fast | MayReplicate, Run: publish},
-	{Name: "spublish", Arity: 3, Flags: Fast | MayReplicate, First: 1, Last: 1, Step: 1, Run: publish},
-}
-
-// publish answers how many clients got the message. None can: there is no SUBSCRIBE here.
+// publish answers how many clients got the message. None can: there is no SUBSCRIBE here. The channel of SPUBLISH counts as a key: in a
+// cluster it has a slot, and a function has to be called on the node of that slot.
 func publish(*Call) reply.Value { return zero }

@@ -1,12 +1,9 @@
 package command
 
 import (
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/functions"
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
@@ -19,8 +16,6 @@ var functionCommands = []Command{
 	{Name: "function|list", Arity: -2, Flags: NoScript, Run: functionList},
 	{Name: "function|delete", Arity: 3, Flags: NoScript | Write, Run: functionDelete},
 	{Name: "function|flush", Arity: -2, Flags: NoScript | Write, Run: functionFlush},
-	{Name: "function|dump", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return bulk(c.State.Functions.Dump()) }},
-	{Name: "function|restore", Arity: -3, Flags: NoScript | Write | DenyOOM, Run: functionRestore},
 	{Name: "function|stats", Arity: 2, Flags: NoScript | AllowBusy, Run: functionStats},
 	{Name: "function|kill", Arity: 2, Flags: NoScript | AllowBusy, Run: func(c *Call) reply.Value { return c.State.Kill(false) }},
 }
@@ -66,7 +61,7 @@ func functionList(c *Call) reply.Value {
 	}
 	var values []reply.Value
 	for _, l := range c.State.Functions.Libraries() {
-		if named && !glob.Match(lower(pattern), lower(l.Name)) {
+		if named && !matches(lower(pattern), lower(l.Name)) {
 			continue
 		}
 		values = append(values, describeLibrary(l, withCode))
@@ -109,24 +104,6 @@ func functionFlush(c *Call) reply.Value {
 		return failure("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
 	}
 	c.State.Functions.Flush()
-	return okay
-}
-
-func functionRestore(c *Call) reply.Value {
-	if len(c.Args) > 4 {
-		return failure("ERR unknown subcommand or wrong number of arguments for 'restore'. Try FUNCTION HELP.")
-	}
-	policy := functions.Append
-	if len(c.Args) == 4 {
-		i := slices.IndexFunc([]string{"append", "replace", "flush"}, func(word string) bool { return is(c.Args[3], word) })
-		if i < 0 {
-			return failure("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")
-		}
-		policy = functions.Policy(i)
-	}
-	if err := c.State.Functions.Restore(c.Args[2], policy); err != nil {
-		return refusal(err)
-	}
 	return okay
 }
 

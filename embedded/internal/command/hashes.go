@@ -12,15 +12,15 @@ var hashCommands = []Command{
 	{Name: "hset", Arity: -4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hset},
 	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hset},
 	{Name: "hsetnx", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hsetnx},
-	{Name: "hget", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: hget},
+	{Name: "hget", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Run: hget},
 	{Name: "hmget", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: hmget},
-	{Name: "hdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: hdel},
-	{Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: hexists},
-	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: hlen},
-	{Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: hstrlen},
-	{Name: "hgetall", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.hashAll(true, true) }},
-	{Name: "hkeys", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.hashAll(true, false) }},
-	{Name: "hvals", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.hashAll(false, true) }},
+	{Name: "hdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hdel},
+	{Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hexists},
+	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: length},
+	{Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hstrlen},
+	{Name: "hgetall", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: maps(), Run: func(c *Call) reply.Value { return c.hashAll(true, true) }},
+	{Name: "hkeys", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: none, Run: func(c *Call) reply.Value { return c.hashAll(true, false) }},
+	{Name: "hvals", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: none, Run: func(c *Call) reply.Value { return c.hashAll(false, true) }},
 	{Name: "hincrby", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hincrby},
 	{Name: "hincrbyfloat", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hincrbyfloat},
 	{Name: "hrandfield", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: hrandfield},
@@ -62,39 +62,20 @@ func hsetnx(c *Call) reply.Value {
 	return one
 }
 
-// field looks one field up.
-func (c *Call) field() (value string, there, fits bool) {
-	e, fits := c.find(c.Args[1], store.Hash)
-	if fits && e != nil {
-		value, there = e.Hash.Get(c.Args[2])
-	}
-	return value, there, fits
-}
-
 func hget(c *Call) reply.Value {
-	value, there, fits := c.field()
-	switch {
-	case !fits:
-		return errWrongType
-	case !there:
-		return null
+	if value, there := c.Entry.Hash.Get(c.Args[2]); there {
+		return bulk(value)
 	}
-	return bulk(value)
+	return null
 }
 
 func hexists(c *Call) reply.Value {
-	_, there, fits := c.field()
-	if !fits {
-		return errWrongType
-	}
+	_, there := c.Entry.Hash.Get(c.Args[2])
 	return truth(there)
 }
 
 func hstrlen(c *Call) reply.Value {
-	value, _, fits := c.field()
-	if !fits {
-		return errWrongType
-	}
+	value, _ := c.Entry.Hash.Get(c.Args[2])
 	return number(len(value))
 }
 
@@ -116,57 +97,32 @@ func hmget(c *Call) reply.Value {
 }
 
 func hdel(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Hash)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	n := 0
-	for _, field := range c.Args[2:] {
-		if e.Hash.Delete(field) {
-			n++
-		}
-	}
-	if n > 0 {
-		c.DB.Written(c.Args[1], e)
-	}
-	return number(n)
-}
-
-func hlen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Hash)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.Hash.Len())
+	return c.remove(c.Entry.Hash.Delete)
 }
 
 func (c *Call) hashAll(fields, values bool) reply.Value {
-	e, fits := c.find(c.Args[1], store.Hash)
-	if !fits {
-		return errWrongType
-	}
-	var all []reply.Value
-	if e != nil {
-		all = make([]reply.Value, 0, 2*e.Hash.Len())
-		e.Hash.Each(func(field, value string) {
-			if fields {
-				all = append(all, bulk(field))
-			}
-			if values {
-				all = append(all, bulk(value))
-			}
-		})
-	}
+	all := make([]reply.Value, 0, 2*c.Entry.Hash.Len())
+	c.Entry.Hash.Each(func(field, value string) {
+		if fields {
+			all = append(all, bulk(field))
+		}
+		if values {
+			all = append(all, bulk(value))
+		}
+	})
 	if fields && values {
 		return maps(all...)
 	}
 	return array(all)
+}
+
+// field looks one field up.
+func (c *Call) field() (value string, there, fits bool) {
+	e, fits := c.find(c.Args[1], store.Hash)
+	if fits && e != nil {
+		value, there = e.Hash.Get(c.Args[2])
+	}
+	return value, there, fits
 }
 
 func hincrby(c *Call) reply.Value {

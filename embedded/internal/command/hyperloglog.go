@@ -20,23 +20,20 @@ const (
 	hllBits      = 14 // of a hash, which choose the register
 	hllRegisters = 1 << hllBits
 	hllHeader    = 16
+	hllSize      = hllHeader + hllRegisters*6/8
 	hllMagic     = "HYLL"
 	hllDense     = 0
-	hllSparse    = 1
 	hllStale     = 0x80 // of the header's last byte: the cached count is not to be used
 )
 
-var (
-	errNoHLL     = failure("WRONGTYPE Key is not a valid HyperLogLog string value.")
-	errBrokenHLL = failure("INVALIDOBJ Corrupted HLL object detected")
-)
+var errNoHLL = failure("WRONGTYPE Key is not a valid HyperLogLog string value.")
 
 // An hll is a HyperLogLog in Redis's dense form: a header, and registers of 6 bits from the lowest bit of a byte up. Redis keeps a small one in a
-// sparse form, which is read here but not written.
+// sparse form.
 type hll []byte
 
 func newHLL() hll {
-	h := make(hll, hllHeader+hllRegisters*6/8)
+	h := make(hll, hllSize)
 	copy(h, hllMagic)
 	h[hllHeader-1] = hllStale
 	return h
@@ -145,53 +142,12 @@ func (c *Call) hyperLogLog(key string) (h hll, expire int64, problem reply.Value
 		return nil, 0, errWrongType
 	case e == nil:
 		return nil, store.Never, okay
-	case len(e.Str) < hllHeader || !strings.HasPrefix(e.Str, hllMagic):
+	case len(e.Str) != hllSize || !strings.HasPrefix(e.Str, hllMagic) || e.Str[len(hllMagic)] != hllDense:
 		return nil, 0, errNoHLL
 	}
 	h = newHLL()
-	switch e.Str[len(hllMagic)] {
-	case hllDense:
-		if len(e.Str) != len(h) {
-			return nil, 0, errNoHLL
-		}
-		copy(h[hllHeader:], e.Str[hllHeader:])
-	case hllSparse:
-		if !h.fill(e.Str[hllHeader:]) {
-			return nil, 0, errBrokenHLL
-		}
-	default:
-		return nil, 0, errNoHLL
-	}
+	copy(h[hllHeader:], e.Str[hllHeader:])
 	return h, e.Expire, okay
-}
-
-// fill reads the sparse form: runs of zeros, in one byte 00 and the length or two bytes 01 and the length, and of a value, 1 with its 5 bits and 2
-// of length. Each number is one less than what it means.
-func (h hll) fill(runs string) bool {
-	at := 0
-	for len(runs) > 0 {
-		b, n, v := runs[0], 0, byte(0)
-		switch {
-		case b&0x80 != 0:
-			n, v = int(b&3)+1, b>>2&31+1
-		case b&0x40 == 0:
-			n = int(b) + 1
-		case len(runs) == 1:
-			return false
-		default:
-			n = int(b&63)<<8 + int(runs[1]) + 1
-			runs = runs[1:]
-		}
-		runs = runs[1:]
-		if at+n > hllRegisters {
-			return false
-		}
-		for ; n > 0; n-- {
-			h.raise(at, v)
-			at++
-		}
-	}
-	return at == hllRegisters
 }
 
 func pfadd(c *Call) reply.Value {
@@ -207,7 +163,7 @@ func pfadd(c *Call) reply.Value {
 		changed = h.add(element) || changed
 	}
 	if changed {
-		c.DB.SetRaw(c.Args[1], string(h), expire)
+		c.DB.SetString(c.Args[1], string(h), expire)
 	}
 	return truth(changed)
 }
@@ -245,6 +201,6 @@ func pfmerge(c *Call) reply.Value {
 	if e := c.DB.Get(c.Args[1], c.Now); e != nil {
 		expire = e.Expire
 	}
-	c.DB.SetRaw(c.Args[1], string(all), expire)
+	c.DB.SetString(c.Args[1], string(all), expire)
 	return okay
 }

@@ -28,7 +28,6 @@ var infoSections = []infoSection{
 	{"Clients", func(c *Call, b *strings.Builder) {
 		line(b, "connected_clients", len(c.State.sessions))
 		line(b, "maxclients", c.State.MaxClients.Load())
-		line(b, "blocked_clients", len(c.State.waiters))
 	}},
 	{"Memory", func(c *Call, b *strings.Builder) {
 		used := c.State.UsedMemory()
@@ -56,7 +55,6 @@ var infoSections = []infoSection{
 		line(b, "rejected_connections", c.State.Rejected.Load())
 		line(b, "expired_keys", expired)
 		line(b, "evicted_keys", evicted)
-		line(b, "total_error_replies", c.State.errors.total)
 		line(b, "client_query_buffer_limit_disconnections", c.State.Limits.QueryClosed.Load())
 		line(b, "client_output_buffer_limit_disconnections", c.State.Limits.OutputClosed.Load())
 	}},
@@ -66,7 +64,6 @@ var infoSections = []infoSection{
 		line(b, "master_repl_offset", 0)
 	}},
 	{"Commandstats", infoCommandstats},
-	{"Errorstats", infoErrorstats},
 	{"Cluster", func(_ *Call, b *strings.Builder) { line(b, "cluster_enabled", 0) }},
 	{"Keyspace", func(c *Call, b *strings.Builder) {
 		for i := range c.State.DBs {
@@ -100,4 +97,28 @@ func info(c *Call) reply.Value {
 		section.write(c, &b)
 	}
 	return document(b.String())
+}
+
+// usage counts the calls of a command since CONFIG RESETSTAT.
+type usage struct {
+	calls, rejected, failed int64
+}
+
+func (u usage) String() string {
+	return fmt.Sprintf("calls=%d,rejected_calls=%d,failed_calls=%d", u.calls, u.rejected, u.failed)
+}
+
+// reject counts an error before a command ran. cmd is nil if there is none.
+func (s *State) reject(cmd *Command) {
+	if cmd != nil {
+		s.used[cmd.index].rejected++
+	}
+}
+
+func infoCommandstats(c *Call, b *strings.Builder) {
+	for _, cmd := range rows {
+		if u := c.State.used[cmd.index]; u != (usage{}) {
+			line(b, "cmdstat_"+cmd.Name, u)
+		}
+	}
 }

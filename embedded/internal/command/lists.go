@@ -14,11 +14,11 @@ var listCommands = []Command{
 	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
 	{Name: "lpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
 	{Name: "rpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
-	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: llen},
-	{Name: "lindex", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lindex},
+	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.List, Missing: zero, Run: length},
+	{Name: "lindex", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.List, Run: lindex},
 	{Name: "lrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lrange},
 	{Name: "ltrim", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: ltrim},
-	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: lset},
+	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Of: store.List, Missing: errNoKey, Run: lset},
 	{Name: "lrem", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: lrem},
 	{Name: "linsert", Arity: 5, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: linsert},
 	{Name: "lpos", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lpos},
@@ -62,18 +62,23 @@ func take(q *store.Deque, head bool) string {
 	return q.PopBack()
 }
 
+// popCount is how many elements LPOP and its like take.
+func (c *Call) popCount() (count int64, given, valid bool) {
+	if len(c.Args) < 3 {
+		return 1, false, true
+	}
+	count, valid = parseInt(c.Args[2])
+	return count, true, valid && count >= 0
+}
+
 func pop(c *Call) reply.Value {
 	if len(c.Args) > 3 {
 		return c.arity()
 	}
 	key, head := c.Args[1], c.atHead()
-	count, many := int64(1), len(c.Args) == 3
-	if many {
-		n, valid := parseInt(c.Args[2])
-		if !valid || n < 0 {
-			return errPositive
-		}
-		count = n
+	count, many, valid := c.popCount()
+	if !valid {
+		return errPositive
 	}
 	e, fits := c.find(key, store.List)
 	switch {
@@ -98,36 +103,28 @@ func pop(c *Call) reply.Value {
 	return array(values)
 }
 
-func llen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
+// index reads the place of an element, which may count from the end. It is -1 if there is none.
+func (c *Call) index(q *store.Deque) (i int, valid bool) {
+	n, valid := parseInt(c.Args[2])
+	if n < 0 {
+		n += int64(q.Len())
 	}
-	return number(e.List.Len())
+	if n < 0 || n >= int64(q.Len()) {
+		return -1, valid
+	}
+	return int(n), valid
 }
 
 func lindex(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.List)
+	q := c.Entry.List
+	i, valid := c.index(q)
 	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return null
-	}
-	i, valid := parseInt(c.Args[2])
-	if !valid {
+	case !valid:
 		return errNotInt
-	}
-	if i < 0 {
-		i += int64(e.List.Len())
-	}
-	if i < 0 || i >= int64(e.List.Len()) {
+	case i < 0:
 		return null
 	}
-	return bulk(e.List.At(int(i)))
+	return bulk(q.At(i))
 }
 
 // bounds turns the start and stop of a range, which may count from the end, into [from, to) within n elements.
@@ -201,25 +198,16 @@ func ltrim(c *Call) reply.Value {
 }
 
 func lset(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.List)
+	q := c.Entry.List
+	i, valid := c.index(q)
 	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return errNoKey
-	}
-	i, valid := parseInt(c.Args[2])
-	if !valid {
+	case !valid:
 		return errNotInt
-	}
-	if i < 0 {
-		i += int64(e.List.Len())
-	}
-	if i < 0 || i >= int64(e.List.Len()) {
+	case i < 0:
 		return errIndex
 	}
-	e.List.Set(int(i), c.Args[3])
-	c.DB.Changed(c.Args[1], e)
+	q.Set(i, c.Args[3])
+	c.DB.Changed(c.Args[1], c.Entry)
 	return okay
 }
 
@@ -314,4 +302,97 @@ func (c *Call) move(fromHead, toHead bool) reply.Value {
 	c.DB.Changed(c.Args[2], to)
 	c.DB.Written(c.Args[1], from)
 	return bulk(value)
+}
+
+// lposOptions are the words of LPOS: which match to begin with, how many to give, how many elements to look at.
+type lposOptions struct {
+	rank, count, length int64
+	many                bool
+}
+
+func parseLpos(words []string) (o lposOptions, problem reply.Value) {
+	o = lposOptions{rank: 1, count: 1}
+	for i := 0; i < len(words); i += 2 {
+		if i+1 == len(words) {
+			return o, errSyntax
+		}
+		n, valid := parseInt(words[i+1])
+		switch {
+		case is(words[i], "rank"):
+			if !valid {
+				return o, errNotInt
+			}
+			if n == math.MinInt64 {
+				return o, errUnnegatable
+			}
+			if n == 0 {
+				return o, failure("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list")
+			}
+			o.rank = n
+		case is(words[i], "count"):
+			if !valid || n < 0 {
+				return o, failure("ERR COUNT can't be negative")
+			}
+			o.count, o.many = n, true
+		case is(words[i], "maxlen"):
+			if !valid || n < 0 {
+				return o, failure("ERR MAXLEN can't be negative")
+			}
+			o.length = n
+		default:
+			return o, errSyntax
+		}
+	}
+	return o, okay
+}
+
+func lpos(c *Call) reply.Value {
+	o, problem := parseLpos(c.Args[3:])
+	if problem.Kind == reply.Error {
+		return problem
+	}
+	e, fits := c.find(c.Args[1], store.List)
+	if !fits {
+		return errWrongType
+	}
+	found := []reply.Value{}
+	if e != nil {
+		found = o.search(e.List, c.Args[2])
+	}
+	switch {
+	case o.many:
+		return array(found)
+	case len(found) == 0:
+		return null
+	}
+	return found[0]
+}
+
+func (o lposOptions) search(q *store.Deque, value string) []reply.Value {
+	found := []reply.Value{}
+	skip := o.rank - 1
+	if o.rank < 0 {
+		skip = -o.rank - 1
+	}
+	looks := q.Len()
+	if o.length > 0 {
+		looks = int(min(o.length, int64(looks)))
+	}
+	for k := range looks {
+		i := k
+		if o.rank < 0 {
+			i = q.Len() - 1 - k
+		}
+		switch {
+		case q.At(i) != value:
+		case skip > 0:
+			skip--
+		default:
+			found = append(found, number(i))
+			if o.count > 0 && int64(len(found)) == o.count {
+				return found
+			}
+		}
+	}
+	return found
 }

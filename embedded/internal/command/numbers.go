@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
 // parseInt reads a canonical decimal integer: no plus sign, no leading zeros or blanks.
@@ -57,7 +59,7 @@ func beyondDouble(s string) (float64, bool) {
 	return f, errors.Is(err, strconv.ErrRange) && !strings.Contains(s, "_")
 }
 
-// formatFloat prints the shortest digits that read back as the same double, in the shape that Redis gives them from 7.2 on.
+// formatFloat prints a score.
 func formatFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
@@ -66,22 +68,8 @@ func formatFloat(f float64) string {
 		return "-inf"
 	case f == 0 && math.Signbit(f):
 		return "-0"
-	case f == math.Trunc(f) && math.Abs(f) <= 1<<62:
-		return strconv.FormatInt(int64(f), 10)
 	}
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
-	digits := len(strings.Trim(strings.Replace(mantissa, ".", "", 1), "-"))
-	first, _ := strconv.Atoi(exponent)
-	last := first - digits + 1 // the power of ten of the last digit
-	size := max(first, -first)
-	if last >= 0 && size < digits+7 || last < 0 && (last > -7 || size < 4) {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	sign := "+"
-	if first < 0 {
-		sign = "-"
-	}
-	return mantissa + "e" + sign + strconv.Itoa(size)
+	return reply.FormatFloat(f)
 }
 
 // extended is a number of 64 bits of mantissa, as the long double that INCRBYFLOAT and HINCRBYFLOAT compute with.

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
@@ -18,7 +17,7 @@ type scanOptions struct {
 	all    bool // no pattern
 }
 
-func (o scanOptions) wants(name string) bool { return o.all || glob.Match(o.match, name) }
+func (o scanOptions) wants(name string) bool { return o.all || matches(o.match, name) }
 
 var errCursor = failure("ERR invalid cursor")
 

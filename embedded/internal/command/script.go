@@ -18,7 +18,6 @@ type script struct {
 	readOnly bool
 	denyOOM  bool
 	wrote    bool
-	failure  string    // the text of the last error of a command
 	since    time.Time // its beginning, once busy
 	busy     bool      // it has run for so long that other clients get BUSY; the lock is held only while a command runs
 }
@@ -31,8 +30,7 @@ func (h *script) Call(args []string) reply.Value {
 	}
 	cmd, v := h.admit(args)
 	if v.Kind == reply.Error {
-		h.failure = v.Str
-		h.call.State.reject(cmd, v)
+		h.call.State.reject(cmd)
 		return v
 	}
 	h.call.State.used[cmd.index].calls++
@@ -40,11 +38,10 @@ func (h *script) Call(args []string) reply.Value {
 	if cmd.Flags&Stateful != 0 {
 		v = h.stateful(cmd)
 	} else {
-		v = cmd.Run(&h.call)
+		v = cmd.do(&h.call)
 	}
 	if v.Kind == reply.Error {
-		h.failure = v.Str
-		h.call.State.failed(cmd, v, "")
+		h.call.State.used[cmd.index].failed++
 	}
 	return v
 }
@@ -63,7 +60,7 @@ func (h *script) admit(args []string) (*Command, reply.Value) {
 	}
 	switch {
 	case cmd == nil && slices.Contains(neverInScripts, lower(args[0])):
-		return cmd, failure("ERR This Redis command is not allowed from script")
+		return cmd, failure("ERR This Redis command is not allowed from script" + absent(args[:1]))
 	case cmd == nil:
 		return cmd, unknownInScript(args[:1])
 	case !cmd.accepts(len(args)):
@@ -93,13 +90,12 @@ func unknownInScript(name []string) reply.Value {
 
 // neverInScripts are commands that this server does not have and that Redis refuses to run from a function.
 var neverInScripts = []string{
-	"acl", "bgrewriteaof", "bgsave", "cluster", "failover", "latency",
-	"migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "shutdown",
+	"bgrewriteaof", "bgsave", "blmove", "blmpop", "blpop", "brpop", "brpoplpush", "bzmpop", "bzpopmax", "bzpopmin", "failover",
+	"latency", "migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "shutdown",
 	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
 }
 
-// KeysOf tells an observer which keys a command names, how many elements they hold, and whether it may write. Of a list the number is that
-// of the elements which the command looks at.
+// KeysOf finds the keys of a command, and what they hold.
 func (h *script) KeysOf(args []string) (keys []string, sizes []int, write bool) {
 	cmd := Lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {

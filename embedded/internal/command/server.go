@@ -1,6 +1,9 @@
 package command
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
@@ -26,9 +29,8 @@ var serverCommands = []Command{
 	{Name: "command", Arity: -1, Run: commandAll},
 	{Name: "command|count", Arity: 2, Run: func(*Call) reply.Value { return number(len(commands) / 2) }},
 	{Name: "command|docs", Arity: -2, Run: func(*Call) reply.Value { return maps() }},
-	{Name: "command|list", Arity: -2, Run: commandList},
 	{Name: "command|info", Arity: -2, Run: commandInfo},
-	{Name: "command|getkeys", Arity: -4, Run: commandGetKeys},
+	{Name: "debug", Arity: -2, Flags: NoScript | Admin, Run: debug},
 }
 
 func timeNow(c *Call) reply.Value {
@@ -55,4 +57,82 @@ func wait(c *Call) reply.Value {
 
 func noCluster(*Call) reply.Value {
 	return failure("ERR This instance has cluster support disabled")
+}
+
+// topLevel is every row that is not a subcommand, by name.
+func topLevel() []*Command {
+	var all []*Command
+	for name, cmd := range commands {
+		if name == cmd.Name {
+			all = append(all, cmd)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (c *Command) describe() reply.Value {
+	var flags []reply.Value
+	for i, name := range flagNames {
+		if c.Flags&(1<<i) != 0 {
+			flags = append(flags, status(name))
+		}
+	}
+	if c.KeysAt > 0 || c.Locate != nil {
+		flags = append(flags, status("movablekeys"))
+	}
+	return array([]reply.Value{
+		bulk(c.Name), number(c.Arity), unordered(flags), number(c.First), number(c.Last), number(c.Step), unordered(nil), none, none, none,
+	})
+}
+
+func commandAll(c *Call) reply.Value {
+	var values []reply.Value
+	for _, cmd := range topLevel() {
+		values = append(values, cmd.describe())
+	}
+	return array(values)
+}
+
+func commandInfo(c *Call) reply.Value {
+	if len(c.Args) == 2 {
+		return commandAll(c)
+	}
+	var values []reply.Value
+	for _, name := range c.Args[2:] {
+		if cmd := Lookup(name); cmd != nil {
+			values = append(values, cmd.describe())
+		} else {
+			values = append(values, null)
+		}
+	}
+	return array(values)
+}
+
+// debug is those subcommands of DEBUG that tests of other software use.
+func debug(c *Call) reply.Value {
+	words := c.Args[2:]
+	switch sub := lower(c.Args[1]); {
+	case sub == "set-active-expire" && len(words) == 1:
+		n, _ := parseInt(words[0])
+		c.State.lazyOnly = n == 0
+		return okay
+	case sub == "reload" && len(words) == 0:
+		c.State.reload()
+		return okay
+	case sub == "quicklist-packed-threshold" && len(words) == 1:
+		// Lists have one form here.
+		if _, valid := parseMemory(words[0]); !valid {
+			return failure("ERR argument must be a memory value bigger than 1 and smaller than 4gb")
+		}
+		return okay
+	}
+	return failure("ERR unknown subcommand or wrong number of arguments for '" + clip(c.Args[1]) + "'. Try DEBUG HELP.")
+}
+
+// reload makes all keys and libraries from copies of them, as they would come out of a file.
+func (s *State) reload() {
+	snapshot := s.Snapshot()
+	s.Functions.Flush()
+	s.Restore(snapshot)
 }

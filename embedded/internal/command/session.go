@@ -19,13 +19,12 @@ type Session struct {
 
 	Protocol int // 2 or 3
 
-	multi     bool
-	executing bool // EXEC runs the queue
-	aborted   bool // a command could not be queued
-	queue     []pending
-	queued    int64 // bytes that the queue takes, about
-	watch     *store.Watch
-	watched   []watchedKey
+	multi   bool
+	aborted bool // a command could not be queued
+	queue   []pending
+	queued  int64 // bytes that the queue takes, about
+	watch   *store.Watch
+	watched []watchedKey
 }
 
 type pending struct {
@@ -49,9 +48,6 @@ func (s *State) Connect(addr string) *Session {
 // Disconnect ends it.
 func (s *State) Disconnect(session *Session) {
 	session.discard(s)
-	if w := s.waiter(session); w != nil {
-		s.end(w, w.expired)
-	}
 	delete(s.sessions, session.ID)
 }
 

@@ -7,11 +7,11 @@ import (
 
 var setCommands = []Command{
 	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: sadd},
-	{Name: "srem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: srem},
-	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: scard},
-	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: sismember},
+	{Name: "srem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: srem},
+	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: length},
+	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: sismember},
 	{Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: smismember},
-	{Name: "smembers", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: smembers},
+	{Name: "smembers", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: unordered(nil), Run: smembers},
 	{Name: "smove", Arity: 4, Flags: Write | Fast, First: 1, Last: 2, Step: 1, Run: smove},
 	{Name: "spop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: spop},
 	{Name: "srandmember", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: srandmember},
@@ -41,44 +41,9 @@ func sadd(c *Call) reply.Value {
 	return number(n)
 }
 
-func srem(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	n := 0
-	for _, member := range c.Args[2:] {
-		if e.Set.Delete(member) {
-			n++
-		}
-	}
-	if n > 0 {
-		c.DB.Written(c.Args[1], e)
-	}
-	return number(n)
-}
+func srem(c *Call) reply.Value { return c.remove(c.Entry.Set.Delete) }
 
-func scard(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.Set.Len())
-}
-
-func sismember(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	if !fits {
-		return errWrongType
-	}
-	return truth(e != nil && e.Set.Has(c.Args[2]))
-}
+func sismember(c *Call) reply.Value { return truth(c.Entry.Set.Has(c.Args[2])) }
 
 func smismember(c *Call) reply.Value {
 	e, fits := c.find(c.Args[1], store.Set)
@@ -92,16 +57,7 @@ func smismember(c *Call) reply.Value {
 	return array(values)
 }
 
-func smembers(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.Set)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return unordered(nil)
-	}
-	return members(e.Set)
-}
+func smembers(c *Call) reply.Value { return members(c.Entry.Set) }
 
 func members(m *store.Members) reply.Value {
 	values := make([]reply.Value, 0, m.Len())
@@ -136,14 +92,9 @@ func spop(c *Call) reply.Value {
 	if len(c.Args) > 3 {
 		return errSyntax
 	}
-	many := len(c.Args) == 3
-	count := int64(1)
-	if many {
-		n, valid := parseInt(c.Args[2])
-		if !valid || n < 0 {
-			return errPositive
-		}
-		count = n
+	count, many, valid := c.popCount()
+	if !valid {
+		return errPositive
 	}
 	e, fits := c.find(c.Args[1], store.Set)
 	switch {
@@ -183,4 +134,70 @@ func sscan(c *Call) reply.Value {
 	return c.scanElements(store.Set, func(e *store.Entry, o scanOptions, add func(string, ...string)) uint64 {
 		return e.Set.Scan(o.cursor, o.count, func(member string) { add(member) })
 	})
+}
+
+// sets looks up the sets of these keys; a missing one is empty.
+func (c *Call) sets(keys []string) (found []*store.Members, fits bool) {
+	for _, key := range keys {
+		e, fits := c.find(key, store.Set)
+		switch {
+		case !fits:
+			return nil, false
+		case e == nil:
+			found = append(found, &store.Members{})
+		default:
+			found = append(found, e.Set)
+		}
+	}
+	return found, true
+}
+
+func unite(sets []*store.Members) *store.Members {
+	all := &store.Members{}
+	for _, s := range sets {
+		s.Each(func(member string) { all.Add(member) })
+	}
+	return all
+}
+
+func intersect(sets []*store.Members) *store.Members {
+	return keep(sets, func(s *store.Members, member string) bool { return s.Has(member) })
+}
+
+func subtract(sets []*store.Members) *store.Members {
+	return keep(sets, func(s *store.Members, member string) bool { return !s.Has(member) })
+}
+
+// keep takes those members of the first set that pass for each of the others.
+func keep(sets []*store.Members, passes func(s *store.Members, member string) bool) *store.Members {
+	kept := &store.Members{}
+	sets[0].Each(func(member string) {
+		for _, s := range sets[1:] {
+			if !passes(s, member) {
+				return
+			}
+		}
+		kept.Add(member)
+	})
+	return kept
+}
+
+func (c *Call) combine(how func([]*store.Members) *store.Members) reply.Value {
+	found, fits := c.sets(c.Args[1:])
+	if !fits {
+		return errWrongType
+	}
+	return members(how(found))
+}
+
+func sinter(c *Call) reply.Value { return c.combine(intersect) }
+func sunion(c *Call) reply.Value { return c.combine(unite) }
+func sdiff(c *Call) reply.Value  { return c.combine(subtract) }
+
+func (c *Call) storeSet(how func([]*store.Members) *store.Members) reply.Value {
+	found, fits := c.sets(c.Args[2:])
+	if !fits {
+		return errWrongType
+	}
+	return c.keep(c.Args[1], store.Entry{Kind: store.Set, Set: how(found)})
 }

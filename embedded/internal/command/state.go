@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/functions"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
@@ -27,7 +26,7 @@ var errOOM = failure("OOM command not allowed when used memory > 'maxmemory'.")
 // State is everything that a server holds. It is not safe for concurrent use.
 type State struct {
 	DBs       [Databases]store.DB
-	Functions functions.Registry
+	Functions Registry
 	AnyKey    bool // functions and scripts may use keys that their call does not name
 
 	// What CONFIG SET may change while connections are read and written.
@@ -35,32 +34,25 @@ type State struct {
 	MaxClients atomic.Int64
 	Rejected   atomic.Int64 // connections that were above MaxClients
 
-	IdleSeconds atomic.Int64 // after which a connection ends; 0: never
-	IdleChanged func()       // is called when it has changed
-
-	scripts   functions.Scripts
-	lock      sync.Locker // see Share
-	idle      *sync.Cond
-	busyAfter time.Duration
-	now       func() time.Time
-	config    map[string]string
-	encodings store.Limits
-	maxMemory int64
-	lazyOnly  bool // DEBUG SET-ACTIVE-EXPIRE 0: keys expire only when they are used
-	evicts    bool // maxmemory-policy is allkeys-lru
-	sessions  map[int64]*Session
-	nextID    int64
-	started   time.Time
-	runID     string // tells this server from any other
-	log       func(level int, text string)
-	used      []usage // by the command's index
-	errors    errorCounts
-	processed int64
-	waiters   []*Waiter
-	blocked   *Waiter // by the command that has just run
-	call      Call    // the command being run, kept to spare an allocation for each
-	script    script  // likewise
-	inScript  string  // the last error of a command of the script that has just ended
+	scripts    Scripts
+	lock       sync.Locker // see Share
+	idle       *sync.Cond
+	busyAfter  time.Duration
+	now        func() time.Time
+	config     map[string]string
+	streamNode int // entries of a node of a stream, on which trimming with ~ depends
+	maxMemory  int64
+	lazyOnly   bool // DEBUG SET-ACTIVE-EXPIRE 0: keys expire only when they are used
+	evicts     bool // maxmemory-policy is allkeys-lru
+	sessions   map[int64]*Session
+	nextID     int64
+	started    time.Time
+	runID      string // tells this server from any other
+	log        func(level int, text string)
+	used       []usage // by the command's index
+	processed  int64
+	call       Call   // the command being run, kept to spare an allocation for each
+	script     script // likewise
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -72,9 +64,6 @@ func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)
 	s := &State{runID: hex.EncodeToString(id), now: now, sessions: make(map[int64]*Session), started: now(), log: log, used: make([]usage, len(rows))}
-	for i := range s.DBs {
-		s.DBs[i].Limits = &s.encodings
-	}
 	s.configure()
 	return s
 }
@@ -121,7 +110,7 @@ func resolve(args []string) (*Command, reply.Value) {
 func (s *State) Do(session *Session, args []string) reply.Value {
 	cmd, problem := resolve(args)
 	if problem.Kind == reply.Error {
-		s.reject(cmd, problem)
+		s.reject(cmd)
 		if is(args[0], "exec") {
 			session.discard(s)
 			return failure("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(problem.Str, "ERR "))
@@ -143,13 +132,7 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 	if queues {
 		return session.enqueue(cmd, args)
 	}
-	if cmd.Flags&Blocking != 0 {
-		args = slices.Clone(args) // they outlive the call
-	}
 	v := s.run(session, cmd, args, s.now().UnixMicro())
-	if len(s.waiters) > 0 {
-		s.serveWaiters(s.call.Micros)
-	}
 	if cmd.Flags&Write != 0 || cmd.KeysAt != 0 || cmd.Name == "exec" {
 		s.sweep(session.DB)
 	}
@@ -157,7 +140,7 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 }
 
 func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Value {
-	s.reject(cmd, why)
+	s.reject(cmd)
 	if cmd.Name == "exec" {
 		session.discard(s)
 		return failure("EXECABORT Transaction discarded because of: " + why.Str)
@@ -168,12 +151,11 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 
 // run runs a command, which may be one of an EXEC, at the given time.
 func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
-	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000, NoBlock: session.executing}
+	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
 	s.used[cmd.index].calls++
-	s.inScript = ""
-	v := cmd.Run(&s.call)
+	v := cmd.do(&s.call)
 	if v.Kind == reply.Error {
-		s.failed(cmd, v, s.inScript)
+		s.used[cmd.index].failed++
 	}
 	return v
 }
@@ -187,5 +169,41 @@ const (
 func (s *State) sweep(db int) {
 	if s.processed%sweepEvery == 0 && !s.lazyOnly {
 		s.DBs[db].Sweep(sweepKeys, s.call.Now)
+	}
+}
+
+// A Snapshot is a copy of all keys, and the sources of all libraries.
+type Snapshot struct {
+	dbs       [Databases]map[string]store.Entry
+	libraries []string // their sources
+}
+
+// Snapshot copies the keys and the libraries.
+func (s *State) Snapshot() Snapshot {
+	snapshot := Snapshot{libraries: s.Functions.Codes()}
+	now := s.now().UnixMilli()
+	for i := range s.DBs {
+		if s.DBs[i].Len() == 0 {
+			continue
+		}
+		snapshot.dbs[i] = make(map[string]store.Entry, s.DBs[i].Len())
+		s.DBs[i].Each(now, func(key string, e *store.Entry) { snapshot.dbs[i][key] = e.Clone() })
+	}
+	return snapshot
+}
+
+// Restore brings them back. Libraries that are unchanged keep their state.
+func (s *State) Restore(snapshot Snapshot) {
+	if !slices.Equal(s.Functions.Codes(), snapshot.libraries) {
+		s.Functions.Flush()
+		for _, code := range snapshot.libraries {
+			_, _ = s.Functions.Load(code, false) // it was loaded before: there is nothing in it to refuse
+		}
+	}
+	for i := range s.DBs {
+		s.DBs[i].Flush()
+		for key, e := range snapshot.dbs[i] {
+			s.DBs[i].Put(key, e.Clone())
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
@@ -9,12 +11,12 @@ import (
 
 var streamCommands = []Command{
 	{Name: "xadd", Arity: -5, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: xadd},
-	{Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: xlen},
+	{Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: length},
 	{Name: "xrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(false) }},
 	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(true) }},
-	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xdel},
+	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: xdel},
 	{Name: "xtrim", Arity: -4, Flags: Write, First: 1, Last: 1, Step: 1, Run: xtrim},
-	{Name: "xread", Arity: -4, Flags: ReadOnly | Blocking, Locate: streamKeys, Run: xread},
+	{Name: "xread", Arity: -4, Flags: ReadOnly, Locate: streamKeys, Run: xread},
 }
 
 // addOptions are the words of XADD before the fields, and those of XTRIM.
@@ -78,7 +80,7 @@ options:
 	case limited && !o.trim.Whole:
 		return o, failure("ERR syntax error, LIMIT cannot be used without the special ~ option")
 	case !limited && o.trim.Whole:
-		o.trim.Limit = 100 * int64(c.DB.Limits.StreamNode())
+		o.trim.Limit = 100 * int64(c.State.streamNode)
 	}
 	if len(words) > 0 {
 		o.fields = words[1:]
@@ -161,7 +163,7 @@ func xadd(c *Call) reply.Value {
 	if e == nil {
 		e = c.DB.Create(key, store.StreamKind)
 	}
-	e.Stream.Add(id, o.fields, c.DB.Limits.StreamNode())
+	e.Stream.Add(id, o.fields, c.State.streamNode)
 	if o.trims {
 		e.Stream.Trim(o.trim)
 	}
@@ -188,37 +190,19 @@ func xtrim(c *Call) reply.Value {
 	return number(n)
 }
 
-func xlen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.StreamKind)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(e.Stream.Entries.Len())
-}
-
 func xdel(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.StreamKind)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
 	ids, valid := parseStreamIDs(c.Args[2:])
 	if !valid {
 		return errStreamID
 	}
 	n := 0
 	for _, id := range ids {
-		if e.Stream.Delete(id) {
+		if c.Entry.Stream.Delete(id) {
 			n++
 		}
 	}
 	if n > 0 {
-		c.DB.Changed(c.Args[1], e)
+		c.DB.Changed(c.Args[1], c.Entry)
 	}
 	return number(n)
 }
@@ -253,15 +237,217 @@ func (c *Call) xrange(reverse bool) reply.Value {
 		return nilArray
 	}
 	values := []reply.Value{}
-	walk := e.Stream.Entries.Ascend(first)
+	walk := e.Stream.Ascend(first)
 	if reverse {
-		walk = e.Stream.Entries.Descend(last)
+		walk = e.Stream.Descend(last)
 	}
 	for id, fields := range walk {
 		if id.Compare(first) < 0 || id.Compare(last) > 0 || int64(len(values)) == count {
 			break
 		}
 		values = append(values, entry(id, fields))
+	}
+	return array(values)
+}
+
+// readOptions are the words of XREAD.
+type readOptions struct {
+	count     int64 // 0: all
+	keys, ids []string
+}
+
+// streamKeys finds the keys of XREAD: the first half of what follows STREAMS.
+func streamKeys(args []string) []string {
+	for i := 1; i < len(args); i++ {
+		switch {
+		case is(args[i], "block"), is(args[i], "count"):
+			i++
+		case is(args[i], "streams"):
+			rest := args[i+1:]
+			return rest[:len(rest)/2]
+		}
+	}
+	return nil
+}
+
+func (c *Call) parseRead() (o readOptions, problem reply.Value) {
+	for words := c.Args[1:]; o.keys == nil; words = words[1:] {
+		if len(words) == 0 {
+			return o, errSyntax
+		}
+		var valid bool
+		switch w, more := words[0], len(words)-1; {
+		case is(w, "block") && more > 0:
+			if c.Scripted {
+				return o, failure("ERR " + c.Args[0] + " command is not allowed with BLOCK option from scripts")
+			}
+			return o, failure("ERR syntax error" + absent([]string{c.Args[0], w}))
+		case is(w, "count") && more > 0:
+			if o.count, valid = parseInt(words[1]); !valid {
+				return o, errNotInt
+			}
+			o.count = max(o.count, 0)
+			words = words[1:]
+		case is(w, "streams") && more > 0:
+			if more%2 != 0 {
+				return o, failure("ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.")
+			}
+			o.keys, o.ids = words[1:1+more/2], words[1+more/2:]
+		case is(w, "group") && more > 1, is(w, "noack"):
+			return o, failure("ERR The " + upper(w) + " option is only supported by XREADGROUP. You called XREAD instead.")
+		default:
+			return o, errSyntax
+		}
+	}
+	return o, okay
+}
+
+// resolve reads the IDs after which to begin.
+func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Value) {
+	ids = make([]store.StreamID, len(o.ids))
+	for i, s := range o.ids {
+		e, fits := c.find(o.keys[i], store.StreamKind)
+		switch {
+		case !fits:
+			return nil, errWrongType
+		case s == "$":
+			if e != nil {
+				ids[i] = e.Stream.Last
+			}
+			continue
+		case s == ">":
+			return nil, failure("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
+		}
+		var valid bool
+		if ids[i], valid = parseStreamID(s, 0); !valid {
+			return nil, errStreamID
+		}
+	}
+	return ids, okay
+}
+
+func xread(c *Call) reply.Value {
+	o, problem := c.parseRead()
+	if problem.Kind == reply.Error {
+		return problem
+	}
+	ids, problem := o.resolve(c)
+	if problem.Kind == reply.Error {
+		return problem
+	}
+	var values []reply.Value // of all streams that have some
+	for i, key := range o.keys {
+		e, _ := c.find(key, store.StreamKind) // resolve has looked: it is a stream
+		if e == nil {
+			continue
+		}
+		if found := entriesAfter(e.Stream, ids[i], o.count); len(found) > 0 {
+			values = append(values, bulk(key), array(found))
+		}
+	}
+	if values == nil {
+		return nilArray
+	}
+	return reply.Of(reply.NestedMap, values...)
+}
+
+func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []reply.Value) {
+	from, ok := after.Next()
+	if !ok {
+		return nil
+	}
+	for id, fields := range s.Ascend(from) {
+		found = append(found, entry(id, fields))
+		if int64(len(found)) == count {
+			break
+		}
+	}
+	return found
+}
+
+var (
+	errStreamID      = failure("ERR Invalid stream ID specified as stream command argument")
+	errIntervalStart = failure("ERR invalid start ID for the interval")
+	errIntervalEnd   = failure("ERR invalid end ID for the interval")
+)
+
+// parseUnsigned reads what C's strtoull reads, without a minus sign.
+func parseUnsigned(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimLeft(s, " \t\n\v\f\r"), "+"), 10, 64)
+	return n, err == nil
+}
+
+// parseStreamID reads ms-seq, or ms, where missing is the number that stands for the omitted one.
+func parseStreamID(s string, missing uint64) (id store.StreamID, valid bool) {
+	ms, seq, found := strings.Cut(s, "-")
+	if id.MS, valid = parseUnsigned(ms); !valid {
+		return id, false
+	}
+	if id.Seq = missing; found {
+		id.Seq, valid = parseUnsigned(seq)
+	}
+	return id, valid
+}
+
+// parseStreamIDs reads IDs that name one entry each.
+func parseStreamIDs(words []string) (ids []store.StreamID, valid bool) {
+	ids = make([]store.StreamID, len(words))
+	for i, w := range words {
+		if ids[i], valid = parseStreamID(w, 0); !valid {
+			return nil, false
+		}
+	}
+	return ids, true
+}
+
+// streamInterval reads the two ends of a range, each of which may be -, +, or exclusive with a parenthesis.
+func streamInterval(from, to string) (first, last store.StreamID, problem reply.Value) {
+	first, exclusive, valid := intervalEnd(from, 0)
+	if !valid {
+		return first, last, errStreamID
+	}
+	if exclusive {
+		if first, valid = first.Next(); !valid {
+			return first, last, errIntervalStart
+		}
+	}
+	last, exclusive, valid = intervalEnd(to, math.MaxUint64)
+	if !valid {
+		return first, last, errStreamID
+	}
+	if exclusive {
+		if last, valid = last.Prev(); !valid {
+			return first, last, errIntervalEnd
+		}
+	}
+	return first, last, okay
+}
+
+func intervalEnd(s string, missing uint64) (id store.StreamID, exclusive, valid bool) {
+	switch {
+	case s == "-":
+		return id, false, true
+	case s == "+":
+		return store.LastStreamID, false, true
+	case len(s) > 1 && s[0] == '(':
+		id, valid = parseStreamID(s[1:], missing)
+		return id, true, valid
+	}
+	id, valid = parseStreamID(s, missing)
+	return id, false, valid
+}
+
+func streamID(id store.StreamID) reply.Value { return bulk(id.String()) }
+
+// entry is one entry of a stream as XRANGE shows it.
+func entry(id store.StreamID, fields []string) reply.Value {
+	return array([]reply.Value{streamID(id), texts(fields)})
+}
+
+func texts(all []string) reply.Value {
+	values := make([]reply.Value, len(all))
+	for i, s := range all {
+		values[i] = bulk(s)
 	}
 	return array(values)
 }

@@ -37,7 +37,7 @@ var stringCommands = []Command{
 	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: decrby},
 	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: incrbyfloat},
 	{Name: "append", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: appendTo},
-	{Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: strlen},
+	{Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.String, Missing: zero, Run: length},
 	{Name: "getrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
 	{Name: "substr", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
 	{Name: "setrange", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setrange},
@@ -166,6 +166,26 @@ func incrbyfloat(c *Call) reply.Value {
 	return bulk(sum)
 }
 
+// text is the string at a key, empty where there is none, and its expiry.
+func (c *Call) text(key string) (text string, expire int64, fits bool) {
+	e, fits := c.find(key, store.String)
+	if e == nil || !fits {
+		return "", store.Never, fits
+	}
+	return e.Str, e.Expire, true
+}
+
+// within turns the ends of a range of GETRANGE and its like, which may count from the end, into ones from the start.
+func within(start, end, size int64) (first, last int64) {
+	if start < 0 {
+		start = max(start+size, 0)
+	}
+	if end < 0 {
+		end = max(end+size, 0)
+	}
+	return start, min(end, size-1)
+}
+
 func appendTo(c *Call) reply.Value {
 	e, fits := c.find(c.Args[1], store.String)
 	if !fits {
@@ -179,19 +199,8 @@ func appendTo(c *Call) reply.Value {
 		return errTooLong
 	}
 	text := e.Str + c.Args[2]
-	c.DB.SetRaw(c.Args[1], text, e.Expire)
+	c.DB.SetString(c.Args[1], text, e.Expire)
 	return number(len(text))
-}
-
-func strlen(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.String)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
-	}
-	return number(len(e.Str))
 }
 
 func getrange(c *Call) reply.Value {
@@ -200,25 +209,17 @@ func getrange(c *Call) reply.Value {
 	if !first || !second {
 		return errNotInt
 	}
-	e, fits := c.find(c.Args[1], store.String)
-	if !fits {
+	text, _, fits := c.text(c.Args[1])
+	switch {
+	case !fits:
 		return errWrongType
-	}
-	if e == nil || start < 0 && end < 0 && start > end {
+	case start < 0 && end < 0 && start > end:
 		return bulk("")
 	}
-	n := int64(len(e.Str))
-	if start < 0 {
-		start = max(start+n, 0)
-	}
-	if end < 0 {
-		end = max(end+n, 0)
-	}
-	end = min(end, n-1)
-	if start > end {
+	if start, end = within(start, end, int64(len(text))); start > end {
 		return bulk("")
 	}
-	return bulk(e.Str[start : end+1])
+	return bulk(text[start : end+1])
 }
 
 func setrange(c *Call) reply.Value {
@@ -229,13 +230,9 @@ func setrange(c *Call) reply.Value {
 	if at < 0 {
 		return errOffset
 	}
-	e, fits := c.find(c.Args[1], store.String)
+	text, expire, fits := c.text(c.Args[1])
 	if !fits {
 		return errWrongType
-	}
-	text, expire := "", store.Never
-	if e != nil {
-		text, expire = e.Str, e.Expire
 	}
 	value := c.Args[3]
 	if value == "" {
@@ -245,7 +242,7 @@ func setrange(c *Call) reply.Value {
 		return errTooLong
 	}
 	text = overwrite(text, int(at), value)
-	c.DB.SetRaw(c.Args[1], text, expire)
+	c.DB.SetString(c.Args[1], text, expire)
 	return number(len(text))
 }
 
@@ -262,4 +259,150 @@ func overwrite(text string, at int, value string) string {
 		b.WriteString(text[b.Len():])
 	}
 	return b.String()
+}
+
+// setOptions are the words behind SET key value and GETEX key.
+type setOptions struct {
+	onlyNew, onlyOld, get, keepTTL, persist bool
+
+	unit string // EX, PX, EXAT or PXAT; empty without an expiry
+	time string
+}
+
+func parseSetOptions(words []string, forGetex bool) (o setOptions, valid bool) {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		timed := o.unit != "" || o.keepTTL || o.persist
+		switch {
+		case is(w, "nx") && !forGetex && !o.onlyOld:
+			o.onlyNew = true
+		case is(w, "xx") && !forGetex && !o.onlyNew:
+			o.onlyOld = true
+		case is(w, "get") && !forGetex:
+			o.get = true
+		case is(w, "keepttl") && !forGetex && o.unit == "":
+			o.keepTTL = true
+		case is(w, "persist") && forGetex && o.unit == "":
+			o.persist = true
+		case (is(w, "ex") || is(w, "px") || is(w, "exat") || is(w, "pxat")) && !timed && i+1 < len(words):
+			o.unit, o.time = lower(w), words[i+1]
+			i++
+		default:
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// deadline turns a time in the given unit into milliseconds since the epoch.
+func (c *Call) deadline(unit, text string) (int64, reply.Value) {
+	n, valid := parseInt(text)
+	if !valid {
+		return 0, errNotInt
+	}
+	seconds := unit == "ex" || unit == "exat"
+	if n <= 0 || seconds && n > math.MaxInt64/1000 {
+		return 0, badExpire(c.Args[0])
+	}
+	if seconds {
+		n *= 1000
+	}
+	if unit == "ex" || unit == "px" {
+		if n > math.MaxInt64-c.Now {
+			return 0, badExpire(c.Args[0])
+		}
+		n += c.Now
+	}
+	return n, okay
+}
+
+func set(c *Call) reply.Value {
+	key, value := c.Args[1], c.Args[2]
+	if len(c.Args) == 3 {
+		c.DB.SetString(key, value, store.Never)
+		return okay
+	}
+	o, valid := parseSetOptions(c.Args[3:], false)
+	if !valid {
+		return errSyntax
+	}
+	expire := store.Never
+	if o.unit != "" {
+		when, problem := c.deadline(o.unit, o.time)
+		if problem.Kind == reply.Error {
+			return problem
+		}
+		expire = when
+	}
+	if !o.onlyNew && !o.onlyOld && !o.get && !o.keepTTL {
+		c.DB.SetString(key, value, expire) // whatever was there
+		return okay
+	}
+	done, refused := okay, null
+	e := c.DB.Get(key, c.Now)
+	if o.get {
+		if done = get(c); done.Kind == reply.Error {
+			return done
+		}
+		refused = done
+	}
+	if o.onlyNew && e != nil || o.onlyOld && e == nil {
+		return refused
+	}
+	if o.keepTTL && e != nil {
+		expire = e.Expire
+	}
+	c.DB.SetString(key, value, expire)
+	return done
+}
+
+// setex is SETEX and PSETEX.
+func setex(c *Call) reply.Value {
+	unit := "px"
+	if is(c.Args[0], "setex") {
+		unit = "ex"
+	}
+	when, problem := c.deadline(unit, c.Args[2])
+	if problem.Kind == reply.Error {
+		return problem
+	}
+	c.DB.SetString(c.Args[1], c.Args[3], when)
+	return okay
+}
+
+func setnx(c *Call) reply.Value {
+	if c.DB.Get(c.Args[1], c.Now) != nil {
+		return zero
+	}
+	c.DB.SetString(c.Args[1], c.Args[2], store.Never)
+	return one
+}
+
+func getex(c *Call) reply.Value {
+	o, valid := parseSetOptions(c.Args[2:], true)
+	if !valid {
+		return errSyntax
+	}
+	value := get(c)
+	if value.Kind != reply.Bulk {
+		return value
+	}
+	e := c.DB.Get(c.Args[1], c.Now)
+	switch {
+	case o.unit != "":
+		when, problem := c.deadline(o.unit, o.time)
+		if problem.Kind == reply.Error {
+			return problem
+		}
+		if when <= c.Now {
+			c.DB.Delete(c.Args[1])
+			return value
+		}
+		c.DB.SetExpire(e, when)
+		c.DB.Changed(c.Args[1], e)
+	case o.persist && e.Expire != store.Never:
+		c.DB.SetExpire(e, store.Never)
+		c.DB.Changed(c.Args[1], e)
+	}
+	return value
 }

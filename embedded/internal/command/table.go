@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // Flag says how a command may be used.
@@ -19,7 +20,6 @@ const (
 	Admin
 	Stateful     // acts on the connection: not to be run without one
 	AtOnce       // runs within MULTI instead of being queued
-	Blocking     // may wait
 	AllowBusy    // runs while a script is busy
 	MayReplicate // no write, yet refused where a function may only read
 )
@@ -39,6 +39,11 @@ type Command struct {
 	// Finds the keys where positions cannot say it.
 	Locate func(args []string) []string
 
+	// The kind of value at the first key that Run needs and gets as Call.Entry; None if Run looks for itself.
+	Of store.Kind
+	// The reply where that key is missing.
+	Missing reply.Value
+
 	Run func(*Call) reply.Value
 	Sub map[string]*Command
 
@@ -51,6 +56,21 @@ func Lookup(name string) *Command {
 		return c
 	}
 	return commands[lower(name)]
+}
+
+// do runs the command.
+func (c *Command) do(call *Call) reply.Value {
+	if c.Of != store.None {
+		e, fits := call.find(call.Args[1], c.Of)
+		switch {
+		case !fits:
+			return errWrongType
+		case e == nil:
+			return c.Missing
+		}
+		call.Entry = e
+	}
+	return c.Run(call)
 }
 
 // accepts reports whether n arguments are a legal number.
@@ -99,9 +119,9 @@ var (
 func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
-		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands, debugCommands,
-		blockingPopCommands, memoryCommands, publishCommands, hyperloglogCommands,
+		keyCommands, expiryCommands, stringCommands, bitCommands, hyperloglogCommands, listCommands, hashCommands, setCommands,
+		zsetCommands, zrangeCommands, zalgebraCommands, streamCommands, functionCommands, evalCommands, transactionCommands,
+		connectionCommands, serverCommands,
 	} {
 		for i := range family {
 			c := &family[i]

@@ -71,8 +71,6 @@ func exec(c *Call) reply.Value {
 		return nilArray
 	}
 	values := make([]reply.Value, len(queue))
-	session.executing = true
-	defer func() { session.executing = false }()
 	for i, p := range queue {
 		protocol := session.Protocol
 		values[i] = state.run(session, p.cmd, p.args, micros)

@@ -214,13 +214,7 @@ func (c *Call) zstore(how combination) reply.Value {
 	if problem.Kind == reply.Error {
 		return problem
 	}
-	z := a.result()
-	if z.Len() == 0 {
-		c.DB.Delete(c.Args[1])
-		return zero
-	}
-	c.DB.Put(c.Args[1], store.Entry{Kind: store.ZSet, ZSet: z, Expire: store.Never})
-	return number(z.Len())
+	return c.keep(c.Args[1], store.Entry{Kind: store.ZSet, ZSet: a.result()})
 }
 
 // cardLimit reads the limit of SINTERCARD and ZINTERCARD.
@@ -236,19 +230,6 @@ func cardLimit(words []string) (limit int64, problem reply.Value) {
 		limit = n
 	}
 	return limit, okay
-}
-
-// numberedKeys reads the number of keys, and the keys behind it. tooMany is the reply where there are fewer.
-func numberedKeys(words []string, tooMany reply.Value) (keys, rest []string, problem reply.Value) {
-	n, valid := parseInt(words[0])
-	behind := words[1:]
-	switch {
-	case !valid || n < 1:
-		return nil, nil, failure("ERR numkeys should be greater than 0")
-	case n > int64(len(behind)):
-		return nil, nil, tooMany
-	}
-	return behind[:n], behind[n:], okay
 }
 
 // limited is a size, or the limit if that is lower.
@@ -272,10 +253,15 @@ func zintercard(c *Call) reply.Value {
 }
 
 func sintercard(c *Call) reply.Value {
-	keys, words, problem := numberedKeys(c.Args[1:], failure("ERR Number of keys can't be greater than number of args"))
-	if problem.Kind == reply.Error {
-		return problem
+	n, valid := parseInt(c.Args[1])
+	behind := c.Args[2:]
+	switch {
+	case !valid || n < 1:
+		return failure("ERR numkeys should be greater than 0")
+	case n > int64(len(behind)):
+		return failure("ERR Number of keys can't be greater than number of args")
 	}
+	keys, words := behind[:n], behind[n:]
 	limit, problem := cardLimit(words)
 	if problem.Kind == reply.Error {
 		return problem

@@ -1,7 +1,9 @@
 package luahost
 
 import (
+	"errors"
 	"math"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -241,37 +243,11 @@ func parseUnsigned(s string, base int) (uint64, bool) {
 	if base == 16 && foldPrefix(s, "0x") && len(s) > 2 {
 		s = s[2:]
 	}
-	if s == "" {
-		return 0, false
+	n, err := strconv.ParseUint(s, base, 64) // the greatest, if it is out of range
+	if negative && err == nil {
+		n = -n
 	}
-	n, overflow := uint64(0), false
-	for i := 0; i < len(s); i++ {
-		d := letterDigit(s[i])
-		if d >= base {
-			return 0, false
-		}
-		if n > (math.MaxUint64-uint64(d))/uint64(base) {
-			overflow = true
-		}
-		n = n*uint64(base) + uint64(d)
-	}
-	switch {
-	case overflow:
-		return math.MaxUint64, true
-	case negative:
-		return -n, true
-	}
-	return n, true
-}
-
-func letterDigit(c byte) int {
-	switch lower := c | 0x20; {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= lower && lower <= 'z':
-		return int(lower-'a') + 10
-	}
-	return 99
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // tostring is Lua's, with __tostring.

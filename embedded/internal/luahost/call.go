@@ -48,9 +48,9 @@ func (l *Library) Call(fn string, keys, args []string, h Host) reply.Value {
 	}
 	most := 0
 	if l.observer != nil {
-		most = l.observer.Called(l.Name, f.name, keys, args)
+		most = l.observer.Called(l.Name, fn, keys, args)
 	}
-	return l.run(f.name, f.fn, most, [][]string{keys, args}, h)
+	return l.run(fn, f, most, [][]string{keys, args}, h)
 }
 
 // run calls a function with lists of texts. It may take so many instructions; 0: any number.

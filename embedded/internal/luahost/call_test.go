@@ -1,11 +1,14 @@
 package luahost
 
 import (
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
@@ -136,8 +139,8 @@ redis.register_function('b', function() end)`)
 	if diff := cmp.Diff(want, l.Functions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if l.Name != "t" || l.Engine != "LUA" {
-		t.Errorf("name %q, engine %q", l.Name, l.Engine)
+	if l.Name != "t" {
+		t.Errorf("name %q", l.Name)
 	}
 }
 
@@ -149,5 +152,124 @@ func TestFormatArgument_shortest(t *testing.T) {
 		if got := formatArgument(n); got != want {
 			t.Errorf("%v: got %s, want %s", n, got, want)
 		}
+	}
+}
+
+// An error at depth is as cheap as one without: gopher-lua's own description of the calls took 3 s.
+func TestCall_recursionHasTheDepthOfLua(t *testing.T) {
+	tests := []struct{ name, code, want string }{
+		{"calls", `local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end; return f(16000)`, "16000"},
+		{
+			"calls with many locals",
+			`local function f(n) local a1,a2,a3,a4,a5,a6,a7,a8,a9,b1,b2,b3,b4,b5,b6,b7,b8,b9 = 1 if n == 0 then return 0 end return a1 + f(n - 1) end; return f(16000)`,
+			"16000",
+		},
+		{
+			"an error in the deepest call",
+			`local function f(n) if n == 0 then error('deep') end return 1 + f(n - 1) end; return f(16000)`,
+			"-ERR user_function:3: deep script: f, on @user_function:3.",
+		},
+		{"without end", `local function f() return 1 + f() end; return select(2, pcall(f))`, `"stack overflow"`},
+		{"after an overflow", `local function f() return 1 + f() end; pcall(f) return 1`, "1"},
+		{
+			"without end in a coroutine",
+			`local function f() return 1 + f() end; return select(2, coroutine.resume(coroutine.create(f)))`,
+			`"stack overflow"`,
+		},
+		{
+			"without end by metamethods",
+			`local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}); return select(2, pcall(function() return t[1] end))`,
+			`"stack overflow"`,
+		},
+		{
+			"without end by a library function",
+			`local function f() return (string.gsub('a', 'a', f)) end; return select(2, pcall(f))`,
+			`"stack overflow"`,
+		},
+		{
+			"protected calls",
+			`local n = 0 local function f() n = n + 1 local ok, e = pcall(f) if not ok then error(e, 0) end end; local _, e = pcall(f) return {n, e}`,
+			`[198 "C stack overflow"]`,
+		},
+		{
+			"coroutines",
+			`local n = 0 local function f() n = n + 1 local _, e = coroutine.resume(coroutine.create(f)) return e or 'end' end; return {n, f(), n}`,
+			`[0 "C stack overflow" 200]`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l := mustLoad(t, "redis.register_function('f', function(keys, args)\n"+test.code+"\nend)")
+			for range 2 {
+				if got := render(l.Call("f", nil, nil, &fakeHost{})); got != test.want {
+					t.Errorf("got %s, want %s", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCall_raisedAtDepth(b *testing.B) {
+	l := mustLoad(b, `
+local function deep(n) if n == 0 then error('x') end return 1 + deep(n - 1) end
+redis.register_function('f', function() return deep(16000) end)`)
+	h := &fakeHost{}
+	for b.Loop() {
+		l.Call("f", nil, nil, h)
+	}
+}
+
+func TestCompiled_keepsTheLastSources(t *testing.T) {
+	var c compiledSources
+	for i := range maxCompiled {
+		mustCompile(t, &c, "return "+strconv.Itoa(i))
+	}
+	mustCompile(t, &c, "return 0") // used again, and so kept longer than the next
+	mustCompile(t, &c, "return 'one more'")
+	has := func(source string) bool {
+		for _, k := range c.kept {
+			if k.source == source {
+				return true
+			}
+		}
+		return false
+	}
+	if len(c.kept) != maxCompiled || !has("return 0") || has("return 1") || !has("return 2") {
+		t.Errorf("%d kept: return 0 %t, return 1 %t, return 2 %t", len(c.kept), has("return 0"), has("return 1"), has("return 2"))
+	}
+	mustCompile(t, &c, "return '"+strings.Repeat("x", maxCompiledSize)+"'")
+	if _, _, err := c.get("return =", false); err == nil || len(c.kept) != maxCompiled || c.kept[0].source != "return 'one more'" {
+		t.Errorf("%v, first %.40q: a source that is too large or does not compile is kept", err, c.kept[0].source)
+	}
+}
+
+func TestCompiled_librariesOfOneSourceShareNoState(t *testing.T) {
+	const source = `local n = 0
+redis.register_function('f', function() n = n + 1 return {n, redis.call('PING'), math.max(n, 0), ('%d'):format(n)} end)`
+	first := mustLoad(t, source)
+	first.Call("f", nil, nil, &fakeHost{})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			l, err := Load("#!lua name=t\n"+source, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got := render(l.Call("f", nil, nil, &fakeHost{})); got != `[1 +PONG 1 "1"]` {
+				t.Error(got)
+			}
+		})
+	}
+	group.Wait()
+	if got := render(first.Call("f", nil, nil, &fakeHost{})); got != `[2 +PONG 2 "2"]` {
+		t.Error(got)
+	}
+}
+
+func mustCompile(t *testing.T, c *compiledSources, source string) {
+	t.Helper()
+	if _, _, err := c.get(source, false); err != nil {
+		t.Fatal(err)
 	}
 }

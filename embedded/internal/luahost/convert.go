@@ -66,8 +66,6 @@ func (l *Library) toLua3(v reply.Value) lua.LValue {
 			t.RawSet(l.toLua(&v.Array[i]), lua.LTrue)
 		}
 		return field("set", t)
-	case reply.Push:
-		v.Kind = reply.Array
 	}
 	return l.toLua(&v)
 }

@@ -1,6 +1,7 @@
 package luahost
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,6 +43,10 @@ func (h *fakeHost) Call(args []string) reply.Value {
 
 func (h *fakeHost) Log(_ int, text string) { h.logs = append(h.logs, text) }
 
+func (h *fakeHost) Allowed([]string) (allowed, known bool) { return true, true }
+
+func (h *fakeHost) KeysOf([]string) (keys []string, sizes []int, write bool) { return nil, nil, false }
+
 // mustLoad loads a library whose first line of code is line 2.
 func mustLoad(t testing.TB, body string) *Library {
 	t.Helper()
@@ -50,4 +55,25 @@ func mustLoad(t testing.TB, body string) *Library {
 		t.Fatalf("load: %v\n%s", err, body)
 	}
 	return l
+}
+
+// render writes a reply on one line: 1, "bulk", +status, -error, nil, [array].
+func render(v reply.Value) string {
+	switch v = v.RESP2(); v.Kind {
+	case reply.Int:
+		return strconv.FormatInt(v.Int, 10)
+	case reply.Bulk:
+		return strconv.Quote(v.Str)
+	case reply.Status:
+		return "+" + v.Str
+	case reply.Error:
+		return "-" + v.Str
+	case reply.Array:
+		parts := make([]string, len(v.Array))
+		for i, e := range v.Array {
+			parts[i] = render(e)
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	}
+	return "nil"
 }

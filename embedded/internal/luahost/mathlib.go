@@ -13,8 +13,8 @@ func (l *Library) newMath() *lua.LTable {
 		"frexp":      mathFrexp,
 		"ldexp":      func(c call) int { return c.oneNumber(math.Ldexp(c.number(1), int(int32(c.int64(2))))) },
 		"atan2":      func(c call) int { return c.oneNumber(math.Atan2(c.number(1), c.number(2))) },
-		"max":        mathMax,
-		"min":        mathMin,
+		"max":        extreme(func(a, b float64) bool { return a > b }),
+		"min":        extreme(func(a, b float64) bool { return a < b }),
 		"modf":       mathModf,
 		"pow":        func(c call) int { return c.oneNumber(math.Pow(c.number(1), c.number(2))) },
 		"random":     l.mathRandom,
@@ -70,24 +70,17 @@ func mathModf(c call) int {
 	return 2
 }
 
-func mathMax(c call) int {
-	most := c.number(1)
-	for i := 2; i <= c.GetTop(); i++ {
-		if n := c.number(i); n > most {
-			most = n
+// extreme is the first argument, or the last one that is better than those before it.
+func extreme(better func(a, b float64) bool) func(c call) int {
+	return func(c call) int {
+		best := c.number(1)
+		for i := 2; i <= c.GetTop(); i++ {
+			if n := c.number(i); better(n, best) {
+				best = n
+			}
 		}
+		return c.oneNumber(best)
 	}
-	return c.oneNumber(most)
-}
-
-func mathMin(c call) int {
-	least := c.number(1)
-	for i := 2; i <= c.GetTop(); i++ {
-		if n := c.number(i); n < least {
-			least = n
-		}
-	}
-	return c.oneNumber(least)
 }
 
 func (l *Library) mathRandom(c call) int {
@@ -124,3 +117,22 @@ func (l *Library) newOS() *lua.LTable {
 		"clock": func(c call) int { return c.oneNumber(time.Since(start).Seconds()) },
 	})
 }
+
+// rand48 is the generator behind math.random in Redis: the 48-bit linear
+// congruential one of drand48, the same on every machine. Its first numbers are
+// the same on every fresh server, so they are not secret.
+type rand48 struct{ x uint64 }
+
+const rand48Max = 1<<31 - 1
+
+func newRand48() rand48 { return rand48{0x1234abcd330e} }
+
+func (r *rand48) seed(n int32) { r.x = uint64(uint32(n))<<16 | 0x330e }
+
+func (r *rand48) next() uint32 {
+	r.x = (r.x*0x5deece66d + 0xb) & (1<<48 - 1)
+	return uint32(r.x >> 17)
+}
+
+// fraction is at least 0 and below 1.
+func (r *rand48) fraction() float64 { return float64(r.next()%rand48Max) / rand48Max }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
 // formatNumber is Lua's "%.14g", which tostring, .. and table.concat use.
@@ -54,41 +56,12 @@ func formatSpecial(n float64) (string, bool) {
 	return "", false
 }
 
-// formatArgument is how a number becomes an argument of a command since Redis 7.2:
-// whole numbers as such, others by the shortest digits that read back the same.
+// formatArgument is how a number becomes an argument of a command since Redis 7.2.
 func formatArgument(n float64) string {
-	if n == math.Trunc(n) && math.Abs(n) <= 1<<62 {
-		return strconv.FormatInt(int64(n), 10)
-	}
 	if s, special := formatSpecial(n); special {
 		return s
 	}
-	sign := ""
-	if n < 0 {
-		sign, n = "-", -n
-	}
-	e := strconv.FormatFloat(n, 'e', -1, 64)
-	mark := strings.IndexByte(e, 'e')
-	exponent, _ := strconv.Atoi(e[mark+1:])
-	digits := strings.Replace(e[:mark], ".", "", 1)
-	scale := exponent - len(digits) + 1 // the value is digits * 10^scale
-	size := exponent
-	if size < 0 {
-		size = -size
-	}
-	switch {
-	case scale >= 0 && size < len(digits)+7:
-		return sign + digits + strings.Repeat("0", scale)
-	case scale < 0 && (scale > -7 || size < 4):
-		return sign + strconv.FormatFloat(n, 'f', -1, 64)
-	}
-	if len(digits) > 1 {
-		digits = digits[:1] + "." + digits[1:]
-	}
-	if exponent < 0 {
-		return sign + digits + "e-" + strconv.Itoa(size)
-	}
-	return sign + digits + "e+" + strconv.Itoa(size)
+	return reply.FormatFloat(n)
 }
 
 // parseNumber reads a string as Lua 5.1 does where a number is wanted: C's

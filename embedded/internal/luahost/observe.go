@@ -29,11 +29,6 @@ type Observer interface {
 	Ended(steps int)
 }
 
-// KeyFinder is what a Host has if it can tell an Observer which keys a command names, and how many elements they hold.
-type KeyFinder interface {
-	KeysOf(args []string) (keys []string, sizes []int, write bool)
-}
-
 // The names of what observed code calls.
 const (
 	blockName    = "\x00block"
@@ -313,11 +308,6 @@ func (l *Library) command(L *lua.LState, args []string, protected bool) {
 			values[i] = float64(n)
 		}
 	}
-	var keys []string
-	var sizes []int
-	write := false
-	if finder, ok := l.host.(KeyFinder); ok {
-		keys, sizes, write = finder.KeysOf(args)
-	}
+	keys, sizes, write := l.host.KeysOf(args)
 	l.observer.Command(lineOf(L), values, keys, sizes, write, protected)
 }

@@ -1,8 +1,6 @@
 package luahost
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -135,8 +133,7 @@ func redisSHA1(c call) int {
 		throw(c.LState, "wrong number of arguments")
 	}
 	s, _ := toText(c.Get(1))
-	sum := sha1.Sum([]byte(s))
-	return c.oneText(hex.EncodeToString(sum[:]))
+	return c.oneText(ScriptSHA(s))
 }
 
 // redisErrorReply makes {err = text}; a text of one word gets the code ERR.
@@ -193,10 +190,7 @@ func (l *Library) redisMayRun(c call) int {
 	if problem != "" {
 		throw(c.LState, problem)
 	}
-	allowed, known := true, true
-	if checker, ok := l.host.(CommandChecker); ok {
-		allowed, known = checker.Allowed(args)
-	}
+	allowed, known := l.host.Allowed(args)
 	if !known {
 		throw(c.LState, "Invalid command passed to redis.acl_check_cmd()")
 	}

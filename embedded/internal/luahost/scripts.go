@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 // scriptChunk is the name of every script's source in messages.
@@ -33,7 +34,7 @@ func ScriptSHA(body string) string {
 
 // NewScripts makes the Lua state that all scripts of a server share. A Library that it returns has no name and no functions.
 func NewScripts() *Library {
-	l := &Library{Engine: "LUA", callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
+	l := &Library{callbacks: map[string]*lua.LFunction{}, random: newRand48(), json: newJSONState()}
 	l.open()
 	l.env.see(l.env.globals)
 	redis := l.env.behind(l.env.globals.RawGetString("redis").(*lua.LTable)) // open has made it
@@ -88,7 +89,7 @@ func ScriptFlags(body string) (flags []string, old bool, err error) {
 	if end < 0 {
 		return nil, false, errors.New("Invalid script shebang")
 	}
-	parts, ok := splitArgs(body[:end])
+	parts, ok := wire.Words(body[:end])
 	switch {
 	case !ok || len(parts) == 0:
 		return nil, false, errors.New("Invalid engine in script shebang")

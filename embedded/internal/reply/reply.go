@@ -4,6 +4,12 @@
 // The shapes are those of RESP3. [Value.RESP2] is what an older client gets.
 package reply
 
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
 // Kind says which field of a [Value] carries the answer.
 type Kind uint8
 
@@ -25,10 +31,8 @@ const (
 	Set       // Value.Array; RESP2: Array
 	Pairs     // Value.Array, two and two; RESP3: an array of arrays, RESP2: one flat Array
 	NestedMap // Value.Array, two and two; RESP3: a map, RESP2: an Array of arrays
-	Push      // Value.Array; RESP2: Array
 
-	Raw     // Value.Str, the bytes that the client gets
-	Blocked // there is no reply yet
+	Raw // Value.Str, the bytes that the client gets
 )
 
 // Value is one reply. The zero Value is the null bulk string.
@@ -80,7 +84,7 @@ func (v Value) RESP2() Value {
 		return Text(v.Str[len("txt:"):])
 	case Bool:
 		return Integer(v.Int)
-	case Map, Set, Pairs, Push:
+	case Map, Set, Pairs:
 		return Of(Array, v.Array...)
 	case NestedMap:
 		return nest(v)
@@ -106,4 +110,25 @@ func nest(v Value) Value {
 		pairs[i] = List(v.Array[2*i : 2*i+2]...)
 	}
 	return List(pairs...)
+}
+
+// FormatFloat prints a finite number as Redis does from 7.2 on: a whole one as such, another by the shortest digits that read back as
+// the same double.
+func FormatFloat(f float64) string {
+	if f == math.Trunc(f) && math.Abs(f) <= 1<<62 {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
+	digits := len(strings.Trim(strings.Replace(mantissa, ".", "", 1), "-"))
+	first, _ := strconv.Atoi(exponent)
+	last := first - digits + 1 // the power of ten of the last digit
+	size := max(first, -first)
+	if last >= 0 && size < digits+7 || last < 0 && (last > -7 || size < 4) {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	sign := "+"
+	if first < 0 {
+		sign = "-"
+	}
+	return mantissa + "e" + sign + strconv.Itoa(size)
 }

@@ -7,8 +7,6 @@ import "math/rand/v2"
 
 // A DB is one numbered database. Its zero value is empty and ready.
 type DB struct {
-	Limits *Limits // of compact encodings; nil: those of Redis
-
 	keys     table[Entry]
 	volatile int // keys with an expiry
 	hand     int // where the sweep goes on
@@ -16,8 +14,6 @@ type DB struct {
 	expired  int64
 	evicted  int64
 	watchers map[string]map[*Watch]struct{}
-	awaited  map[string]int // by blocked commands
-	ready    []string       // those that have changed
 
 	oldest, newest *cell[Entry] // by use
 }
@@ -66,15 +62,9 @@ func (d *DB) SetString(key, value string, expire int64) {
 		*e = Entry{Expire: e.Expire, size: e.size, older: e.older, newer: e.newer}
 	}
 	d.use(c)
-	e.Kind, e.Str, e.Raw = String, value, false
+	e.Kind, e.Str = String, value
 	d.SetExpire(e, expire)
 	d.Changed(key, e)
-}
-
-// SetRaw is SetString for what was made by a write into a string: Redis does not make an integer or a short string of it.
-func (d *DB) SetRaw(key, value string, expire int64) {
-	d.SetString(key, value, expire)
-	d.keys.get(key).val.Raw = true
 }
 
 // Create puts an empty value of the given kind, without expiry, in place of whatever key held.
@@ -115,15 +105,11 @@ func (d *DB) SetExpire(e *Entry, when int64) {
 // Changed records a write to the entry of key: it updates the size and notifies the watchers.
 // A collection without elements is removed.
 func (d *DB) Changed(key string, e *Entry) {
-	e.outgrow(d.Limits)
 	size := e.bytes(key)
 	d.used += size - e.size
 	e.size = size
 	if d.watchers != nil {
 		d.touch(key)
-	}
-	if d.awaited != nil {
-		d.signal(key)
 	}
 }
 
@@ -245,4 +231,47 @@ func (d *DB) touch(key string) {
 	for w := range d.watchers[key] {
 		w.Touched = true
 	}
+}
+
+// Evicted is how many keys have been removed to make room.
+func (d *DB) Evicted() int64 { return d.evicted }
+
+// Evict removes the key that was used least recently, and reports whether there was one.
+func (d *DB) Evict() bool {
+	if d.oldest == nil {
+		return false
+	}
+	d.evicted++
+	return d.Delete(d.oldest.key)
+}
+
+// use makes a key the one that was used last.
+func (d *DB) use(c *cell[Entry]) {
+	if c == d.newest {
+		return
+	}
+	d.unlink(c)
+	c.val.older = d.newest
+	if d.newest == nil {
+		d.oldest = c
+	} else {
+		d.newest.val.newer = c
+	}
+	d.newest = c
+}
+
+// unlink takes a key out of the order of use; one that is not in it stays out.
+func (d *DB) unlink(c *cell[Entry]) {
+	older, newer := c.val.older, c.val.newer
+	if older != nil {
+		older.val.newer = newer
+	} else if d.oldest == c {
+		d.oldest = newer
+	}
+	if newer != nil {
+		newer.val.older = older
+	} else if d.newest == c {
+		d.newest = older
+	}
+	c.val.older, c.val.newer = nil, nil
 }

@@ -27,7 +27,6 @@ const Never = int64(math.MaxInt64)
 // An Entry is one key's value and expiry. Of its values only the one of its Kind is set.
 type Entry struct {
 	Kind   Kind
-	Raw    bool // Str was made by a write into it, as by APPEND
 	Str    string
 	List   *Deque
 	Hash   *Fields
@@ -67,7 +66,7 @@ func (e *Entry) Len() int {
 	case ZSet:
 		return e.ZSet.Len()
 	case StreamKind:
-		return e.Stream.Entries.Len()
+		return e.Stream.Len()
 	}
 	return len(e.Str)
 }
@@ -94,20 +93,8 @@ func (e *Entry) bytes(key string) int64 {
 	return n
 }
 
-// Empty reports whether a collection has no elements left, so that its key has to go.
-func (e *Entry) Empty() bool {
-	switch e.Kind {
-	case List:
-		return e.List.Len() == 0
-	case Hash:
-		return e.Hash.Len() == 0
-	case Set:
-		return e.Set.Len() == 0
-	case ZSet:
-		return e.ZSet.Len() == 0
-	}
-	return false
-}
+// Empty reports whether a collection has no elements left, so that its key has to go. A stream without entries stays.
+func (e *Entry) Empty() bool { return e.Kind != String && e.Kind != StreamKind && e.Len() == 0 }
 
 func newEntry(kind Kind) Entry {
 	e := Entry{Kind: kind, Expire: Never}
@@ -129,20 +116,18 @@ func newEntry(kind Kind) Entry {
 // Clone gives a deep copy, as COPY needs.
 func (e *Entry) Clone() Entry {
 	c := newEntry(e.Kind)
-	c.Raw, c.Str, c.Expire = e.Raw, e.Str, e.Expire
+	c.Str, c.Expire = e.Str, e.Expire
 	switch e.Kind {
 	case List:
 		for i := range e.List.Len() {
 			c.List.PushBack(e.List.At(i))
 		}
 	case Hash:
-		c.Hash.large = e.Hash.large
 		e.Hash.Each(func(field, value string) { c.Hash.Set(field, value) })
 	case Set:
-		c.Set.words, c.Set.large = e.Set.words, e.Set.large
+		c.Set.words = e.Set.words
 		e.Set.Each(func(member string) { c.Set.Add(member) })
 	case ZSet:
-		c.ZSet.large = e.ZSet.large
 		for n := e.ZSet.At(0); n != nil; n = n.Next() {
 			c.ZSet.Set(n.Member, n.Score)
 		}

@@ -6,9 +6,6 @@ import "math/rand/v2"
 type Fields struct {
 	t     table[string]
 	bytes int64
-
-	longest int64 // field or value set since outgrow
-	large   bool  // see outgrow
 }
 
 // Len is the number of fields.
@@ -30,7 +27,6 @@ func (f *Fields) Set(field, value string) bool {
 	}
 	f.bytes += int64(len(value) - len(c.val))
 	c.val = value
-	f.longest = max(f.longest, int64(len(field)), int64(len(value)))
 	return created
 }
 

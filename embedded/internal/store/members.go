@@ -12,7 +12,6 @@ type Members struct {
 	t     table[struct{}]
 	bytes int64
 	words bool // a member that is not an integer was added
-	large bool // see outgrow
 }
 
 // Len is the number of members.
@@ -44,7 +43,7 @@ func (m *Members) Delete(member string) bool {
 
 // Each visits all members: integers in their own order, others in the order of insertion, while the set is small.
 func (m *Members) Each(visit func(member string)) {
-	if !m.Ints() {
+	if !m.ordered() {
 		for _, c := range m.t.order {
 			visit(c.key)
 		}
@@ -63,7 +62,7 @@ func (m *Members) Each(visit func(member string)) {
 
 // Scan is table.scan over the members.
 func (m *Members) Scan(cursor uint64, count int, visit func(member string)) uint64 {
-	if m.Ints() {
+	if m.ordered() {
 		m.Each(visit)
 		return 0
 	}
@@ -76,8 +75,8 @@ func (m *Members) At(i int) string { return m.t.order[i].key }
 // Random returns any member of a set that is not empty.
 func (m *Members) Random() string { return m.At(rand.IntN(m.t.len())) }
 
-// Ints reports whether Redis would keep the set as an intset.
-func (m *Members) Ints() bool { return !m.words && !m.large }
+// ordered reports whether Redis would keep the set as an intset.
+func (m *Members) ordered() bool { return !m.words && m.t.len() <= smallTable }
 
 func integer(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)

@@ -51,8 +51,6 @@ func append3(b []byte, v reply.Value) []byte {
 		return elements(b, '%', len(v.Array)/2, v.Array, 3)
 	case reply.Set:
 		return elements(b, '~', len(v.Array), v.Array, 3)
-	case reply.Push:
-		return elements(b, '>', len(v.Array), v.Array, 3)
 	}
 	return Append(b, v, 3)
 }

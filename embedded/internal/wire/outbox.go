@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // An Outbox writes replies in the background. A client may send a whole pipeline before it reads the first reply:
@@ -81,3 +83,18 @@ func (o *Outbox) run(w io.Writer) {
 
 // maxIdle is the largest buffer that is kept for later replies.
 const maxIdle = 1 << 20
+
+// Limits bound what a client may have the server hold. They may change at any time.
+type Limits struct {
+	Argument atomic.Int64 // bytes of an argument
+	Query    atomic.Int64 // bytes of a command and of those that are queued before it
+	Output   atomic.Int64 // bytes of replies that the client has not read; 0 means unlimited
+
+	QueryClosed, OutputClosed atomic.Int64 // clients that were above
+}
+
+// Errors of a client that is above a limit. Like Redis, the server closes the connection without a reply.
+var (
+	ErrQuery  = errors.New("above the query buffer limit")
+	ErrOutput = errors.New("above the output buffer limit")
+)

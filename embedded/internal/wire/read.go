@@ -28,20 +28,24 @@ func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e
 // Reader reads commands off a connection.
 type Reader struct {
 	r      *bufio.Reader
-	source *source
 	limits *Limits
 	args   []string
 }
 
-// NewReader reads from conn, within limits. It calls beforeRead before each read of conn for which a command has to wait.
+// NewReader reads from conn, within limits. It calls beforeRead before each read of conn.
 func NewReader(conn io.Reader, limits *Limits, beforeRead func()) *Reader {
-	s := &source{conn: conn, beforeRead: beforeRead}
-	s.changed.L = &s.mu
-	return &Reader{r: bufio.NewReaderSize(s, bufferSize), source: s, limits: limits}
+	return &Reader{r: bufio.NewReaderSize(source{conn, beforeRead}, bufferSize), limits: limits}
 }
 
-// Watch returns a channel that is closed if the connection ends before the next command is read.
-func (r *Reader) Watch() <-chan struct{} { return r.source.watch() }
+type source struct {
+	io.Reader
+	beforeRead func()
+}
+
+func (s source) Read(p []byte) (int, error) {
+	s.beforeRead()
+	return s.Reader.Read(p)
+}
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
 // held is how many bytes the client's earlier commands still take.
@@ -59,7 +63,10 @@ func (r *Reader) Command(held int64) ([]string, error) {
 			err = r.array(string(line[1:]), held)
 		} else {
 			if err = r.hold(&held, int64(len(line))); err == nil {
-				err = r.inline(string(line))
+				words, ok := Words(string(line))
+				if r.args = append(r.args, words...); !ok {
+					err = ProtocolError("unbalanced quotes in request")
+				}
 			}
 		}
 		if err != nil || len(r.args) > 0 {
@@ -174,20 +181,4 @@ func (r *Reader) bulk(size int64) (string, error) {
 	}
 	_, err := r.r.Discard(2)
 	return b.String(), err
-}
-
-// inline reads a command typed by hand: words, where quotes hold blanks together and escapes stand for bytes.
-func (r *Reader) inline(line string) error {
-	for {
-		line = strings.TrimLeft(line, " \t\n\v\f\r\x00")
-		if line == "" {
-			return nil
-		}
-		word, rest, ok := cutWord(line)
-		if !ok {
-			return ProtocolError("unbalanced quotes in request")
-		}
-		r.args = append(r.args, word)
-		line = rest
-	}
 }

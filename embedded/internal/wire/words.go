@@ -5,6 +5,21 @@ import (
 	"strings"
 )
 
+// Words splits a line typed by hand, as Redis does: quotes hold blanks together and escapes stand for bytes.
+func Words(line string) (words []string, ok bool) {
+	for {
+		line = strings.TrimLeft(line, " \t\n\v\f\r\x00")
+		if line == "" {
+			return words, true
+		}
+		word, rest, ok := cutWord(line)
+		if !ok {
+			return nil, false
+		}
+		words, line = append(words, word), rest
+	}
+}
+
 // cutWord takes the first word off a line that does not begin with a blank.
 func cutWord(line string) (word, rest string, ok bool) {
 	var b strings.Builder
