@@ -50,7 +50,7 @@ func houseOf(image string) func() (string, error) {
 			end()
 			return "", fmt.Errorf("run %s: %w", image, err)
 		}
-		track(&server{end: end})
+		track(end)
 		return c.GetContainerID(), nil
 	})
 }
