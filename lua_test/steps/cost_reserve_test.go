@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 const window10 = 10 * time.Minute
@@ -100,29 +98,4 @@ func TestReserve_smallestAndLargestArguments(t *testing.T) {
 		costStep{Advance: 3650*day - time.Microsecond, Call: reserves(reserve("b", 1, largest.Limits)), Want: over(most, most, time.Microsecond, time.Microsecond)},
 		costStep{Advance: 20_000 * day, Call: reserves(reserve("a", 10, many)), Writes: true, TTLs: costKeys(32 * time.Second), Want: want},
 	)
-}
-
-func TestReserve_argumentsOutOfBoundsAreNotSent(t *testing.T) {
-	good := reserve("a", 1, within(1000))
-	var steps []costStep
-	for _, change := range []func(*budget.ReserveParams){
-		func(p *budget.ReserveParams) { p.Receipt = "" },
-		func(p *budget.ReserveParams) { p.Receipt = string(make([]byte, 257)) },
-		func(p *budget.ReserveParams) { p.Estimate = -1 },
-		func(p *budget.ReserveParams) { p.Estimate = 1_000_000_000_000_001 },
-		func(p *budget.ReserveParams) { p.Limits = nil },
-		func(p *budget.ReserveParams) { p.Limits = make([]budget.ReserveLimits, 17) },
-		func(p *budget.ReserveParams) { p.Limits = []budget.ReserveLimits{{Budget: 1}} },
-		func(p *budget.ReserveParams) { p.Limits = []budget.ReserveLimits{{Budget: -1, Window: 1}} },
-		func(p *budget.ReserveParams) { p.Limits = []budget.ReserveLimits{{Budget: 1, Window: 3651 * day}} },
-		func(p *budget.ReserveParams) { p.Hold = -1 },
-		func(p *budget.ReserveParams) { p.Hold = 3651 * day },
-		func(p *budget.ReserveParams) { p.Penalty = -1 },
-		func(p *budget.ReserveParams) { p.Penalty = 3651 * day },
-	} {
-		p := good
-		change(&p)
-		steps = append(steps, costStep{Call: luatest.Call((*budget.Client).Reserve, p), WantErr: fcall.ErrArgument})
-	}
-	budgets.Run(t, steps...)
 }

@@ -79,24 +79,6 @@ func TestAcquire_theSameHolderGetsItsOwnPlace(t *testing.T) {
 	)
 }
 
-func TestAcquire_rejectsWhatIsOutOfBounds(t *testing.T) {
-	var steps []leaseStep
-	for _, p := range []acquireParams{
-		{Holder: "", Limit: 1},
-		{Holder: strings.Repeat("x", 1<<20), Limit: 1},
-		{Holder: "a", Limit: 0},
-		{Holder: "a", Limit: 1_000_001},
-		{Holder: "a", Limit: 1, Lease: -time.Second},
-		{Holder: "a", Limit: 1, Lease: time.Microsecond},
-		{Holder: "a", Limit: 1, Lease: day + time.Microsecond},
-		{Holder: "a", Limit: 5000, Weight: 1001},
-		{Holder: "a", Limit: 1, Weight: -1},
-	} {
-		steps = append(steps, leaseStep{Call: acquire(p), WantErr: fcall.ErrArgument})
-	}
-	semaphores.Run(t, steps...)
-}
-
 func TestRenew_extendsWhatIsHeld(t *testing.T) {
 	renewed := func(left time.Duration) concurrency.RenewResult {
 		return concurrency.RenewResult{Outcome: concurrency.RenewOutcomeRenewed, ExpiresAfter: left}

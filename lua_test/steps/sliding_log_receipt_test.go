@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -54,23 +53,6 @@ func TestSlidingLog_refreshRenewsTheReceiptAndNotTheAdmission(t *testing.T) {
 		step{Name: "renewed for as long as it goes on", Advance: 4*time.Second - time.Microsecond, Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Duplicate: true, Remaining: 2}},
 		step{Name: "until it stops", Advance: 10 * time.Second, Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 	)
-}
-
-func TestSlidingLog_argumentsOutOfBoundsAreNotSent(t *testing.T) {
-	var steps []step
-	for _, p := range []logParams{
-		{Limit: 0, Window: time.Second},
-		{Limit: -1, Window: time.Second},
-		{Limit: 1_000_001, Window: time.Second},
-		{Limit: 1},
-		{Limit: 1, Window: -1},
-		{Limit: 1, Window: 3650*day + 1},
-		{Limit: 1, Window: time.Second, Dedup: -time.Second},
-		{Limit: 1, Window: time.Second, Dedup: 3650*day + 1},
-	} {
-		steps = append(steps, step{Call: slidingLog(p), WantErr: fcall.ErrArgument})
-	}
-	limiters.Run(t, steps...)
 }
 
 func TestSlidingLogReset_forgetsAdmissionsAndReceipts(t *testing.T) {
