@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -230,6 +231,26 @@ func TestPrefetch_failureModes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An unreadable key is an error in every failure mode, also when the limit is the request's only one.
+func TestPrefetch_unreadableStateIsAnError(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := hot(10)
+	decide(t, newGuard(t, rdb, plain(p), guard.Options{}), anyRequest)
+	keys := rdb.Keys(t.Context(), "*:fixed_window:*").Val()
+	if len(keys) != 1 {
+		t.Fatalf("keys of the limit: %q", keys)
+	}
+	if err := errors.Join(rdb.Del(t.Context(), keys[0]).Err(), rdb.RPush(t.Context(), keys[0], "no count").Err()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*policy.Policy{p, withOwn(p)} {
+		d, err := newGuard(t, rdb, p, guard.Options{}).Decide(t.Context(), anyRequest)
+		if !errors.Is(err, fcall.ErrState) {
+			t.Errorf("a prefetched limit whose key is unreadable: %+v, %v", d, err)
+		}
 	}
 }
 
