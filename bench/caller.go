@@ -156,10 +156,6 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	swapPeer, err := newThrottled(rdb)
-	if err != nil {
-		return nil, nil, err
-	}
 	other, err := dialRueidis(rdb)
 	if err != nil {
 		return nil, nil, err
@@ -178,7 +174,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	}
 	guarded, err := guard.New(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{
 		Name: "chat", Limits: []policy.Limit{{Name: "hour", Kind: policy.GCRA, Limit: 100, Window: time.Hour}},
-	}, hot("global", 0), hot("most-100", 100), hot("most-10000", 10_000)}}, guard.Options{})
+	}, hot("global", 0), hot("most-10000", 10_000)}}, guard.Options{})
 	if err != nil {
 		other.Close()
 		return nil, nil, err
@@ -211,14 +207,9 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 		}},
 		{name: "guard, gcra 100/h", call: byGuard("chat")},
 		{name: "guard, global limit", call: byGuard("global")},
-		{name: "guard, global limit, prefetch most 100", call: byGuard("most-100")},
 		{name: "guard, global limit, prefetch most 10000", call: byGuard("most-10000"), rates: map[string]float64{rateRival: 15}, least: 1_000_000},
 		{name: rateRival, call: func(ctx context.Context, i int) error {
 			_, err := gcraPeer.Allow(ctx, string(subject(i)), redis_rate.PerHour(100))
-			return err
-		}},
-		{name: "throttled 100/h", call: func(ctx context.Context, i int) error {
-			_, _, err := swapPeer.RateLimitCtx(ctx, string(subject(i)), 1)
 			return err
 		}},
 		{name: "ulule/limiter 100/h", call: func(ctx context.Context, i int) error {

@@ -24,7 +24,6 @@ type settings struct {
 	only    string
 	rounds  int
 	quick   bool
-	json    bool
 	profile string
 	envoy   string // program of envoyproxy/ratelimit
 }
@@ -37,7 +36,6 @@ func main() {
 	flag.StringVar(&s.only, "only", "", "text in the names of server rows to measure, with the rows that they are compared with")
 	flag.IntVar(&s.rounds, "rounds", 15, "measurements of each row; the table shows medians")
 	flag.BoolVar(&s.quick, "quick", false, "3 rounds over fewer keys, for a rough estimate")
-	flag.BoolVar(&s.json, "json", false, "print the rows as JSON")
 	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of this program (the caller and embedded parts) to this `file`")
 	flag.StringVar(&s.envoy, "envoy", "", "`program` of envoyproxy/ratelimit (src/service_cmd), to compare the serve part with (default: none)")
 	empty := flag.String("empty", "", "only be the empty gRPC server of the serve part, at this `address`")
@@ -103,9 +101,6 @@ func run(ctx context.Context, s settings) error {
 			return fmt.Errorf("measure embedded: %w", err)
 		}
 		report.Rows = append(report.Rows, rows...)
-	}
-	if s.json {
-		return report.writeJSON(os.Stdout)
 	}
 	return report.writeTable(os.Stdout)
 }

@@ -73,15 +73,6 @@ func abuseWorkloads() []workload {
 	minute := []abuse.AttemptTiers{{Threshold: 5, Window: time.Minute, Block: 10 * time.Minute}}
 	both := []abuse.AttemptTiers{minute[0], {Threshold: 50, Window: 24 * time.Hour, Block: 24 * time.Hour}}
 	one, two := attempt(abuse.AttemptParams{Tiers: minute}), attempt(abuse.AttemptParams{Tiers: both})
-	escalated := attempt(abuse.AttemptParams{Tiers: both, Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: time.Hour}}})
-	block := of(abuse.New, (*abuse.Client).Block, func(s fcall.Subject) abuse.BlockParams {
-		return abuse.BlockParams{Subject: s, Duration: time.Hour}
-	})
-	unblock := of(abuse.New, (*abuse.Client).Unblock, func(s fcall.Subject) abuse.UnblockParams { return abuse.UnblockParams{Subject: s} })
-	forgive := of(abuse.New, (*abuse.Client).Forgive, func(s fcall.Subject) abuse.ForgiveParams { return abuse.ForgiveParams{Subject: s} })
-	status := of(abuse.New, (*abuse.Client).Status, func(s fcall.Subject) abuse.StatusParams {
-		return abuse.StatusParams{Subject: s, Tiers: []abuse.StatusTiers{{Threshold: 5, Window: time.Minute}, {Threshold: 50, Window: 24 * time.Hour}}}
-	})
 	const startsOne = "{Allowed:false Reason:tier Tier:1 "
 	near := slices.Concat(nearThreshold("10", 10, 0, 2), nearThreshold("1,000", 1000, 500, 200), nearThreshold("10,000", 10_000, 200, 400))
 	return append([]workload{
@@ -89,11 +80,6 @@ func abuseWorkloads() []workload {
 		{name: "abuse.attempt allowed, 2 tiers", prepare: after(times(3, two)...), call: two, expect: allowed, most: attemptGoal},
 		{name: "abuse.attempt allowed, first use", call: two, expect: allowed, most: attemptGoal},
 		{name: "abuse.attempt refused: starts a block", prepare: after(times(4, two)...), call: two, expect: startsOne, most: attemptGoal},
-		{name: "abuse.attempt refused: starts an escalated block", prepare: after(times(4, escalated)...), call: escalated, expect: startsOne},
 		{name: "abuse.attempt refused: blocked", prepare: after(times(5, two)...), call: two, expect: blockedOne, most: attemptGoal},
-		{name: "abuse.status", prepare: after(times(5, two)...), call: status, expect: "{Blocked:true Tier:1 "},
-		{name: "abuse.block", call: block, expect: "{Applied:true "},
-		{name: "abuse.unblock", prepare: after(block), call: unblock, expect: existed},
-		{name: "abuse.forgive", prepare: after(times(3, two)...), call: forgive, expect: existed},
 	}, near...)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -31,28 +30,19 @@ func consume(token, payload string) command {
 
 func challengeWorkloads() []workload {
 	const payload = "POST /transfer"
-	issued, other := issue(challenge.IssueParams{Token: token}), issue(challenge.IssueParams{Token: otherToken})
+	issued := issue(challenge.IssueParams{Token: token})
 	bound := issue(challenge.IssueParams{Token: token, Payload: payload})
-	again := issue(challenge.IssueParams{Token: otherToken, ReuseWithin: time.Minute})
-	peek := of(challenge.New, (*challenge.Client).Peek, func(s fcall.Subject) challenge.PeekParams {
-		return challenge.PeekParams{Subject: s, Token: token}
-	})
 	const (
 		consumed = "{Outcome:consumed"
 		replayed = "{Outcome:replayed"
 		unknown  = "{Outcome:expired_or_unknown"
 		mismatch = "{Outcome:mismatch"
 	)
-	answer := func(token string, reused bool) string { return fmt.Sprintf("{Token:%s Reused:%t ", token, reused) }
 	return []workload{
 		{name: "challenge.consume consumed", prepare: after(issued), call: consume(token, ""), expect: consumed, most: consumeGoal},
 		{name: "challenge.consume consumed, with a payload", prepare: after(bound), call: consume(token, payload), expect: consumed, most: consumeGoal},
 		{name: "challenge.consume replayed", prepare: after(issued, consume(token, "")), call: consume(token, ""), expect: replayed, most: consumeGoal},
 		{name: "challenge.consume expired_or_unknown", prepare: after(issued), call: consume(otherToken, ""), expect: unknown, most: consumeGoal},
 		{name: "challenge.consume mismatch", prepare: after(bound), call: consume(token, "POST /login"), expect: mismatch, most: consumeGoal},
-		{name: "challenge.issue first", call: issued, expect: answer(token, false)},
-		{name: "challenge.issue second", prepare: after(other), call: issued, expect: answer(token, false)},
-		{name: "challenge.issue reused", prepare: after(issued), call: again, expect: answer(token, true)},
-		{name: "challenge.peek", prepare: after(issued), call: peek, expect: "{State:unused "},
 	}
 }

@@ -22,12 +22,6 @@ func checkWorkloads() []workload {
 			{Name: "minute", Kind: ratelimit.LimitKindSlidingLog, Limit: 200, Window: time.Minute},
 			{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 1000, Window: time.Hour},
 		}
-		four = []ratelimit.Limit{
-			logs[0],
-			{Name: "hour", Kind: ratelimit.LimitKindSlidingCounter, Limit: 1000, Window: time.Hour},
-			{Name: "day", Kind: ratelimit.LimitKindFixedWindow, Limit: 10_000, Window: 24 * time.Hour},
-			{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Minute},
-		}
 		full = []ratelimit.Limit{logs[0], logs[1]}
 	)
 	full[1].Limit = 100
@@ -42,24 +36,13 @@ func checkWorkloads() []workload {
 	}
 	both := ratelimit.MustPackLimit(logs...)
 	allowed, refused := check(ratelimit.CheckParams{Limits: both}), check(ratelimit.CheckParams{Limits: ratelimit.MustPackLimit(full...)})
-	all := check(ratelimit.CheckParams{Limits: ratelimit.MustPackLimit(four...)})
 	withReceipt := check(ratelimit.CheckParams{Limits: both, Receipt: receipt})
 	withOther := check(ratelimit.CheckParams{Limits: both, Receipt: otherReceipt})
-	peek := of(ratelimit.New, (*ratelimit.Client).CheckPeek, func(s fcall.Subject) ratelimit.CheckPeekParams {
-		return ratelimit.CheckPeekParams{Subject: s, Limits: both}
-	})
-	reset := of(ratelimit.New, (*ratelimit.Client).CheckReset, func(s fcall.Subject) ratelimit.CheckResetParams {
-		return ratelimit.CheckResetParams{Subject: s, Limits: both}
-	})
 	const refusedOne = "{Allowed:false Duplicate:false Refused:1 "
 	return []workload{
 		{name: "check minute + hour logs allowed", rival: slidingLogHundred, prepare: held, call: allowed, expect: admitted, share: checkGoal},
 		{name: "check minute + hour logs allowed, first use", rival: slidingLogFirst, call: allowed, expect: admitted, share: checkGoal},
 		{name: "check minute + hour logs refused by hour", rival: slidingLogFull, prepare: held, call: refused, expect: refusedOne, share: checkGoal},
 		{name: "check minute + hour logs, new receipt", rival: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted},
-		{name: "check minute + hour logs, duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate},
-		{name: "check of all four kinds allowed", prepare: after(all), call: all, expect: admitted},
-		{name: "check_peek minute + hour logs", prepare: held, call: peek, expect: admitted},
-		{name: "check_reset minute + hour logs", prepare: held, call: reset, expect: existed},
 	}
 }

@@ -54,24 +54,15 @@ func concurrencyWorkloads() []workload {
 	release := of(concurrency.New, (*concurrency.Client).Release, func(s fcall.Subject) concurrency.ReleaseParams {
 		return concurrency.ReleaseParams{Subject: s, Holder: holderName(0)}
 	})
-	evict := of(concurrency.New, (*concurrency.Client).Evict, func(s fcall.Subject) concurrency.EvictParams {
-		return concurrency.EvictParams{Subject: s, Holder: holderName(0)}
-	})
-	peek := of(concurrency.New, (*concurrency.Client).Peek, func(s fcall.Subject) concurrency.PeekParams {
-		return concurrency.PeekParams{Subject: s}
-	})
 	two, ten := acquired(2, 10, 0), acquired(10, 10, 0)
 	return []workload{
 		{name: "concurrency.acquire allowed, 2 of 10 in use", rival: zsetAcquire, prepare: after(two...), call: next(2, 10, 0), expect: "{Allowed:true Held:false Fence:", most: acquireGoal},
 		{name: "concurrency.acquire allowed, first use", call: next(0, 10, 0), expect: "{Allowed:true Held:false Fence:", most: acquireGoal},
 		{name: "concurrency.acquire allowed, 200 of 1,000 in use", subjects: 2000, prepare: after(acquired(200, 1000, 0)...), call: next(200, 1000, 0), expect: "{Allowed:true Held:false Fence:", most: acquireGoal},
-		{name: "concurrency.acquire allowed, weight 3", prepare: after(acquired(2, 10, 3)...), call: next(2, 10, 3), expect: "{Allowed:true Held:false Fence:"},
 		{name: "concurrency.acquire allowed, the same holder", rival: zsetAgain, prepare: after(two...), call: again, expect: "{Allowed:true Held:true Fence:"},
 		{name: "concurrency.acquire refused", rival: zsetRefused, prepare: after(ten...), call: next(10, 10, 0), expect: "{Allowed:false Held:false Fence:0 InUse:10 "},
 		{name: "concurrency.renew", rival: zsetRenew, prepare: after(two...), call: renew, expect: "{Outcome:renewed "},
 		{name: "concurrency.release", rival: zsetRelease, prepare: after(two...), call: release, expect: "{Outcome:released"},
-		{name: "concurrency.evict", prepare: after(two...), call: evict, expect: "{Evicted:true "},
-		{name: "concurrency.peek, 2 holders", prepare: after(two...), call: peek, expect: "{InUse:2 "},
 	}
 }
 

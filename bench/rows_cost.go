@@ -34,34 +34,12 @@ func costWorkloads() []workload {
 		return calls
 	}
 	ten := charged(one)
-	reserved := append(ten[:9:9], reserve(one))
-	settle := of(cost.New, (*cost.Client).Settle, func(s fcall.Subject) cost.SettleParams {
-		return cost.SettleParams{Subject: s, Receipt: receipt, Actual: 8000}
-	})
-	cancel := of(cost.New, (*cost.Client).Cancel, func(s fcall.Subject) cost.CancelParams {
-		return cost.CancelParams{Subject: s, Receipt: receipt}
-	})
-	peek := of(cost.New, (*cost.Client).Peek, func(s fcall.Subject) cost.PeekParams {
-		return cost.PeekParams{Subject: s, Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: time.Hour}}, Receipt: receipt}
-	})
-	reset := of(cost.New, (*cost.Client).Reset, func(s fcall.Subject) cost.ResetParams { return cost.ResetParams{Subject: s} })
-	atMost := of(cost.New, (*cost.Client).ReserveAtMost, func(s fcall.Subject) cost.ReserveAtMostParams {
-		return cost.ReserveAtMostParams{Subject: s, Receipt: receipt, Most: 10_000, Limits: []cost.ReserveAtMostLimits{{Budget: tight[0].Budget, Window: time.Hour}}}
-	})
 	const overBudget = "{Allowed:false Duplicate:false Reason:budget "
 	return append([]workload{
 		{name: "cost.reserve allowed, 10 charges", prepare: after(ten...), call: reserve(one), expect: admitted, most: reserveGoal},
 		{name: "cost.reserve allowed, first use", call: reserve(one), expect: admitted, most: reserveGoal},
 		{name: "cost.reserve allowed, 2 budgets", prepare: after(charged(two)...), call: reserve(two), expect: admitted, most: reserveGoal},
-		{name: "cost.reserve allowed, with a hold", prepare: after(charged(held)...), call: reserve(held), expect: admitted},
 		{name: "cost.reserve refused by budget", prepare: after(ten...), call: reserve(refused), expect: overBudget, most: reserveGoal},
-		{name: "cost.reserve_at_most what is left", prepare: after(ten...), call: atMost, expect: "{Allowed:true Duplicate:false Reason:none Charged:0.000500 "},
-		{name: "cost.reserve duplicate receipt", prepare: after(reserved...), call: reserve(one), expect: duplicate},
-		{name: "cost.settle", prepare: after(reserved...), call: settle, expect: "{Outcome:settled "},
-		{name: "cost.settle repeated", prepare: after(append(reserved[:10:10], settle)...), call: settle, expect: "{Outcome:repeated "},
-		{name: "cost.cancel", prepare: after(reserved...), call: cancel, expect: "{Outcome:cancelled "},
-		{name: "cost.peek", prepare: after(reserved...), call: peek, expect: "{Allowed:true Reason:none Status:reserved "},
-		{name: "cost.reset", prepare: after(reserved...), call: reset, expect: existed},
 	}, heldWorkloads(overBudget)...)
 }
 

@@ -37,18 +37,6 @@ func gcraWorkloads() []workload {
 		micros  = ratelimit.GCRAParams{Limit: 128, Period: time.Minute} // an interval of 468,750 microseconds
 		seven   = ratelimit.GCRAParams{Limit: 7, Period: time.Minute, Burst: 100}
 	)
-	peek := of(ratelimit.New, (*ratelimit.Client).GCRAPeek, func(s fcall.Subject) ratelimit.GCRAPeekParams {
-		return ratelimit.GCRAPeekParams{Subject: s, Limit: 100, Period: time.Hour}
-	})
-	refund := of(ratelimit.New, (*ratelimit.Client).GCRARefund, func(s fcall.Subject) ratelimit.GCRARefundParams {
-		return ratelimit.GCRARefundParams{Subject: s, Limit: 100, Period: time.Hour, Cost: 1}
-	})
-	reset := of(ratelimit.New, (*ratelimit.Client).GCRAReset, func(s fcall.Subject) ratelimit.GCRAResetParams {
-		return ratelimit.GCRAResetParams{Subject: s}
-	})
-	atMost := of(ratelimit.New, (*ratelimit.Client).GCRAAtMost, func(s fcall.Subject) ratelimit.GCRAAtMostParams {
-		return ratelimit.GCRAAtMostParams{Subject: s, Limit: 100, Period: time.Hour, Most: 10}
-	})
 	used := after(gcra(hundred, spent))
 	return []workload{
 		{name: "gcra 100/h allowed", rival: redisRate, prepare: used, call: gcra(hundred, 0), expect: atHalf, most: gcraGoal, share: gcraShareGoal},
@@ -56,10 +44,5 @@ func gcraWorkloads() []workload {
 		{name: "gcra 100/h refused", rival: redisRateRefused, prepare: after(gcra(hundred, 100)), call: gcra(hundred, 10), expect: refused, most: gcraGoal, share: gcraShareGoal},
 		{name: "gcra 128/min allowed (whole us)", rival: redisRate, prepare: after(gcra(micros, spent)), call: gcra(micros, 0), expect: allowed, most: gcraFractionGoal},
 		{name: "gcra 7/min allowed (fractions)", rival: redisRate, prepare: after(gcra(seven, spent)), call: gcra(seven, 0), expect: allowed, most: gcraFractionGoal},
-		{name: "gcra_at_most 10 of 100/h, all there", prepare: used, call: atMost, expect: "{Allowed:true Taken:10 "},
-		{name: "gcra_at_most 10 of 100/h, 5 there", prepare: after(gcra(hundred, 95)), call: atMost, expect: "{Allowed:true Taken:5 "},
-		{name: "gcra_peek 100/h", prepare: used, call: peek, expect: allowed},
-		{name: "gcra_refund 100/h", prepare: used, call: refund, expect: "{Refunded:true "},
-		{name: "gcra_reset", prepare: used, call: reset, expect: existed},
 	}
 }

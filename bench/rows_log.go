@@ -22,10 +22,7 @@ const (
 	slidingLogNew     = "sliding_log allowed, new receipt"
 )
 
-const (
-	admitted  = "{Allowed:true Duplicate:false "
-	duplicate = "{Allowed:true Duplicate:true "
-)
+const admitted = "{Allowed:true Duplicate:false "
 
 // A receipt, and another one of the same length.
 const (
@@ -66,15 +63,6 @@ func logWorkloads() []workload {
 	hundred := slidingLog(ratelimit.SlidingLogParams{Limit: 100, Window: window})
 	withReceipt := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window, Receipt: receipt})
 	withOther := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window, Receipt: otherReceipt})
-	peek := of(ratelimit.New, (*ratelimit.Client).SlidingLogPeek, func(s fcall.Subject) ratelimit.SlidingLogPeekParams {
-		return ratelimit.SlidingLogPeekParams{Subject: s, Limit: 20_000, Window: window}
-	})
-	refund := of(ratelimit.New, (*ratelimit.Client).SlidingLogRefund, func(s fcall.Subject) ratelimit.SlidingLogRefundParams {
-		return ratelimit.SlidingLogRefundParams{Subject: s, Receipt: receipt}
-	})
-	reset := of(ratelimit.New, (*ratelimit.Client).SlidingLogReset, func(s fcall.Subject) ratelimit.SlidingLogResetParams {
-		return ratelimit.SlidingLogResetParams{Subject: s}
-	})
 	return []workload{
 		{name: slidingLogFirst, call: wide, expect: admitted, most: slidingLogGoal},
 		{name: slidingLogOne, prepare: logged(20_000, 1, 0, window), call: wide, expect: admitted, most: slidingLogGoal},
@@ -84,9 +72,5 @@ func logWorkloads() []workload {
 		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(100, 99, 1, window), call: hundred, expect: admitted, most: slidingLogGoal},
 		{name: slidingLogFull, prepare: logged(100, 100, 0, window), call: hundred, expect: refused, most: slidingLogGoal},
 		{name: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted},
-		{name: "sliding_log duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate},
-		{name: "sliding_log_peek, 100 in window", prepare: logged(20_000, 100, 0, window), call: peek, expect: "{Allowed:true Count:100 "},
-		{name: "sliding_log_refund", prepare: after(withOther, withReceipt), call: refund, expect: "{Refunded:true"},
-		{name: "sliding_log_reset, 100 in window", prepare: logged(20_000, 100, 0, window), call: reset, expect: existed},
 	}
 }

@@ -54,43 +54,15 @@ func counted(before, current int, gone time.Duration) func(fcall.Subject, time.T
 
 func windowWorkloads() []workload {
 	window, counter := fixedWindow(1), slidingCounter(1)
-	windowAtMost := of(ratelimit.New, (*ratelimit.Client).FixedWindowAtMost, func(s fcall.Subject) ratelimit.FixedWindowAtMostParams {
-		return ratelimit.FixedWindowAtMostParams{Subject: s, Limit: 100, Window: time.Hour, Most: 10}
-	})
-	windowPeek := of(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, func(s fcall.Subject) ratelimit.FixedWindowPeekParams {
-		return ratelimit.FixedWindowPeekParams{Subject: s, Limit: 100, Window: time.Hour}
-	})
-	windowRefund := of(ratelimit.New, (*ratelimit.Client).FixedWindowRefund, func(s fcall.Subject) ratelimit.FixedWindowRefundParams {
-		return ratelimit.FixedWindowRefundParams{Subject: s, Limit: 100, Window: time.Hour, Cost: 1}
-	})
-	windowReset := of(ratelimit.New, (*ratelimit.Client).FixedWindowReset, func(s fcall.Subject) ratelimit.FixedWindowResetParams {
-		return ratelimit.FixedWindowResetParams{Subject: s}
-	})
-	counterPeek := of(ratelimit.New, (*ratelimit.Client).SlidingCounterPeek, func(s fcall.Subject) ratelimit.SlidingCounterPeekParams {
-		return ratelimit.SlidingCounterPeekParams{Subject: s, Limit: 100, Window: time.Hour}
-	})
-	counterRefund := of(ratelimit.New, (*ratelimit.Client).SlidingCounterRefund, func(s fcall.Subject) ratelimit.SlidingCounterRefundParams {
-		return ratelimit.SlidingCounterRefundParams{Subject: s, Limit: 100, Window: time.Hour, Cost: 1}
-	})
-	counterReset := of(ratelimit.New, (*ratelimit.Client).SlidingCounterReset, func(s fcall.Subject) ratelimit.SlidingCounterResetParams {
-		return ratelimit.SlidingCounterResetParams{Subject: s}
-	})
 	half := 30 * time.Minute
 	return []workload{
 		{name: "fixed_window allowed", rival: fixedWindowPeer, prepare: after(window), call: window, expect: nextOf100, most: fixedWindowGoal},
 		{name: "fixed_window allowed, first use", rival: fixedWindowPeer, call: window, expect: firstOf100, most: fixedWindowGoal},
 		{name: "fixed_window refused", rival: fixedWindowPeer, prepare: after(fixedWindow(100)), call: window, expect: refused, most: fixedWindowGoal},
-		{name: "fixed_window_at_most 10 of 100", prepare: after(window), call: windowAtMost, expect: "{Allowed:true Taken:10 "},
-		{name: "fixed_window_peek", prepare: after(window), call: windowPeek, expect: allowed},
-		{name: "fixed_window_refund", prepare: after(window, window), call: windowRefund, expect: "{Refunded:1 Remaining:99 "},
-		{name: "fixed_window_reset", prepare: after(window), call: windowReset, expect: existed},
 
 		{name: "sliding_counter allowed", prepare: counted(50, 20, half), call: counter, expect: allowed, most: slidingCounterGoal},
 		{name: "sliding_counter allowed, first use", call: counter, expect: firstOf100, most: slidingCounterGoal},
 		{name: "sliding_counter allowed, next window", prepare: counted(0, 50, 90*time.Minute), call: counter, expect: allowed, most: slidingCounterGoal},
 		{name: "sliding_counter refused", prepare: counted(100, 60, half), call: counter, expect: refused, most: slidingCounterGoal},
-		{name: "sliding_counter_peek", prepare: counted(50, 20, half), call: counterPeek, expect: allowed},
-		{name: "sliding_counter_refund", prepare: counted(50, 20, half), call: counterRefund, expect: "{Refunded:1 "},
-		{name: "sliding_counter_reset", prepare: counted(50, 20, half), call: counterReset, expect: existed},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -55,12 +54,8 @@ func serveRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 			rows = append(rows, m.row(t.name, got))
 		}
 	}
-	added, err := addedRows(ctx, srv, targets, rounds, span)
-	if err != nil {
-		return nil, err
-	}
 	grown, err := subjectRows(ctx, targets[0], s.quick)
-	return slices.Concat(rows, added, grown), err
+	return append(rows, grown...), err
 }
 
 // A shape is what a round sends.

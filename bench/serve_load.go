@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -61,29 +58,4 @@ func (t *target) crowded(ctx context.Context, all []*ratelimitv3.RateLimitReques
 	}
 	after, err := t.cpu()
 	return load{c, (after - before).Seconds() * 100_000 / (c.perSecond * span.Seconds())}, err
-}
-
-// paced begins perSecond calls a second, whether or not earlier ones have returned, and returns the sorted latencies in microseconds.
-func paced(perSecond int, span time.Duration, call func(i int) error) ([]float64, error) {
-	took := make([]float64, int(span.Seconds()*float64(perSecond)))
-	var failed atomic.Pointer[error]
-	var group sync.WaitGroup
-	start := time.Now()
-	for i := range took {
-		due := start.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
-		time.Sleep(time.Until(due))
-		began := time.Now() // a sleep that is too long is not the server's delay
-		group.Go(func() {
-			if err := call(i); err != nil {
-				failed.Store(&err)
-			}
-			took[i] = float64(time.Since(began).Nanoseconds()) / 1000
-		})
-	}
-	group.Wait()
-	if err := failed.Load(); err != nil {
-		return nil, *err
-	}
-	slices.Sort(took)
-	return took, nil
 }

@@ -7,9 +7,9 @@ import (
 
 // A Spread is what several measurements of one thing say.
 type Spread struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"low"`  // a quarter of the measurements is below
-	High   float64 `json:"high"` // a quarter is above
+	Median float64
+	Low    float64 // a quarter of the measurements is below
+	High   float64 // a quarter is above
 }
 
 func spread(values []float64) Spread {

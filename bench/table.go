@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,33 +10,33 @@ import (
 
 // A Report is one run.
 type Report struct {
-	Started time.Time `json:"started"`
-	Machine string    `json:"machine"`
-	Server  string    `json:"server,omitempty"`
-	Rounds  int       `json:"rounds"`
-	Rows    []Row     `json:"rows"`
+	Started time.Time
+	Machine string
+	Server  string
+	Rounds  int
+	Rows    []Row
 }
 
 // A Row is one line of the table.
 type Row struct {
-	Part    string  `json:"part"` // server, memory, caller, guard or embedded
-	Name    string  `json:"name"`
-	Value   Spread  `json:"value"`
-	Unit    string  `json:"unit"`
-	P50     *Spread `json:"p50_us,omitempty"`      // half of a round's calls took at most this many microseconds
-	P99     *Spread `json:"p99_us,omitempty"`      // 99 of 100 calls did
-	Empty   *Spread `json:"times_empty,omitempty"` // as a multiple of an empty call of the same round
-	Beside  string  `json:"beside,omitempty"`      // what else is to be said: a share of a peer, allocations
-	Goals   []Goal  `json:"goals,omitempty"`
-	Failure string  `json:"failure,omitempty"` // why there is no value
+	Part    string // server, memory, caller, guard or embedded
+	Name    string
+	Value   Spread
+	Unit    string
+	P50     *Spread // half of a round's calls took at most this many microseconds
+	P99     *Spread // 99 of 100 calls did
+	Empty   *Spread // as a multiple of an empty call of the same round
+	Beside  string  // what else is to be said: a share of a peer, allocations
+	Goals   []Goal
+	Failure string // why there is no value
 }
 
 // A Goal is a bound on a row.
 type Goal struct {
-	Text  string  `json:"text"`
-	Got   float64 `json:"got"`
-	Bound float64 `json:"bound"`
-	Least bool    `json:"least,omitempty"` // Bound is the least, not the most
+	Text  string
+	Got   float64
+	Bound float64
+	Least bool // Bound is the least, not the most
 }
 
 // Met reports whether the bound holds.
@@ -46,12 +45,6 @@ func (g Goal) Met() bool {
 		return g.Got >= g.Bound
 	}
 	return g.Got <= g.Bound
-}
-
-func (r *Report) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 func (r *Report) writeTable(w io.Writer) error {

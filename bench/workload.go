@@ -149,7 +149,7 @@ func bareWorkloads() []workload {
 func workloads() []workload {
 	var all []workload
 	for _, rows := range []func() []workload{
-		bareWorkloads, windowWorkloads, quotaWorkloads, gcraWorkloads, logWorkloads, checkWorkloads, costWorkloads, abuseWorkloads, challengeWorkloads, overrideWorkloads, guardWorkloads, concurrencyWorkloads,
+		bareWorkloads, windowWorkloads, gcraWorkloads, logWorkloads, checkWorkloads, costWorkloads, abuseWorkloads, challengeWorkloads, guardWorkloads, concurrencyWorkloads,
 	} {
 		all = append(all, rows()...)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 
@@ -9,26 +8,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 )
-
-var registered = regexp.MustCompile(`function_name = '(\w+)'`)
-
-func TestWorkloads_coverEachFunction(t *testing.T) {
-	covered := map[any]bool{}
-	for _, w := range workloads() {
-		covered[w.call(subject(0))[1]] = true
-	}
-	for _, library := range libraries {
-		functions := registered.FindAllStringSubmatch(library.Code, -1)
-		if len(functions) == 0 {
-			t.Errorf("found no function in library %s", library.Name)
-		}
-		for _, function := range functions {
-			if !covered[function[1]] {
-				t.Errorf("no row measures %s", function[1])
-			}
-		}
-	}
-}
 
 func TestWorkloads_rivalsAreRows(t *testing.T) {
 	rows := map[string]bool{redisRate: true, redisRateFirst: true, redisRateRefused: true, fixedWindowPeer: true, zsetAcquire: true, zsetAgain: true, zsetRefused: true, zsetRenew: true, zsetRelease: true}

@@ -31,16 +31,16 @@ func TestKubernetes_objectsFitTogether(t *testing.T) {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 	pod := c.serve.Spec.Template
-	labels := pod.Metadata.Labels
+	own := pod.Metadata.Labels
 	for name, selected := range map[string]map[string]string{
 		"Deployment": c.serve.Spec.Selector.MatchLabels, "Service": c.service.Spec.Selector, "PodDisruptionBudget": c.budget.Spec.Selector.MatchLabels,
 		"NetworkPolicy": c.network.Spec.PodSelector.MatchLabels, "spread": pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels,
 	} {
-		if !maps.Equal(selected, labels) {
-			t.Errorf("%s selects %v, and pods have %v", name, selected, labels)
+		if !maps.Equal(selected, own) {
+			t.Errorf("%s selects %v, and pods have %v", name, selected, own)
 		}
 	}
-	if maps.Equal(c.job.Spec.Template.Metadata.Labels, labels) {
+	if maps.Equal(c.job.Spec.Template.Metadata.Labels, own) {
 		t.Error("the Job's pods are selected like those of the Deployment")
 	}
 	if ref := c.scaler.Spec.ScaleTargetRef; ref.Kind != "Deployment" || ref.Name != c.serve.Metadata.Name || c.scaler.Spec.MinReplicas < 2 {

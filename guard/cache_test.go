@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -105,34 +104,6 @@ func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
 				t.Errorf("refused after a refund: %+v", d)
 			}
 		})
-	}
-}
-
-func TestDecide_cachedBlockRefusesEveryRequest(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := budgeted()
-	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Hour, Block: time.Hour}}}
-	p.Endpoints[0].Abuse = policy.CountAll
-	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 1_000_000, Window: time.Second}}
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Unbounded: true})
-	trips := 0
-	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
-	for range 3 {
-		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-	}
-	trips = 0
-	for i := range 1000 {
-		for _, r := range []guard.Request{
-			{Endpoint: "chat", Weight: int64(i + 1)}, {Endpoint: "chat", Estimate: fcall.Micros(i + 1)}, {Endpoint: "image", Weight: int64(i + 1)},
-		} {
-			r.Subjects = []string{"ip=ada"}
-			if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonBlocked || d.Endpoint != r.Endpoint || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
-				t.Fatalf("%+v: %+v", r, d)
-			}
-		}
-	}
-	if trips != 0 {
-		t.Errorf("%d round trips for a blocked subject", trips)
 	}
 }
 

@@ -238,29 +238,6 @@ func TestCharge_anotherProcessRenewsAndReleases(t *testing.T) {
 	})
 }
 
-// A lease that is not renewed in time is lost, and its release frees no place of another request.
-func TestCharge_leaseEnds(t *testing.T) {
-	rdb, clock := inProcess(t)
-	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
-	kept := decide(t, g, ada).Charge.Detach().Text()
-	clock.Advance(29 * time.Second)
-	if !renew(t, g, kept) {
-		t.Error("lost after 29 of 30 s")
-	}
-	clock.Advance(29 * time.Second)
-	if d := decide(t, g, ada); d.Allowed {
-		t.Error("the place is free 29 s after its renewal")
-	}
-	clock.Advance(time.Second)
-	next := decide(t, g, ada)
-	if !next.Allowed || renew(t, g, kept) || release(t, g, kept) {
-		t.Errorf("after 30 s the old lease still has the place: %+v", next)
-	}
-	if !renew(t, g, next.Charge.Text()) {
-		t.Error("the release of the old lease freed the place of the next request")
-	}
-}
-
 func TestCharge_placesWithoutRedis(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour}), guard.Options{})
@@ -288,30 +265,6 @@ func TestCharge_placesWithoutRedis(t *testing.T) {
 	other := newGuard(t, rdb, chat(streams(1)), guard.Options{})
 	if !release(t, other, lease) {
 		t.Error("the lease is lost")
-	}
-}
-
-// What a response does not count is not refunded once more.
-func TestRefund_afterAResponse(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := logins()
-	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
-	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=ada"}, Refundable: true}
-	decide(t, g, r)
-	c := decide(t, g, r).Charge
-	c.Count(t.Context(), false)
-	guard.WaitBackground(g)
-	if refunded, err := c.Refund(t.Context()); refunded || !errors.Is(err, fcall.ErrArgument) {
-		t.Errorf("after a response that does not count: %v, %v", refunded, err)
-	}
-	c = decide(t, g, r).Charge
-	if refunded, err := c.Refund(t.Context()); !refunded || err != nil {
-		t.Error(refunded, err)
-	}
-	c.End(t.Context(), guard.End{Counts: func(*policy.Responses) bool { return false }})
-	guard.WaitBackground(g)
-	if d := decide(t, g, r); d.Limits[0].Remaining != 3 {
-		t.Errorf("%d of 5 are left after the first and this one", d.Limits[0].Remaining)
 	}
 }
 

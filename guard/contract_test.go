@@ -67,23 +67,6 @@ func TestDecide_serverErrorsApplyFailureModesAndOpenNoBreaker(t *testing.T) {
 	}
 }
 
-func TestDecide_failureModeDefaultsToLocal(t *testing.T) {
-	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{})
-	allowed := 0
-	for range 8 {
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-		if d.Fallback != guard.FallbackLocal {
-			t.Fatalf("%+v", d)
-		}
-		if d.Allowed {
-			allowed++
-		}
-	}
-	if allowed != 2 {
-		t.Errorf("%d of 8 pass, want a quarter", allowed)
-	}
-}
-
 // The share is an even part if the number of processes is known and the part is larger.
 func TestDecide_localShareIsEvenIfProcessesAreKnown(t *testing.T) {
 	for processes, want := range map[int]int{0: 2, 1: 8, 2: 4, 100: 2} {
@@ -125,17 +108,6 @@ func TestDecide_appliesFailureModesAboveMaxInFlight(t *testing.T) {
 	guard.WaitBackground(g)
 	if d := decide(t, g, r); d.Fallback != guard.FallbackNone {
 		t.Errorf("once they are answered: %+v", d)
-	}
-}
-
-func TestWait_isBounded(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-	g := newGuard(t, rdb, p, guard.Options{MaxWait: 30 * time.Second})
-	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
-	decide(t, g, r)
-	if d, err := g.Wait(t.Context(), r); !errors.Is(err, context.DeadlineExceeded) || d == nil || d.Allowed {
-		t.Errorf("a turn in a minute, and at most half a minute: %+v, %v", d, err)
 	}
 }
 

@@ -246,28 +246,6 @@ func TestDecide_returnsTheCallersDeadlineError(t *testing.T) {
 	}
 }
 
-func TestDecide_localShareIncludesMultiply(t *testing.T) {
-	p := chat(policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 10, Window: time.Minute, OnFailure: policy.Local, Share: 0.5})
-	withKeys(p)
-	p.Overrides.Multiply = map[string]int64{"key=partner": 4}
-	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{BreakFor: time.Hour})
-	for _, c := range []struct {
-		subject string
-		weight  int64
-		want    int
-	}{{"ip=ada", 1, 5}, {"ip=bob", 2, 2}, {"key=partner", 1, 20}} {
-		allowed := 0
-		for range 30 {
-			if decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{c.subject}, Weight: c.weight}).Allowed {
-				allowed++
-			}
-		}
-		if allowed != c.want {
-			t.Errorf("%s with a weight of %d passes %d times, want %d", c.subject, c.weight, allowed, c.want)
-		}
-	}
-}
-
 // A challenge that is required and missing needs no Redis to be refused.
 func TestDecide_missingChallengeIsRefusedWithoutRedis(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})

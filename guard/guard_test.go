@@ -150,22 +150,6 @@ func TestDecide_globalRefusalChargesNoSubject(t *testing.T) {
 	})
 }
 
-func TestDecide_subjectRefusalChargesNoGlobalLimit(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-		p.Limits = byAll(policy.Limit{Name: "all", Limit: 5, Window: time.Minute})
-		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
-		for range 20 {
-			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-			guard.WaitBackground(g)
-		}
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}})
-		if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
-			t.Errorf("after one request of ada and one of bob: %+v", d)
-		}
-	})
-}
-
 func TestDecide_duplicateChargesGlobalLimitsOnly(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})

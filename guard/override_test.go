@@ -292,18 +292,6 @@ func TestOverride_withoutPermission(t *testing.T) {
 	}
 }
 
-func TestOverride_noOverrides(t *testing.T) {
-	rdb, _ := inProcess(t)
-	newOperator(t, rdb).set("ip=203.0.113.8", override.SetEffectDeny, 0, time.Hour)
-	g := newGuard(t, rdb, overridable(policy.Limit{Name: "hour", Kind: policy.FixedWindow, Limit: 100, Window: time.Hour}), guard.Options{CacheTTL: 200 * time.Millisecond, NoOverrides: true})
-	for range 2 {
-		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); !d.Allowed {
-			t.Fatalf("%+v", d)
-		}
-		time.Sleep(300 * time.Millisecond)
-	}
-}
-
 // Close stops the polling goroutine, even before the first decision. New does not wait for a server.
 func TestOverride_closeStopsPolling(t *testing.T) {
 	began := time.Now()

@@ -71,40 +71,6 @@ func TestDecide_placesAreHeldUntilRelease(t *testing.T) {
 	})
 }
 
-// Fifty requests at once have never more than five places, and all are free in the end.
-func TestDecide_placesOfFiftyAtOnce(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		g := newGuard(t, rdb, chat(streams(5)), guard.Options{})
-		var held atomic.Int64
-		var wg sync.WaitGroup
-		all := make(chan *guard.Decision, 50)
-		for range cap(all) {
-			wg.Go(func() {
-				d, err := g.Decide(t.Context(), ada)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if d.Allowed {
-					held.Add(1)
-				}
-				all <- d
-			})
-		}
-		wg.Wait()
-		if held.Load() != 5 {
-			t.Errorf("%d have a place, want 5", held.Load())
-		}
-		close(all)
-		for d := range all {
-			d.Charge.End(context.Background(), guard.End{})
-		}
-		if n := free(t, g); n != 5 {
-			t.Errorf("%d of 5 places are free in the end", n)
-		}
-	})
-}
-
 // A refusal by the limit of another server gives the place back.
 func TestDecide_refusalByAnotherLimitTakesNoPlace(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -119,26 +85,6 @@ func TestDecide_refusalByAnotherLimitTakesNoPlace(t *testing.T) {
 		}
 		first.Charge.End(context.Background(), guard.End{})
 	})
-}
-
-// A repeat of a receipt passes and has no place of its own, so it releases none.
-func TestDecide_repeatHasNoPlace(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
-	click := ada
-	click.Receipt = "click"
-	first, repeat := decide(t, g, click), decide(t, g, click)
-	if !repeat.Allowed || !repeat.Duplicate || repeat.Charge != nil {
-		t.Errorf("a repeat: %+v", repeat)
-	}
-	repeat.Charge.End(context.Background(), guard.End{})
-	if n := free(t, g); n != 0 {
-		t.Errorf("%d places are free while the first request runs", n)
-	}
-	first.Charge.End(context.Background(), guard.End{})
-	if n := free(t, g); n != 1 {
-		t.Errorf("%d places are free after it", n)
-	}
 }
 
 func TestDecide_shadowPlacesNeverRefuse(t *testing.T) {

@@ -90,41 +90,6 @@ func TestDecide_quotaWithAClockThatIsFarOff(t *testing.T) {
 	}
 }
 
-func TestDecide_quotaAllOrNothingWithPlansAndOverrides(t *testing.T) {
-	rdb, clock := inProcess(t)
-	p := chat(policy.Limit{Name: "month", Kind: policy.Quota, Limit: 2_000_000, Cost: 1_000_000, Every: policy.Month}, policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
-	p.Identities = map[string]policy.Identity{"user": {Func: true}, "tier": {Func: true}}
-	p.Endpoints[0].Unbounded = true
-	p.Endpoints[0].Limits[0].By, p.Endpoints[0].Limits[1].By = policy.By{"user"}, policy.By{"user"}
-	p.Plans = &policy.Plans{By: "tier", Named: map[string]policy.Plan{"pro": {Limits: map[string]policy.PlanLimit{"chat/month": {Limit: 4_000_000}}}}}
-	p.Overrides.Multiply = map[string]int64{"user=ada": 3}
-	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
-	for _, test := range []struct {
-		name     string
-		subjects []string
-		limit    int64
-		left     int64
-	}{
-		{"the policy's", []string{"user=ben"}, 2_000_000, 1_000_000},
-		{"a plan's", []string{"user=cid", "tier=pro"}, 4_000_000, 3_000_000},
-		{"multiplied", []string{"user=ada"}, 6_000_000, 5_000_000},
-	} {
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: test.subjects})
-		if l := d.Limits[0]; !d.Allowed || l.Limit != test.limit || l.Remaining != test.left {
-			t.Errorf("%s: %+v", test.name, d)
-		}
-	}
-	ben := guard.Request{Endpoint: "chat", Subjects: []string{"user=ben"}}
-	decide(t, g, ben)
-	if d := decide(t, g, ben); d.Allowed || d.Limits[1].Remaining != 3 {
-		t.Errorf("a full quota charged the minute: %+v", d)
-	}
-	e, err := g.Explain(ben)
-	if err != nil || e.Limits[0].Window != 31*24*time.Hour {
-		t.Errorf("explained as %+v, %v", e, err)
-	}
-}
-
 func TestDecide_quotaInThisProcess(t *testing.T) {
 	clock := embedded.NewManualClock(moment)
 	limit := monthly
@@ -149,24 +114,5 @@ func TestDecide_quotaHeadersSayWhenThePeriodEnds(t *testing.T) {
 	limits, policies := web.RateLimit(decide(t, g, asAda))
 	if limits != `"day";r=1;t=43200` || policies != `"day";q=2;w=86400` {
 		t.Errorf("got %s and %s", limits, policies)
-	}
-}
-
-func TestDecide_quotaIsRefundedAfterAnotherResponse(t *testing.T) {
-	rdb, clock := inProcess(t)
-	limit := monthly
-	limit.Count = &policy.Responses{Status: []int{401}}
-	p := chat(limit)
-	p.Endpoints[0].Idempotency = nil
-	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
-	for i := range 5 {
-		d := decide(t, g, asAda)
-		if !d.Allowed {
-			t.Fatalf("request %d: %+v", i, d)
-		}
-		d.Charge.End(t.Context(), guard.End{Counts: func(*policy.Responses) bool { return false }})
-		if err := g.Close(); err != nil { // waits for the refund
-			t.Fatal(err)
-		}
 	}
 }

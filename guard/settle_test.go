@@ -3,7 +3,6 @@ package guard_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -185,29 +184,5 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	}
 	if diff := cmp.Diff(fcall.Micros(300_000), peek.Limits[0].Spent); diff != "" {
 		t.Errorf("receipt %q: spent, with what a late answer reserved (-want +got):\n%s", receipt, diff)
-	}
-}
-
-func TestDecide_concurrentRequestsNeverOverspend(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, budgeted(), guard.Options{CacheSize: -1})
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	allowed, budget := 0, 0
-	for range 50 {
-		all.Go(func() {
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-			mu.Lock()
-			defer mu.Unlock()
-			if d.Allowed {
-				allowed++
-			} else if d.Reason == guard.ReasonBudget {
-				budget++
-			}
-		})
-	}
-	all.Wait()
-	if allowed != 10 || budget != 40 {
-		t.Errorf("%d pass a budget for 10, %d are refused for it", allowed, budget)
 	}
 }

@@ -61,34 +61,6 @@ func TestShadow_comparesBothPolicies(t *testing.T) {
 	}
 }
 
-// A quota that only reports, and a shadow policy with a quota, count by the calendar and refuse nothing.
-func TestShadow_quotas(t *testing.T) {
-	rdb, clock := inProcess(t)
-	day := policy.Limit{Name: "day", Kind: policy.Quota, Limit: 2, Every: policy.Day}
-	reports := day
-	reports.Name, reports.Shadow = "reports", true
-	strict := chat(day)
-	strict.Namespace, strict.Timeout = "strict", 10*time.Second
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 9, Window: time.Minute}, reports), guard.Options{
-		CacheSize: -1, Shadow: &guard.Shadow{Policy: strict},
-	}.WithLocalClock(clock))
-	for i := range 3 {
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-		if quota := d.Limits[1]; !d.Allowed || quota.Allowed != (i < 2) || quota.Kind != policy.Quota {
-			t.Errorf("request %d: %+v", i+1, d)
-		}
-	}
-	if err := g.Close(); err != nil { // waits for the shadow
-		t.Fatal(err)
-	}
-	want := guard.ShadowReport{Outcomes: []guard.Difference{
-		{Endpoint: "chat", Live: "allowed", Shadow: "allowed", Count: 2}, {Endpoint: "chat", Live: "allowed", Shadow: "limit", Count: 1},
-	}}
-	if diff := cmp.Diff(want, g.ShadowReport()); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
-}
-
 func TestShadow_rejectsTheLiveNamespace(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 4, Window: time.Minute})

@@ -8,77 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/rlfunc/rlfunc/codegen/contract"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/internal/vet"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/codegen/contract"
 )
 
 const unseen = "testdata/unseen"
 
 // faultForm is a line of faults.txt: a function, and "right" or the line of its fault and the fault.
 var faultForm = regexp.MustCompile(`^([a-z_]+\.[a-z_]+) (?:(right)|(\d+): .+)$`)
-
-func TestUnseen_everyFunctionLoadsAndIsListed(t *testing.T) {
-	tree, found := source.Load(os.DirFS(unseen), "unseen", source.Options{})
-	if len(found) > 0 {
-		t.Fatal(found.Error())
-	}
-	server := embedded.New(embedded.Options{})
-	defer server.Close()
-	text := map[string]string{} // of the file of each function
-	for _, lib := range tree.Libraries {
-		if err := server.Client().FunctionLoad(t.Context(), runtime.Library(lib).Code).Err(); err != nil {
-			t.Errorf("load %s: %v", lib.Spec.Name, err)
-		}
-		for i, f := range lib.Files {
-			text[lib.Spec.Name+"."+lib.Spec.Functions[i].Name] = f.Text
-		}
-	}
-
-	right, faulty := 0, 0
-	for name, fault := range faults(t) {
-		code, ok := text[name]
-		switch {
-		case !ok:
-			t.Errorf("faults.txt: there is no function %s", name)
-		case fault == 0:
-			right++
-		default:
-			faulty++
-			if lines := strings.Split(code, "\n"); fault > len(lines) || !isCode(lines[fault-1]) {
-				t.Errorf("faults.txt: line %d of %s has no code", fault, name)
-			}
-		}
-		delete(text, name)
-	}
-	for name := range text {
-		t.Errorf("faults.txt lacks %s", name)
-	}
-	if right != 40 || faulty != 40 {
-		t.Errorf("%d functions are right and %d faulty, want 40 of each", right, faulty)
-	}
-}
-
-func TestUnseen_sharedLuaIsThatOfTheLibraries(t *testing.T) {
-	for _, name := range []string{"lib/clock.lua", "lib/refusal.lua"} {
-		want, err := functions.FS.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path.Join(unseen, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
 
 // faults reads faults.txt: the line of each function's fault, 0 for a right one.
 func faults(t *testing.T) map[string]int {
@@ -105,11 +43,6 @@ func faults(t *testing.T) map[string]int {
 		}
 	}
 	return out
-}
-
-func isCode(line string) bool {
-	line = strings.TrimSpace(line)
-	return line != "" && !strings.HasPrefix(line, "--")
 }
 
 // TestUnseen_isFoundAsMeasured holds what vet and 1,000 calls a function find in code for which neither was made. A change that

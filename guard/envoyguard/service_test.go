@@ -189,21 +189,6 @@ func TestShouldRateLimit_exactlyTheLimitPasses(t *testing.T) {
 	})
 }
 
-func TestShouldRateLimit_chargesAllDescriptorsOrNone(t *testing.T) {
-	f := serve(t, limits)
-	total := descriptor("generic_key", "total")
-	f.expect(t, edge(total), answer{Code: "OK", Statuses: []string{"OK"}})
-	f.expect(t, edge(search("203.0.113.7"), total), answer{
-		Code: "OK", Statuses: []string{"OK search/hour HOUR 3 2 1h0m0s", "OK"},
-		Headers: map[string]string{"ratelimit": `"hour";r=2;t=3600`, "ratelimit-policy": `"hour";q=3;w=3600`},
-	})
-	for range 5 { // total refuses, so search is not charged
-		f.expect(t, edge(search("203.0.113.7"), total), answer{
-			Code: "OVER_LIMIT", Statuses: []string{"OK", "OVER_LIMIT"}, Error: "global", Headers: map[string]string{"retry-after": "86400"},
-		})
-	}
-}
-
 // A cached refusal reports the remaining wait, and its age is subtracted once.
 func TestShouldRateLimit_cachedRefusalsAge(t *testing.T) {
 	f := serveWith(t, limits, guard.Options{})

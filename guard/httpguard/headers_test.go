@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dunglas/httpsfv"
 	"github.com/google/go-cmp/cmp"
@@ -176,21 +175,6 @@ func TestHeaders_ofARefusalDescribeWhatRefused(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", body, diff)
 				}
 			})
-		}
-	}
-}
-
-func TestHeaders_areRoundedUp(t *testing.T) {
-	rdb, clock := inProcess(t)
-	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
-	s.get(t)
-	for _, step := range []struct {
-		advance time.Duration
-		want    string
-	}{{0, "60"}, {time.Microsecond, "60"}, {59*time.Second - 2*time.Microsecond, "2"}, {time.Microsecond, "1"}, {time.Second - time.Microsecond, "1"}, {time.Microsecond, ""}} {
-		clock.Advance(step.advance)
-		if got := s.get(t); got.RetryAfter != step.want {
-			t.Errorf("Retry-After %q at %v, want %q", got.RetryAfter, clock.Now(), step.want)
 		}
 	}
 }

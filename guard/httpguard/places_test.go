@@ -6,11 +6,9 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
@@ -30,52 +28,6 @@ func freePlaces(t *testing.T, s *service, n int64) {
 		e, _ := s.guard.Decide(t.Context(), exporting)
 		e.Charge.End(t.Context(), guard.End{})
 		return e.Allowed && e.Limits[0].Remaining == n-1
-	})
-}
-
-// Fifty requests at once: five run, and the others are refused while they do.
-func TestHandler_fiftyAtOnceAgainstFivePlaces(t *testing.T) {
-	onEach(t, func(t *testing.T, rdb *redis.Client) {
-		var running, most atomic.Int64
-		end, began := make(chan struct{}), make(chan struct{}, 50)
-		s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, _ *http.Request) {
-			n := running.Add(1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-			began <- struct{}{}
-			<-end
-			running.Add(-1)
-		})
-		var wg sync.WaitGroup
-		statuses := make(chan int, 50)
-		for range cap(statuses) {
-			wg.Go(func() {
-				response, err := s.Client().Get(s.URL + "/export")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_ = response.Body.Close()
-				statuses <- response.StatusCode
-			})
-		}
-		got := map[int]int{}
-		for range 45 { // the refused ones end first
-			got[<-statuses]++
-		}
-		for range 5 {
-			<-began
-		}
-		close(end)
-		wg.Wait()
-		for range 5 {
-			got[<-statuses]++
-		}
-		expect(t, "statuses", map[int]int{200: 5, 429: 45}, got)
-		if most.Load() != 5 {
-			t.Errorf("%d ran at once, want 5", most.Load())
-		}
-		freePlaces(t, s, 5)
 	})
 }
 
@@ -167,21 +119,6 @@ func TestHandler_placesAreReleasedBehindTheHandler(t *testing.T) {
 			freePlaces(t, s, 5)
 		})
 	}
-}
-
-// A handler hands a hijacked connection to another goroutine: the place is held until that ends.
-func TestHandler_detachedPlacesOutlastTheHandler(t *testing.T) {
-	rdb, _ := inProcess(t)
-	detached := make(chan *guard.Charge, 1)
-	s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		detached <- httpguard.FromContext(r.Context()).Charge.Detach()
-	})
-	if response, _ := s.ask(t, "GET /export"); response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
-	}
-	freePlaces(t, s, 4)
-	(<-detached).End(t.Context(), guard.End{})
-	freePlaces(t, s, 5)
 }
 
 // A client that leaves while Wait waits for a place gets none.

@@ -27,25 +27,6 @@ func cached(r *Reader) int {
 	return r.tokens.otter().EstimatedSize()
 }
 
-// One verification serves all identities of a token, and later requests.
-func TestTokenCache_servesEachClaim(t *testing.T) {
-	r := tokenReader(t)
-	token := request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid()))
-	for i := range 3 {
-		got, err := r.Read(token, nil)
-		if diff := cmp.Diff([]string{"user=42", "tenant=acme"}, got.Subjects); diff != "" || err != nil {
-			t.Errorf("request %d: %v (-want +got):\n%s", i+1, err, diff)
-		}
-	}
-	if n := cached(r); n != 1 {
-		t.Errorf("%d tokens are cached, want 1", n)
-	}
-	_, _ = r.Read(request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid(object{"sub": "43"}))), nil)
-	if n := cached(r); n != 2 {
-		t.Errorf("%d tokens are cached, want 2", n)
-	}
-}
-
 // A token that one verification accepts may be invalid for another.
 func TestTokenCache_isPerVerification(t *testing.T) {
 	r := tokenReader(t)

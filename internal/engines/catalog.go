@@ -1,6 +1,11 @@
 package engines
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
 
 // catalog lists every engine that there could be, in the order in which tests run on them. If they run on one, it is the last one that is
 // there.
@@ -39,5 +44,35 @@ func ofImage(name, program string, images ...string) *slot {
 		open: func(ctx context.Context) (*server, error) {
 			return fromPool(name, func(container string) (*server, error) { return run(ctx, container, nil) })
 		},
+	}
+}
+
+// fromPool returns a server in a container that this process alone has until it ends. Where RLFUNC_ENGINE_POOL names a folder, the
+// container stays: the next process takes it over, empty, and the owner of the folder removes it. start starts the server of a container,
+// or finds it if it runs; a container without a name ends with this process.
+func fromPool(engine string, start func(container string) (*server, error)) (*server, error) {
+	pool := os.Getenv("RLFUNC_ENGINE_POOL")
+	if pool == "" {
+		return start("")
+	}
+	for n := 1; ; n++ {
+		container := fmt.Sprintf("%s-%s-%d", filepath.Base(pool), engine, n)
+		unlock, locked, err := tryLockFile(filepath.Join(pool, container))
+		if err != nil {
+			return nil, err
+		}
+		if !locked {
+			continue
+		}
+		s, err := start(container)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		s.end = func() {
+			s.leaveEmpty()
+			unlock()
+		}
+		return s, nil
 	}
 }

@@ -144,13 +144,10 @@ func (e Engine) Own(t testing.TB, args ...string) Engine {
 	if err != nil {
 		t.Fatalf("engines: start a second %s: %v", e.Name, err)
 	}
-	untrack := track(srv)
-	t.Cleanup(func() {
-		untrack()
-		srv.stop()
-	})
+	srv.end = track(srv.end)
+	t.Cleanup(srv.end)
 	return engineOf(e.slot, srv)
 }
 
 // Stop ends a server that [Engine.Own] started, as a crash would: at once, without saving.
-func (e Engine) Stop() { e.server.stop() }
+func (e Engine) Stop() { e.server.end() }

@@ -28,6 +28,7 @@ type Member struct {
 
 	mu  sync.Mutex
 	box box
+	end func() // of the box
 }
 
 // Start starts one server with the arguments appended to its command line. It ends with the test.
@@ -118,9 +119,8 @@ func (m *Member) begin(ctx context.Context) error {
 	if c, ok := b.(*child); ok {
 		died = c.died
 	}
-	untrack := trackBox(b)
 	m.mu.Lock()
-	m.box = killedOnce{box: b, once: new(sync.Once), untrack: untrack}
+	m.box, m.end = b, track(b.kill)
 	m.mu.Unlock()
 	if _, err = await(ctx, m.options, died); err == nil && m.name != "" {
 		err = isOurs(ctx, m.options, m.name)
@@ -149,7 +149,7 @@ func (m *Member) Client(t testing.TB) *redis.Client {
 func (m *Member) Kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.box.kill()
+	m.end()
 }
 
 // Pause stops the server's process until [Member.Resume]: its connections stay, and nothing answers.

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/signal"
 	"path"
@@ -47,7 +48,8 @@ var process struct {
 	slots    []*slot
 
 	mu      sync.Mutex
-	running map[*server]bool
+	begun   int
+	running map[int]func() // what ends each
 }
 
 // Main runs the tests, ends the servers that they started, writes the report and exits.
@@ -78,30 +80,34 @@ func (w wrapped) Run() int {
 	return code
 }
 
-func track(s *server) (untrack func()) {
+// track notes what has to end with this process, even if it is interrupted. The function that it returns ends it, once.
+func track(end func()) (once func()) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if process.running == nil {
-		process.running = map[*server]bool{}
+		process.running = map[int]func(){}
 	}
-	process.running[s] = true
-	return func() {
+	process.begun++
+	number := process.begun
+	once = sync.OnceFunc(func() {
+		end()
 		process.mu.Lock()
 		defer process.mu.Unlock()
-		delete(process.running, s)
-	}
+		delete(process.running, number)
+	})
+	process.running[number] = once
+	return once
 }
 
 func stopAll() {
-	killBoxes()
 	process.mu.Lock()
-	defer process.mu.Unlock()
+	running := slices.Collect(maps.Values(process.running))
+	process.mu.Unlock()
 	var wg sync.WaitGroup
-	for s := range process.running {
-		wg.Go(s.stop)
+	for _, end := range running {
+		wg.Go(end)
 	}
 	wg.Wait()
-	clear(process.running)
 }
 
 // reach starts the engines that a test wants at once, waits for them, and returns them.
@@ -210,7 +216,7 @@ func (s *slot) begin() {
 	if s.real {
 		onpath.Used()
 	}
-	track(srv)
+	srv.end = track(srv.end)
 	s.server = srv
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -104,6 +105,24 @@ func (c *child) kill() {
 func (c *child) pause() error  { return pauseProcess(c.cmd.Process) }
 func (c *child) resume() error { return resumeProcess(c.cmd.Process) }
 func (c *child) log() string   { return c.output.String() }
+
+// A Process is a program, not an engine, that a test runs.
+type Process struct {
+	Ended  <-chan struct{} // closed when it has ended
+	Output func() string   // the last that it has written
+	Kill   func()          // at once, as a crash would
+}
+
+// Beside starts a program, not an engine, for as long as a test runs. It ends with the test's process, too.
+func Beside(t testing.TB, program string, args ...string) Process {
+	t.Helper()
+	c, err := startChild(program, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.kill)
+	return Process{Ended: c.died, Output: c.output.String, Kill: c.kill}
+}
 
 // tail keeps the last output of a program.
 type tail struct {

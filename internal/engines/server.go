@@ -31,10 +31,7 @@ type server struct {
 	mu     sync.Mutex
 	free   *sync.Cond // of mu: the holder has changed
 	holder testing.TB
-	ended  sync.Once
 }
-
-func (s *server) stop() { s.ended.Do(s.end) }
 
 func (s *server) clientOptions() *redis.Options {
 	o := s.options

@@ -64,38 +64,6 @@ func TestAttempt_thresholdIsRefusedAndBlocks(t *testing.T) {
 	)
 }
 
-// A block that is shorter than the window: what was answered is not held against the subject again.
-func TestAttempt_tierCountsAgainAfterItsBlock(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 2, Window: time.Hour, Block: time.Second})
-	abusers.Run(
-		t,
-		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 0))},
-		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0))},
-		abuseStep{Name: "counted while the block holds", Advance: time.Second - time.Millisecond, Call: try, Want: held(1, time.Millisecond, 1, row(2, 0))},
-		abuseStep{Name: "retry_after is kept", Advance: time.Millisecond, Call: try, Writes: true, Want: may(1, row(1, 0))},
-		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 2, row(2, 0))},
-	)
-}
-
-// The longer tier counts during blocks of the shorter one. Otherwise a fast client would never reach it.
-func TestAttempt_otherTiersCountOn(t *testing.T) {
-	try := attempts(
-		attemptTier{Threshold: 2, Window: time.Minute, Block: time.Second},
-		attemptTier{Threshold: 4, Window: time.Hour, Block: 10 * time.Minute},
-	)
-	abusers.Run(
-		t,
-		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 0), row(1, 2))},
-		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0), row(2, 1)), TTLs: ttls{
-			abuseKey("attempts"): 30 * day, abuseKey("block"): time.Second,
-		}},
-		abuseStep{Advance: time.Second, Call: try, Writes: true, Want: may(1, row(1, 0), row(3, 0))},
-		abuseStep{Name: "both at once: the longest block, one strike", Call: try, Writes: true, Want: starts(2, 10*time.Minute, 2, row(2, 0), row(4, 0))},
-		abuseStep{Name: "both count again", Advance: 10 * time.Minute, Call: try, Writes: true, Want: may(2, row(1, 0), row(1, 2))},
-		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 3, row(2, 0), row(2, 1))},
-	)
-}
-
 func TestAttempt_escalates(t *testing.T) {
 	p := attemptParams{
 		Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, StrikeMemory: 10 * time.Minute,
@@ -151,24 +119,6 @@ func TestAttempt_smallestAndLargestArguments(t *testing.T) {
 		abuseStep{Name: "threshold 0", Call: attempts(attemptTier{Window: time.Second, Block: time.Second}), WantErr: fcall.ErrArgument},
 		abuseStep{Name: "no window", Call: attempts(attemptTier{Threshold: 1, Block: time.Second}), WantErr: fcall.ErrArgument},
 		abuseStep{Name: "a block below the tick", Call: attempts(attemptTier{Threshold: 1, Window: time.Second, Block: 999 * time.Microsecond}), WantErr: fcall.ErrArgument},
-	)
-}
-
-// Two generations of a service: the older one's tier is held to what both have taken, whatever the younger one asks and blocks.
-func TestAttempt_twoGenerationsOnOneBucket(t *testing.T) {
-	call := func(memory time.Duration, tiers ...attemptTier) func(context.Context, *abuse.Client) (any, error) {
-		return attempt(attemptParams{Subject: "u1", Tiers: tiers, StrikeMemory: memory, Escalation: []abuse.AttemptEscalation{{Block: time.Second}, {Block: time.Minute}}})
-	}
-	older := call(0, attemptTier{Threshold: 5, Window: time.Hour, Block: time.Second})
-	younger := call(time.Second, attemptTier{Threshold: 2, Window: 10 * time.Second, Block: time.Second})
-	abusers.Run(
-		t,
-		abuseStep{Call: older, Writes: true, Want: may(0, row(1, 3))},
-		abuseStep{Name: "the younger one's first tier is not the older one's", Call: younger, Writes: true, Want: starts(1, time.Second, 1, row(2, 0))},
-		abuseStep{Advance: time.Minute, Call: younger, Writes: true, Want: may(0, row(1, 0)), TTLs: ttls{abuseKey("attempts"): 30*day - time.Minute}},
-		abuseStep{Name: "its strike counts for the older one, which remembers longer", Call: older, Writes: true, Want: may(1, row(4, 0))},
-		abuseStep{Call: older, Writes: true, Want: starts(1, time.Minute, 2, row(5, 0))},
-		abuseStep{Name: "each is held to its own", Advance: time.Minute, Call: older, Writes: true, Want: may(2, row(1, 3))},
 	)
 }
 

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rlfunc/rlfunc/gen/concurrency"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
@@ -36,23 +35,6 @@ func sameKeys(t *testing.T, s *luatest.Server, before map[string]luatest.Key) {
 }
 
 var everyLibrary = []*fcall.Library{ratelimit.Library, budget.Library, abuse.Library, challenge.Library, concurrency.Library, override.Library, guard.Library}
-
-// Mistake 9: retry_after asked for after the decision. Here the refusal and the block's expiry are one call.
-func TestMistake09_retryAfterIsTheBlocksExpiry(t *testing.T) {
-	abusers.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
-		p := attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Minute, Block: time.Hour}}}
-		for range 5 {
-			r, err := c.Attempt(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			left := s.Redis.PTTL(t.Context(), abuseKey("block")).Val()
-			if r.Allowed || left > r.RetryAfter || r.RetryAfter > time.Hour || r.RetryAfter-left > 10*time.Second {
-				t.Errorf("%+v, and the block has %s left", r, left)
-			}
-		}
-	})
-}
 
 // Mistake 13: a clock taken from the client. No argument of any function is a time of day, but that by which refund finds an entry
 // that a server's clock has made.

@@ -1,14 +1,12 @@
 package steps_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/abuse"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
@@ -24,33 +22,6 @@ func holds(name, text string, ttl time.Duration) func(testing.TB, *luatest.Serve
 
 func removes(name string) func(testing.TB, *luatest.Server) {
 	return func(t testing.TB, s *luatest.Server) { s.Do(t, "DEL", name) }
-}
-
-func TestAbuse_wrongTypeIsReportedAndKept(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: time.Minute})
-	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
-		for _, suffix := range []string{"block", "attempts"} {
-			name := abuseKey(suffix)
-			wrongType(name)(t, s)
-			for what, call := range map[string]any{"attempt": try, "status": status(attemptTier{Threshold: 2, Window: time.Minute}), "block": blockFor(time.Hour, ""), "forgive": forgive} {
-				if what == "block" && suffix != "block" || what == "forgive" && suffix != "attempts" {
-					continue
-				}
-				before, err := s.Snapshot(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				do := call.(func(ctxOf, *abuse.Client) (any, error))
-				_, err = do(t.Context(), c)
-				var state *fcall.StateError
-				if !errors.As(err, &state) || state.Key != name || state.Problem != "holds a set, not a string" {
-					t.Errorf("%s with a set in %s: %v", what, name, err)
-				}
-				sameKeys(t, s, before)
-			}
-			s.Do(t, "DEL", name)
-		}
-	})
 }
 
 func TestAbuse_unreadableIsReportedAndKept(t *testing.T) {
@@ -127,26 +98,4 @@ func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
 			abuseKey("attempts"): time.Minute, abuseKey("block"): time.Second,
 		}},
 	)
-}
-
-// Each place that a window can begin at is found, in the log and in its pages.
-func TestAttempt_searchFindsTheFirstInTheWindow(t *testing.T) {
-	const most = 43
-	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
-		p := attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 100, Window: time.Hour, Block: time.Second}}}
-		for range most {
-			if _, err := c.Attempt(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			s.Advance(t, time.Second)
-		}
-		look := abuse.StatusParams{Subject: "u1", Tiers: []abuse.StatusTiers{{Threshold: 100, Window: time.Hour}, {Threshold: 100}}}
-		for inside := range int64(most + 1) {
-			look.Tiers[1].Window = time.Duration(inside)*time.Second + time.Microsecond
-			r, err := c.Status(t.Context(), look)
-			if err != nil || r.Tiers[1].Count != inside {
-				t.Errorf("%s: %+v %v, want %d", look.Tiers[1].Window, r, err, inside)
-			}
-		}
-	})
 }

@@ -69,32 +69,6 @@ func TestIssue_reusesWithin(t *testing.T) {
 	)
 }
 
-func TestIssue_reusesForTheSamePayloadOnly(t *testing.T) {
-	p := func(token, payload string) issueParams {
-		return issueParams{Token: token, TTL: time.Minute, Payload: payload, ReuseWithin: time.Minute}
-	}
-	challenges.Run(
-		t,
-		challengeStep{Call: issue(p("a", "login")), Writes: true, Want: issued("a", time.Minute, 1)},
-		challengeStep{Call: issue(p("b", "pay")), Writes: true, Want: issued("b", time.Minute, 2)},
-		challengeStep{Call: issue(p("c", "")), Writes: true, Want: issued("c", time.Minute, 3)},
-		challengeStep{Call: issue(p("d", "login")), Want: again("a", time.Minute, 3)},
-		challengeStep{Call: issue(p("d", "pay")), Want: again("b", time.Minute, 3)},
-		challengeStep{Call: issue(p("d", "")), Want: again("c", time.Minute, 3)},
-	)
-}
-
-func TestIssue_withoutReuseEachIsNew(t *testing.T) {
-	challenges.Run(
-		t,
-		challengeStep{Call: issue(issueParams{Token: "a", TTL: time.Minute}), Writes: true, Want: issued("a", time.Minute, 1)},
-		challengeStep{Call: issue(issueParams{Token: "b", TTL: time.Hour}), Writes: true, TTLs: ttls{challengeKey("u1"): time.Hour}, Want: issued("b", time.Hour, 2)},
-		challengeStep{Name: "the key lives as long as its last challenge", Call: issue(issueParams{Token: "c", TTL: time.Second}), Writes: true, TTLs: ttls{challengeKey("u1"): time.Hour}, Want: issued("c", time.Second, 3)},
-		challengeStep{Name: "the same call again", Call: issue(issueParams{Token: "a", TTL: time.Minute}), Want: again("a", time.Minute, 3)},
-		challengeStep{Name: "the expired one is no more outstanding", Advance: time.Second, Call: issue(issueParams{Token: "d", TTL: time.Second}), Writes: true, Want: issued("d", time.Second, 3)},
-	)
-}
-
 func TestIssue_tooManyOutstanding(t *testing.T) {
 	p := func(token, payload string, most int64) issueParams {
 		return issueParams{Token: token, TTL: time.Minute, Payload: payload, MaxOutstanding: most}
@@ -125,32 +99,6 @@ func TestIssue_tokenThatIsKnown(t *testing.T) {
 		challengeStep{Name: "a consumed one does not rise again", Call: issue(p("login")), WantErr: fcall.ErrArgument},
 		challengeStep{Name: "until it is forgotten", Advance: time.Minute, Call: issue(p("login")), Writes: true, Want: issued("a", time.Minute, 1)},
 	)
-}
-
-// Two generations of a service: one that allows a single unused challenge drops its own, not those of one that allows more.
-func TestIssue_dropsNoChallengeOfACallerThatAllowsMore(t *testing.T) {
-	challenges.Each(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
-		issue := func(token string, most, outstanding int64) {
-			t.Helper()
-			r, err := c.Issue(t.Context(), issueParams{Subject: "u1", Token: token, TTL: time.Hour, Payload: token, MaxOutstanding: most})
-			if want := (issueResult{Token: token, ExpiresAfter: time.Hour, Outstanding: outstanding}); err != nil || r != want {
-				t.Errorf("%s: %+v %v, want %+v", token, r, err, want)
-			}
-		}
-		issue("a", 64, 1)
-		issue("b", 3, 2)
-		issue("c", 1, 3)
-		issue("d", 1, 3)
-		for token, want := range map[string]challenge.PeekState{"a": challenge.PeekStateUnused, "b": challenge.PeekStateUnused, "c": challenge.PeekStateExpiredOrUnknown, "d": challenge.PeekStateUnused} {
-			if r, err := c.Peek(t.Context(), challenge.PeekParams{Subject: "u1", Token: token}); err != nil || r.State != want {
-				t.Errorf("%s: %+v %v, want %s", token, r, err, want)
-			}
-		}
-		for i := range int64(61) {
-			issue(fmt.Sprintf("e%d", i), 64, 4+i)
-		}
-		issue("last", 1, 63) // in place of a, and of d
-	})
 }
 
 // A subject has at most 128 challenges: the oldest used ones are forgotten early, and never rise again.

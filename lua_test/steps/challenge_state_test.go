@@ -1,36 +1,13 @@
 package steps_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/challenge"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
-
-func TestChallenge_wrongTypeIsReportedAndKept(t *testing.T) {
-	challenges.Each(t, func(t *testing.T, s *luatest.Server, c *challenge.Client) {
-		name := challengeKey("u1")
-		wrongType(name)(t, s)
-		for what, call := range map[string]func(ctxOf, *challenge.Client) (any, error){
-			"issue": issue(issueParams{Token: "a", TTL: time.Minute}), "consume": consume("a", ""), "peek": peekAt("a"),
-		} {
-			before, err := s.Snapshot(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = call(t.Context(), c)
-			var state *fcall.StateError
-			if !errors.As(err, &state) || state.Key != name || state.Problem != "holds a set, not a hash" {
-				t.Errorf("%s with a set in %s: %v", what, name, err)
-			}
-			sameKeys(t, s, before)
-		}
-	})
-}
 
 func TestChallenge_unreadableIsReportedAndKept(t *testing.T) {
 	const us = "1767323045678901" // the start of the test

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -58,60 +57,6 @@ func TestChangedLimits(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Two callers with different limits take turns at one bucket: a rollout, or two endpoints that name their buckets alike.
-func TestChangedLimits_callersThatTakeTurnsAreBothHeld(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		bucket := func(limit int64, period time.Duration, burst int64) func(fcall.Subject) bool {
-			return func(subject fcall.Subject) bool {
-				r, err := c.GCRA(t.Context(), ratelimit.GCRAParams{Subject: subject, Limit: limit, Period: period, Burst: burst})
-				return passed(t, r.Allowed, err)
-			}
-		}
-		counter := func(limit int64, window time.Duration) func(fcall.Subject) bool {
-			return func(subject fcall.Subject) bool {
-				r, err := c.SlidingCounter(t.Context(), ratelimit.SlidingCounterParams{Subject: subject, Limit: limit, Window: window})
-				return passed(t, r.Allowed, err)
-			}
-		}
-		checked := func(kind ratelimit.LimitKind, limit int64, window time.Duration) func(fcall.Subject) bool {
-			return func(subject fcall.Subject) bool {
-				r, err := c.Check(t.Context(), checkParams{Subject: subject, Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
-				return passed(t, r.Allowed, err)
-			}
-		}
-		for _, tt := range []struct {
-			name        string
-			short, long func(fcall.Subject) bool
-			want        [2]int // what each is admitted at once
-			later       [2]int // and a second later
-		}{
-			{"gcra, burst lowered", bucket(10, time.Minute, 10), bucket(10, time.Minute, 20), [2]int{5, 15}, [2]int{}},
-			{"gcra, by value", bucket(7, time.Minute, 10), bucket(7, time.Minute, 20), [2]int{5, 15}, [2]int{}},
-			{"gcra, by expiry and by value", bucket(10, time.Minute, 10), bucket(7, time.Minute, 20), [2]int{4, 17}, [2]int{}},
-			{"gcra, another rate", bucket(100, time.Second, 10), bucket(10, time.Minute, 10), [2]int{1, 9}, [2]int{0, 1}},
-			{"sliding_counter", counter(10, time.Second), counter(10, time.Hour), [2]int{5, 5}, [2]int{}},
-			{"sliding_counter, limits apart", counter(10, time.Second), counter(15, time.Hour), [2]int{5, 10}, [2]int{}},
-			{"check of gcra", checked(ratelimit.LimitKindGCRA, 100, time.Second), checked(ratelimit.LimitKindGCRA, 10, time.Minute), [2]int{1, 9}, [2]int{0, 1}},
-			{"check of sliding_counter", checked(ratelimit.LimitKindSlidingCounter, 10, time.Second), checked(ratelimit.LimitKindSlidingCounter, 10, time.Hour), [2]int{5, 5}, [2]int{}},
-		} {
-			for i, want := range [][2]int{tt.want, tt.later} {
-				var got [2]int
-				for range 100 {
-					for who, take := range []func(fcall.Subject) bool{tt.short, tt.long} {
-						if take(fcall.Subject(tt.name)) {
-							got[who]++
-						}
-					}
-				}
-				if got != want {
-					t.Errorf("%s, turn %d: %d were admitted of 100 each, want %d", tt.name, i+1, got, want)
-				}
-				s.Advance(t, time.Second)
-			}
-		}
-	})
 }
 
 func passed(t *testing.T, allowed bool, err error) bool {

@@ -2,7 +2,6 @@ package steps_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,76 +84,5 @@ func TestCheck_unreadableStateNamesTheRowsKeyAndChargesNone(t *testing.T) {
 		}
 		wrongType(key("u1", "checked"))(t, s)
 		check(key("u1", "checked"), "holds a set, not a zset")
-	})
-}
-
-func TestCheck_rowsAreBoundedByTheServerToo(t *testing.T) {
-	var sixteen, seventeen string
-	for i := range 17 {
-		sixteen = seventeen
-		seventeen += fmt.Sprintf("a%d,gcra,5,1000000;", i)
-	}
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
-		call := func(keys int, limits string) string {
-			words := []any{"FCALL", "ratelimit_v1_check", keys + 1, key("u1", "checked")}
-			for i := range keys {
-				words = append(words, key("u1", fmt.Sprint("row", i)))
-			}
-			err := s.Redis.Do(t.Context(), append(words, limits)...).Err()
-			if err == nil {
-				return ""
-			}
-			return err.Error()
-		}
-		for _, c := range []struct {
-			keys   int
-			limits string
-			want   string
-		}{
-			{0, "", "RLARG limits must have 1 to 16 rows"},
-			{17, seventeen, "RLARG limits must have 1 to 16 rows"},
-			{2, "a,gcra,5,1000000;", "RLARG check must be called with as many keys and arguments as its groups have rows"},
-			{0, "a,gcra,5,1000000;", "RLARG check must be called with as many keys and arguments as its groups have rows"},
-			{1, "a,gcra,5;", "RLARG limits.0 must have 4 to 11 cells, and has 3"},
-			{1, "a,gcra,5,1000000,,,,,,,,;", "RLARG limits.0 must have 4 to 11 cells, and has 12"},
-			{1, ",gcra,5,1000000;", "RLARG limits.0.name must be 1 to 64 bytes"},
-			{1, "a b,gcra,5,1000000;", "RLARG limits.0.name must be 1 to 64 bytes"},
-			{1, "a,GCRA,5,1000000;", "RLARG limits.0.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency"},
-			{1, "a,gcra,1e3,1000000;", "RLARG limits.0.limit must be a whole number from 1 to 16777216"},
-			{1, "a,gcra,5,nan;", "RLARG limits.0.window must be from 1 to 315360000000000 microseconds"},
-			{1, "a,gcra,5,1000000,0;", "RLARG limits.0.burst must be a whole number from 1 to 1000000"},
-			{1, "a,gcra,5,1000000,,-0;", "RLARG limits.0.cost must be a whole number from 0 to 1000000"},
-			{1, "a,gcra,5,1000000,,6;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
-			{1, "a,gcra,5,1000000,2,3;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
-			{1, "a,fixed_window,5,1000000,,6;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
-			{1, "a,sliding_counter,5,1000000,,6;", "RLARG limits.0.cost must be at most limit: it can never be allowed"},
-			{1, "a,sliding_counter,5,7776000000001;", "RLARG limits.0.window must be at most 90d if kind is sliding_counter"},
-			{1, "a,sliding_log,5,1000000,,2;", "RLARG limits.0.cost must be at most 1 if kind is sliding_log: it counts requests"},
-			{1, "a,gcra,1,315360000000000,11;", "RLARG limits.0.burst * window must be at most limit * 36500d: a bucket must fill within 100 years"},
-			{1, "a,fixed_window,1000001,1000000;", "RLARG limits.0.limit must be at most 1000000 unless kind is quota"},
-			{1, "a,concurrency,5,1000000;", "RLARG limits.0.kind must not be concurrency: it needs a holder"},
-			{1, "a,concurrency,5,999;", "RLARG limits.0.window must be at least 1ms if kind is concurrency: it is the lease"},
-			{1, "a,quota,5,1000000;", "RLARG limits.0.previous, start and after must be given if kind is quota"},
-			{1, "a,gcra,5,1000000,,,,,,7;", "RLARG limits.0.previous, start and after must be omitted unless kind is quota"},
-			{1, "a,quota,5,1000000,,,,,7,7,9000000;", "RLARG limits.0.previous must be below start"},
-			{1, "a,quota,5,1000000,,,,,6,7,1000007;", "RLARG limits.0.start + window must be below after"},
-			{1, "a,quota,5,1000000,,,,,6,7,315360000000007;", "RLARG limits.0.after must be at most previous + 3650d"},
-			{1, "a,gcra,5,1000000,,,2;", "RLARG limits.0.shadow must be 1 or 0"},
-			{1, "a,gcra,5,1000000,,,,yes;", "RLARG limits.0.global must be 1 or 0"},
-			{2, "a,gcra,5,1000000;b,sliding_log,5,1000000,5;", "RLARG limits.1.burst must be omitted unless kind is gcra"},
-			{1, "a,gcra,5,1000000,5,0;", ""},
-			{1, "a%2f,gcra,5,1000000,5,0,0,0;", ""},
-			{1, "a,gcra,5,1000000,,0,,;", ""},
-		} {
-			if got := call(c.keys, c.limits); got != c.want {
-				t.Errorf("%q and %d keys: %q, want %q", c.limits, c.keys, got, c.want)
-			}
-		}
-		if keys, err := s.Snapshot(t.Context()); err != nil || len(keys) > 0 {
-			t.Errorf("refused arguments wrote %v %v", keys, err)
-		}
-		if got := call(16, sixteen); got != "" {
-			t.Errorf("16 rows: %s", got)
-		}
 	})
 }

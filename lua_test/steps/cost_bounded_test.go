@@ -15,11 +15,16 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
-// Work is what a call asks of Redis: commands, and the arguments and elements that they carry.
-type work struct{ commands, elements int }
+// Work is what a call asks of Redis: commands, the arguments and elements that they carry, and the bytes of those that write, as a replica
+// gets them.
+type work struct{ commands, elements, bytes int }
+
+func (w work) atMost(o work) work {
+	return work{max(w.commands, o.commands), max(w.elements, o.elements), max(w.bytes, o.bytes)}
+}
 
 // counted makes the server count what each call of the library's functions asks of it, and returns the most of each since it was
-// called before.
+// called before. The test's clock has to be set again.
 func counted(t *testing.T, s *luatest.Server, library string) func() work {
 	t.Helper()
 	list, err := s.Redis.FunctionList(t.Context(), redis.FunctionListQuery{LibraryNamePattern: library, WithCode: true}).Result()
@@ -28,11 +33,17 @@ func counted(t *testing.T, s *luatest.Server, library string) func() work {
 	}
 	head, body, _ := strings.Cut(list[0].Code, "\n")
 	code := head + `
-local commands, elements, most = 0, 0, {0, 0}
+local commands, elements, bytes, most = 0, 0, 0, {0, 0, 0}
+local writes = {SET = true, ZADD = true, PEXPIRE = true, ZREMRANGEBYRANK = true, UNLINK = true, DEL = true, HSET = true, HDEL = true}
 local function counted(...)
   commands = commands + 1
   local found = redis.call(...)
   elements = elements + select('#', ...)
+  if writes[...] then
+    for _, arg in ipairs({...}) do
+      bytes = bytes + #tostring(arg) + #tostring(#tostring(arg)) + 5
+    end
+  end
   if type(found) == 'table' then
     elements = elements + #found
   end
@@ -41,16 +52,16 @@ end
 local function register(f)
   local callback = f.callback
   f.callback = function(keys, args)
-    commands, elements = 0, 0
+    commands, elements, bytes = 0, 0, 0
     local reply = callback(keys, args)
-    most = {math.max(most[1], commands), math.max(most[2], elements)}
+    most = {math.max(most[1], commands), math.max(most[2], elements), math.max(most[3], bytes)}
     return reply
   end
   redis.register_function(f)
 end
 redis.register_function('` + library + `_work', function()
   local asked = most
-  most = {0, 0}
+  most = {0, 0, 0}
   return asked
 end)
 ` + strings.NewReplacer("redis.call(", "counted(", "redis.register_function{", "register{").Replace(body)
@@ -61,9 +72,9 @@ end)
 			t.Fatal(err)
 		}
 		if s.Engine != "embedded" { // the test's clock stands in for TIME, which ships
-			return work{int(asked[0]) + 1, int(asked[1]) + 3}
+			return work{int(asked[0]) + 1, int(asked[1]) + 3, int(asked[2])}
 		}
-		return work{int(asked[0]), int(asked[1])}
+		return work{int(asked[0]), int(asked[1]), int(asked[2])}
 	}
 }
 
@@ -102,8 +113,7 @@ func costWork(t *testing.T, s *luatest.Server, c *budget.Client, asked func() wo
 		t.Helper()
 		asked()
 		do(name, call)
-		w := asked()
-		dearest[name] = work{max(dearest[name].commands, w.commands), max(dearest[name].elements, w.elements)}
+		dearest[name] = dearest[name].atMost(asked())
 	}
 	full := fcall.Micros(10 * charges)
 	limits := []budget.ReserveLimits{{Budget: 2 * full, Window: 2 * time.Hour}}

@@ -1,42 +1,12 @@
 package steps_test
 
 import (
-	"fmt"
 	"regexp"
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
-
-// Mistake 12: money as floating point. Ten times a tenth is one, and the 16th digit is kept.
-func TestMistake12_moneyIsWholeMicros(t *testing.T) {
-	var steps []costStep
-	for i := range fcall.Micros(10) {
-		steps = append(steps, costStep{Call: reserves(reserve(fmt.Sprint(i), 100_000, within(1_000_000))), Writes: true, Want: granted(100_000, (i+1)*100_000, 1_000_000, window10)})
-	}
-	const most = 1_000_000_000_000_000
-	steps = append(
-		steps,
-		costStep{Call: reserves(reserve("x", 1, within(1_000_000))), Want: over(1_000_000, 1_000_000, window10, window10)},
-		costStep{Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Subject: "u1"}), Writes: true, Want: budget.ResetResult{Existed: true}},
-		costStep{Call: reserves(reserve("a", most-1, within(most))), Writes: true, Want: granted(most-1, most-1, most, window10)},
-		costStep{Call: reserves(reserve("b", 2, within(most))), Want: over(most-1, most, window10, window10)},
-		costStep{Call: reserves(reserve("b", 1, within(most))), Writes: true, Want: granted(1, most, most, window10)},
-	)
-	for i := range fcall.Micros(8) {
-		steps = append(steps, costStep{Call: settles(fmt.Sprint("over", i), most), Writes: true, Want: budget.SettleResult{Outcome: "unknown", Charged: most, Exceeded: true, Limits: []budget.SettleLimitsResult{}}})
-	}
-	steps = append(
-		steps,
-		costStep{Name: "past 2^53 nothing would be exact", Call: settles("more", most), WantErr: fcall.ErrArgument},
-		costStep{Call: settles("more", 7_199_254_740_991), Writes: true, Want: budget.SettleResult{Outcome: "unknown", Charged: 7_199_254_740_991, Exceeded: true, Limits: []budget.SettleLimitsResult{}}},
-		costStep{Call: settles("most", 1), WantErr: fcall.ErrArgument},
-	)
-	budgets.Run(t, steps...)
-}
 
 // Mistake 13: a clock that jumps. Set back, it stands still for the key; far ahead and back, the key is reset. And no
 // function takes a time from its caller.

@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 const window10 = 10 * time.Minute
@@ -76,47 +74,6 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 	)
 }
 
-func TestReserve_aHoldMayBeLongerThanTheChargesAreKept(t *testing.T) {
-	held := func(receipt string) budget.ReserveParams {
-		p := reserve(receipt, 1, within(1000))
-		p.Hold = 100 * time.Minute
-		return p
-	}
-	var steps []costStep
-	for i, receipt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} { // a page
-		n := micros(i + 1)
-		steps = append(steps, costStep{Call: reserves(held(receipt)), Writes: true, Want: granted(1, n, 1000, window10)})
-	}
-	budgets.Run(t, append(
-		steps,
-		costStep{Name: "forgets the page", Advance: 2 * window10, Call: reserves(held("i")), Writes: true, Want: granted(1, 1, 1000, window10)},
-		costStep{Name: "and counts on", Call: reserves(held("j")), Writes: true, Want: granted(1, 2, 1000, window10)},
-		costStep{Name: "when the first hold would have ended", Advance: 80 * time.Minute, Call: reserves(held("k")), Writes: true, Want: granted(1, 1, 1000, window10)},
-	)...)
-}
-
-func TestReserve_severalBudgetsAllOrNone(t *testing.T) {
-	limits := []budget.ReserveLimits{{Budget: 100, Window: time.Minute}, {Budget: 250, Window: time.Hour}, {Budget: 90, Window: time.Second}}
-	rows := func(r ...budget.ReserveLimitsResult) []budget.ReserveLimitsResult { return r }
-	free := func(spent, most fcall.Micros) budget.ReserveLimitsResult {
-		return budget.ReserveLimitsResult{Allowed: true, Spent: spent, Remaining: most - spent}
-	}
-	wait := func(spent, most fcall.Micros, d time.Duration) budget.ReserveLimitsResult {
-		return budget.ReserveLimitsResult{Spent: spent, Remaining: most - spent, RetryAfter: d}
-	}
-	budgets.Run(
-		t,
-		costStep{Call: reserves(reserve("a", 80, limits)), Writes: true, TTLs: costKeys(2 * time.Hour), Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 80, ResetAfter: time.Hour, Limits: rows(free(80, 100), free(80, 250), free(80, 90))}},
-		costStep{Call: reserves(reserve("b", 20, limits)), Want: budget.ReserveResult{Reason: "budget", RetryAfter: time.Second, ResetAfter: time.Hour, Limits: rows(free(80, 100), free(80, 250), wait(80, 90, time.Second))}},
-		costStep{Advance: time.Second, Call: reserves(reserve("b", 20, limits)), Writes: true, Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 20, ResetAfter: time.Hour, Limits: rows(free(100, 100), free(100, 250), free(20, 90))}},
-		costStep{Name: "two refuse: the greatest wait", Call: reserves(reserve("c", 85, limits)), Want: budget.ReserveResult{Reason: "budget", RetryAfter: time.Minute, ResetAfter: time.Hour, Limits: rows(wait(100, 100, time.Minute), free(100, 250), wait(20, 90, time.Second))}},
-		costStep{Advance: time.Minute, Call: reserves(reserve("c", 90, limits)), Writes: true, Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 90, ResetAfter: time.Hour, Limits: rows(free(90, 100), free(190, 250), free(90, 90))}},
-		costStep{Name: "one window alone", Advance: time.Minute, Call: reserves(reserve("d", 60, limits[1:2])), Writes: true, Want: granted(60, 250, 250, time.Hour)},
-		costStep{Name: "a window that was not used before has all that is kept", Call: reserves(reserve("e", 1, []budget.ReserveLimits{{Budget: 1000, Window: 2 * time.Minute}})), Writes: true, TTLs: costKeys(2 * time.Hour), Want: granted(1, 151, 1000, 2*time.Minute)},
-		costStep{Name: "also one that is longer than all", Call: reserves(reserve("f", 1, []budget.ReserveLimits{{Budget: 1000, Window: 3 * time.Hour}})), Writes: true, TTLs: costKeys(6 * time.Hour), Want: granted(1, 252, 1000, 3*time.Hour)},
-	)
-}
-
 func TestReserve_smallestAndLargestArguments(t *testing.T) {
 	const most = 1_000_000_000_000_000
 	smallest := reserve("a", 1, []budget.ReserveLimits{{Budget: 1, Window: 1}})
@@ -141,29 +98,4 @@ func TestReserve_smallestAndLargestArguments(t *testing.T) {
 		costStep{Advance: 3650*day - time.Microsecond, Call: reserves(reserve("b", 1, largest.Limits)), Want: over(most, most, time.Microsecond, time.Microsecond)},
 		costStep{Advance: 20_000 * day, Call: reserves(reserve("a", 10, many)), Writes: true, TTLs: costKeys(32 * time.Second), Want: want},
 	)
-}
-
-func TestReserve_argumentsOutOfBoundsAreNotSent(t *testing.T) {
-	good := reserve("a", 1, within(1000))
-	var steps []costStep
-	for _, change := range []func(*budget.ReserveParams){
-		func(p *budget.ReserveParams) { p.Receipt = "" },
-		func(p *budget.ReserveParams) { p.Receipt = string(make([]byte, 257)) },
-		func(p *budget.ReserveParams) { p.Estimate = -1 },
-		func(p *budget.ReserveParams) { p.Estimate = 1_000_000_000_000_001 },
-		func(p *budget.ReserveParams) { p.Limits = nil },
-		func(p *budget.ReserveParams) { p.Limits = make([]budget.ReserveLimits, 17) },
-		func(p *budget.ReserveParams) { p.Limits = []budget.ReserveLimits{{Budget: 1}} },
-		func(p *budget.ReserveParams) { p.Limits = []budget.ReserveLimits{{Budget: -1, Window: 1}} },
-		func(p *budget.ReserveParams) { p.Limits = []budget.ReserveLimits{{Budget: 1, Window: 3651 * day}} },
-		func(p *budget.ReserveParams) { p.Hold = -1 },
-		func(p *budget.ReserveParams) { p.Hold = 3651 * day },
-		func(p *budget.ReserveParams) { p.Penalty = -1 },
-		func(p *budget.ReserveParams) { p.Penalty = 3651 * day },
-	} {
-		p := good
-		change(&p)
-		steps = append(steps, costStep{Call: luatest.Call((*budget.Client).Reserve, p), WantErr: fcall.ErrArgument})
-	}
-	budgets.Run(t, steps...)
 }

@@ -39,21 +39,6 @@ func TestSettle_spendingPastTheBudgetIsRecorded(t *testing.T) {
 	)
 }
 
-func TestSettle_lateIsRecordedAsOfNow(t *testing.T) {
-	held := reserve("a", 600, within(1000))
-	held.Hold = time.Minute
-	budgets.Run(
-		t,
-		costStep{Call: reserves(held), Writes: true, Want: granted(600, 600, 1000, time.Minute)},
-		costStep{Name: "the hold has ended", Advance: 2 * time.Minute, Call: settles("a", 700), Writes: true, TTLs: costKeys(2 * window10), Want: settled("late", 700)},
-		costStep{Name: "once", Call: settles("a", 700), Want: settled("repeated", 700)},
-		costStep{Name: "it counts from its settlement", Call: reserves(reserve("b", 301, within(1000))), Want: over(700, 1000, window10, window10)},
-		costStep{Advance: window10, Call: reserves(reserve("c", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
-		costStep{Name: "the window has ended, and no hold was given", Advance: window10, Call: settles("c", 400), Writes: true, Want: settled("late", 400)},
-		costStep{Call: reserves(reserve("d", 601, within(1000))), Want: over(400, 1000, window10, window10)},
-	)
-}
-
 func TestSettle_unknownIsRecordedAndReported(t *testing.T) {
 	budgets.Run(
 		t,
@@ -65,17 +50,6 @@ func TestSettle_unknownIsRecordedAndReported(t *testing.T) {
 		costStep{Name: "its receipt is charged", Call: reserves(reserve("c", 9, within(1000))), Want: knownReceipt(5, 1005, 1000, window10)},
 		costStep{Name: "a cancelled receipt is unknown", Call: cancels("b"), Writes: true, Want: budget.CancelResult{Outcome: "cancelled", Refunded: 300}},
 		costStep{Call: settles("b", 10), Writes: true, Want: settled("unknown", 10)},
-	)
-}
-
-// A settlement without a window is known for two days, whatever windows later calls have.
-func TestSettle_aShorterWindowForgetsNothing(t *testing.T) {
-	brief := budget.ReserveParams{Subject: "u1", Receipt: "b", Estimate: 1, Limits: []budget.ReserveLimits{{Budget: 1000, Window: time.Second}}}
-	budgets.Run(
-		t,
-		costStep{Call: settles("a", 700), Writes: true, TTLs: costKeys(2 * day), Want: settled("unknown", 700)},
-		costStep{Advance: time.Second, Call: reserves(brief), Writes: true, TTLs: costKeys(2 * day), Want: granted(1, 1, 1000, time.Second)},
-		costStep{Advance: 2*day - 2*time.Second, Call: settles("a", 700), Want: settled("repeated", 700)},
 	)
 }
 

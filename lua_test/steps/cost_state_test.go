@@ -25,24 +25,6 @@ func costCalls() map[string]func(context.Context, *budget.Client) (any, error) {
 	}
 }
 
-func TestCost_wrongTypeIsReportedAndKept(t *testing.T) {
-	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
-		wrongType(chargesKey)(t, s)
-		for what, call := range costCalls() {
-			before, err := s.Snapshot(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = call(t.Context(), c)
-			var state *fcall.StateError
-			if !errors.As(err, &state) || state.Key != chargesKey || !strings.Contains(state.Problem, "holds a set, not a ") {
-				t.Errorf("%s with a set: %v", what, err)
-			}
-			sameKeys(t, s, before)
-		}
-	})
-}
-
 func TestCost_unreadableIsReportedAndKept(t *testing.T) {
 	us := luatest.Start.UnixMicro()
 	state := fmt.Sprintf("1 2 0 %d %d 5 5; 600000000 1000 5 1 %d", us, us+600000000, us)

@@ -66,26 +66,6 @@ func TestFixedWindow_cost(t *testing.T) {
 	)
 }
 
-func TestFixedWindow_anotherLimitOrWindow(t *testing.T) {
-	take := func(limit int64, window time.Duration, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return fixedWindow(windowParams{Subject: "u1", Limit: limit, Window: window, Cost: cost(n)})
-	}
-	limiters.Run(
-		t,
-		step{Call: take(5, 10*time.Second, 4), Writes: true, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Name: "lowered below what is taken", Advance: time.Second, Call: take(3, 10*time.Second, 1), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
-		step{Name: "then cost 0 is refused too", Call: take(3, 10*time.Second, 0), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
-		step{Name: "raised", Call: take(6, 10*time.Second, 2), Writes: true, TTLs: window(9 * time.Second), Want: windowResult{Allowed: true, ResetAfter: 9 * time.Second}},
-		step{Name: "a longer window began with the one that is going on", Call: take(7, time.Hour, 1), Writes: true, TTLs: window(time.Hour - time.Second), Want: windowResult{Allowed: true, ResetAfter: time.Hour - time.Second}},
-		step{Name: "so did a shorter one that holds it", Call: take(7, 5*time.Second, 1), Want: windowResult{RetryAfter: 4 * time.Second, ResetAfter: 4 * time.Second}},
-		step{Name: "one that does not begins now, and counts in all", Call: take(7, time.Second, 0), Want: windowResult{Allowed: true, Remaining: 7}},
-		step{Call: take(7, time.Second, 1), Writes: true, TTLs: window(time.Hour - time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: time.Second}},
-		step{Call: take(8, time.Hour, 1), Want: windowResult{RetryAfter: time.Hour - time.Second, ResetAfter: time.Hour - time.Second}},
-		step{Name: "each ends by its own rule", Advance: 9 * time.Second, Call: take(7, 10*time.Second, 1), Writes: true, TTLs: window(time.Hour - 10*time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: 10 * time.Second}},
-		step{Call: take(10, time.Hour, 2), Want: windowResult{Remaining: 1, RetryAfter: time.Hour - 10*time.Second, ResetAfter: time.Hour - 10*time.Second}},
-	)
-}
-
 func TestFixedWindow_clockBackwardsStandsStillForTheKey(t *testing.T) {
 	take := fixedWindow(windowParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
 	limiters.Run(
@@ -126,21 +106,6 @@ func TestFixedWindow_smallestAndLargestArguments(t *testing.T) {
 		step{Advance: 3650*day - time.Millisecond, Call: one, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
 		step{Advance: time.Millisecond, Call: one, Writes: true, Want: windowResult{Allowed: true, Remaining: 999_999, ResetAfter: 3650 * day}},
 	)
-}
-
-func TestFixedWindow_argumentsOutOfBoundsAreNotSent(t *testing.T) {
-	var steps []step
-	for _, p := range []windowParams{
-		{Window: time.Second},
-		{Limit: -1, Window: time.Second},
-		{Limit: 1_000_001, Window: time.Second},
-		{Limit: 1},
-		{Limit: 1, Window: -time.Second},
-		{Limit: 1, Window: 3650*day + 1},
-	} {
-		steps = append(steps, step{Call: fixedWindow(p), WantErr: fcall.ErrArgument})
-	}
-	limiters.Run(t, steps...)
 }
 
 func TestFixedWindowPeek_returnsWhatACallWould(t *testing.T) {

@@ -99,94 +99,6 @@ func TestAdmit_placesAndOtherLimitsAllOrNothing(t *testing.T) {
 	)
 }
 
-func TestAdmit_placesOfARequestWithAttempts(t *testing.T) {
-	places, tiers := perPlaces(1), []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}}
-	tried := func(holder string) func(context.Context, guarded) (any, error) {
-		return admit(admitParams{Limits: []admitLimit{places}, Holder: holder, Tiers: tiers})
-	}
-	counts := func(r admitResult, count int64) admitResult {
-		r.Tiers = []guard.AdmitTiersResult{{Count: count, Remaining: 2 - count}}
-		return r
-	}
-	blocked := counts(stops(time.Minute, admitRow{Allowed: true, Remaining: 1}), 3)
-	blocked.Reason, blocked.Tier, blocked.Strikes, blocked.Tiers[0].Remaining = guard.AdmitReasonTier, 1, 1, 0
-	suites.Guards.Run(
-		t,
-		guardStep{Call: tried("a"), Writes: true, Want: counts(passesAt(0, inPlace(0)), 1)},
-		guardStep{Name: "a refused call is an attempt", Call: tried("b"), Writes: true, Want: counts(stops(10*time.Second, noPlace(10*time.Second)), 2)},
-		guardStep{Call: releasePlaces("a", places), Writes: true, Want: released},
-		guardStep{Name: "the attempt that starts a block takes no place", Call: tried("c"), Writes: true, Want: blocked},
-		guardStep{Name: "none is held", Call: renewPlaces("c", places), Want: guard.RenewResult{Lost: 1}},
-	)
-}
-
-// A repeat of a receipt takes no place of the subject's limit, and one of the global limit.
-func TestAdmit_placesOfAKnownReceipt(t *testing.T) {
-	own, all := perPlaces(1), perPlaces(5)
-	all.Name, all.Global = "all", true
-	call := func(holder string) func(context.Context, guarded) (any, error) {
-		return admit(admitParams{Limits: []admitLimit{own, all}, Holder: holder, Receipt: "r", Dedup: time.Minute})
-	}
-	repeat := passesAt(0, admitRow{Allowed: true}, inPlace(3))
-	repeat.Duplicate = true
-	suites.Guards.Run(
-		t,
-		guardStep{Call: call("a"), Writes: true, Want: passesAt(0, inPlace(0), inPlace(4))},
-		guardStep{Name: "a repeat", Call: call("b"), Writes: true, Want: repeat},
-		guardStep{Name: "it has one place", Call: releasePlaces("b", own, all), Writes: true, Want: released},
-		guardStep{Name: "the first call keeps its own", Call: renewPlaces("a", own, all), Want: guard.RenewResult{}},
-	)
-}
-
-func TestAdmit_placesOfAShadowLimit(t *testing.T) {
-	shadow := perPlaces(1)
-	shadow.Shadow = true
-	suites.Guards.Run(
-		t,
-		guardStep{Call: placed("a", shadow), Writes: true, Want: passesAt(0, inPlace(0))},
-		guardStep{Name: "reported, not refused", Call: placed("b", shadow), Want: passesAt(0, noPlace(10*time.Second))},
-		guardStep{Name: "without a place", Call: renewPlaces("b", shadow), Want: guard.RenewResult{Lost: 1}},
-		guardStep{Call: releasePlaces("a", shadow), Writes: true, Want: released},
-	)
-}
-
-func TestAdmit_costAndWeightArePlaces(t *testing.T) {
-	ten := perPlaces(10)
-	ten.Cost = cost(2)
-	weighs := func(holder string, weight int64) func(context.Context, guarded) (any, error) {
-		return admit(admitParams{Limits: []admitLimit{ten}, Holder: holder, Weight: weight})
-	}
-	none, many := ten, perPlaces(5000)
-	none.Cost = cost(0)
-	many.Name = "many"
-	suites.Guards.Run(
-		t,
-		guardStep{Call: weighs("a", 3), Writes: true, Want: passesAt(0, inPlace(4))},
-		guardStep{Name: "one too many", Call: weighs("b", 3), Want: stops(10*time.Second, admitRow{Remaining: 4, RetryAfter: 10 * time.Second})},
-		guardStep{Name: "exactly the rest", Call: weighs("b", 2), Writes: true, Want: passesAt(0, inPlace(0))},
-		guardStep{Name: "no place is charged", Call: placed("c", none), Want: passesAt(0, admitRow{Allowed: true})},
-		guardStep{Name: "above the limit", Call: weighs("c", 6), WantErr: fcall.ErrArgument},
-		guardStep{Name: "above 1000", Call: admit(admitParams{Limits: []admitLimit{many}, Holder: "c", Weight: 1001}), WantErr: fcall.ErrArgument},
-		guardStep{Name: "a lowered limit ends no lease", Call: placed("c", perPlaces(9)), Want: stops(10*time.Second, noPlace(10*time.Second))},
-	)
-}
-
-// A refund frees the places of the holder, whatever else it refunds.
-func TestRefund_places(t *testing.T) {
-	limits := []admitLimit{perLog("hour", 5, time.Hour), perPlaces(1)}
-	back := refund(suites.RefundParams{Limits: limits, Holder: "a", Left: []time.Duration{time.Hour, 10 * time.Second}, At: afterStart(0)})
-	first := passesAt(0, admitRow{Allowed: true, Remaining: 4, ResetAfter: time.Hour}, inPlace(0))
-	suites.Guards.Run(
-		t,
-		guardStep{Call: placed("a", limits...), Writes: true, Want: first},
-		guardStep{Call: back, Writes: true, Want: given},
-		guardStep{Name: "both are there again", Call: placed("b", limits...), Writes: true, Want: first},
-		guardStep{Name: "of another holder", Call: refund(suites.RefundParams{Limits: limits, Holder: "a", Left: []time.Duration{0, 10 * time.Second}}), Want: given},
-		guardStep{Name: "which keeps its place", Call: renewPlaces("b", limits[1]), Want: guard.RenewResult{}},
-		guardStep{Name: "without a holder", Call: refund(suites.RefundParams{Limits: limits, Left: []time.Duration{0, time.Second}}), WantErr: fcall.ErrArgument},
-	)
-}
-
 // A call whose holder has been marked may have come late: it is refused before anything is looked at, and takes nothing.
 func TestRelease_marksAHolderWithoutItsPlaces(t *testing.T) {
 	one, other := perPlaces(1), perPlaces(1)
@@ -214,28 +126,6 @@ func TestRelease_marksAHolderWithoutItsPlaces(t *testing.T) {
 		guardStep{Name: "and before others", Call: placed("c", one), Want: suites.Answered(admitResult{Reason: "blocked", RetryAfter: time.Second})},
 		guardStep{Name: "the key's last millisecond", Advance: time.Minute, Call: placed("a", one), WantErr: fcall.ErrArgument},
 		guardStep{Name: "forgotten with its key", Advance: time.Millisecond, Call: placed("a", one), Writes: true, Want: passesAt(time.Minute+time.Millisecond, inPlace(0))},
-	)
-}
-
-// A mark lasts for at least its time, whatever others are made meanwhile.
-func TestRelease_marksOfSeveralHolders(t *testing.T) {
-	one, left := perPlaces(1), guardKey("left")
-	none := guard.ReleaseResult{}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: leaves("a", time.Second, one), Writes: true, Want: none, TTLs: ttls{left: time.Second}},
-		guardStep{Name: "a longer one extends the key", Call: leaves("b", time.Hour, one), Writes: true, Want: none, TTLs: ttls{left: time.Hour}},
-		guardStep{Name: "a shorter one does not shorten it", Call: leaves("c", time.Millisecond, one), Writes: true, Want: none, TTLs: ttls{left: time.Hour}},
-		guardStep{Name: "a tick before the first one ends", Advance: time.Second - time.Microsecond, Call: leaves("d", time.Millisecond, one), Writes: true, Want: none},
-		guardStep{Name: "it is still there", Call: placed("a", one), WantErr: fcall.ErrArgument},
-		guardStep{Name: "the one of a millisecond is not", Call: placed("c", one), Writes: true, Want: passesAt(time.Second-time.Microsecond, inPlace(0))},
-		guardStep{Call: releasePlaces("c", one), Writes: true, Want: released},
-		guardStep{Name: "when it ends", Advance: time.Microsecond, Call: leaves("f", time.Minute, one), Writes: true, Want: none},
-		guardStep{Name: "a mark is not changed", Call: leaves("f", time.Hour, one), Want: none},
-		guardStep{Name: "it is forgotten", Call: placed("a", one), Writes: true, Want: passesAt(time.Second, inPlace(0))},
-		guardStep{Name: "a holder is marked anew", Advance: 2 * time.Millisecond, Call: leaves("e", time.Minute, one), Writes: true, Want: none},
-		guardStep{Name: "the one that was not changed", Call: placed("f", one), WantErr: fcall.ErrArgument},
-		guardStep{Name: "the longest one", Call: placed("b", one), WantErr: fcall.ErrArgument},
 	)
 }
 

@@ -1,7 +1,6 @@
 package steps_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -48,45 +47,6 @@ func TestAdmit_duplicateTakesNothing(t *testing.T) {
 	)
 }
 
-func TestAdmit_receiptIsKnownForDedup(t *testing.T) {
-	call := func(receipt string, dedup time.Duration) admitParams {
-		return admitParams{Receipt: receipt, Dedup: dedup, Limits: []admitLimit{perLog("day", 9, 24*time.Hour)}}
-	}
-	passed := func(left int64, at time.Duration) admitResult {
-		return passesAt(at, admitRow{Allowed: true, Remaining: left, ResetAfter: 24 * time.Hour})
-	}
-	known := func(at time.Duration, left int64, reset time.Duration) admitResult {
-		r := passesAt(at, admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
-		r.Duplicate = true
-		return r
-	}
-	log := guardKey("sliding_log:day")
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "10 s unless it says otherwise", Call: admit(call("a", 0)), Writes: true, TTLs: ttls{guardKey("checked"): 10 * time.Second, log: 24 * time.Hour}, Want: passed(8, 0)},
-		guardStep{Advance: 10*time.Second - time.Microsecond, Call: admit(call("a", 0)), Want: known(10*time.Second-time.Microsecond, 8, 24*time.Hour-10*time.Second+time.Microsecond)},
-		guardStep{Name: "counted again", Advance: time.Microsecond, Call: admit(call("a", 0)), Writes: true, Want: passed(7, 10*time.Second)},
-		guardStep{Name: "known for an hour", Call: admit(call("b", time.Hour)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(6, 10*time.Second)},
-		guardStep{Name: "a shorter one forgets it not", Advance: time.Minute, Call: admit(call("c", time.Second)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(5, 70*time.Second)},
-		guardStep{Call: admit(call("b", time.Hour)), Want: known(70*time.Second, 5, 24*time.Hour)},
-		guardStep{Name: "as the call has it", Call: admit(call("b", 30*time.Second)), Writes: true, Want: passed(4, 70*time.Second)},
-	)
-}
-
-// A call that charged nothing must not let a later call pass free.
-func TestAdmit_receiptOfACallThatTakesNothing(t *testing.T) {
-	look := perLog("minute", 1, time.Minute)
-	look.Cost = cost(0)
-	take := perLog("minute", 1, time.Minute)
-	suites.Guards.Run(
-		t,
-		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{look}}), Want: passes(admitRow{Allowed: true, Remaining: 1})},
-		guardStep{Call: admit(admitParams{Receipt: "r"}), Want: passes()},
-		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{take}}), Writes: true, Want: passes(admitRow{Allowed: true, ResetAfter: time.Minute})},
-		guardStep{Call: admit(admitParams{Receipt: "q", Limits: []admitLimit{take}}), Want: stops(time.Minute, admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute})},
-	)
-}
-
 func TestAdmit_shadowIsReportedAndRefusesNothing(t *testing.T) {
 	limits := []admitLimit{perLog("live", 3, time.Minute), perLog("shadow", 1, time.Minute)}
 	limits[1].Shadow = true
@@ -127,40 +87,6 @@ func TestAdmit_refusesArguments(t *testing.T) {
 		refuses("a budget with a receipt and no ID", admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
 		refuses("a block below the tick", admitParams{Tiers: []guard.AdmitTiers{{Threshold: 1, Window: 1, Block: time.Microsecond}}}),
 		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passesUntimed()},
-	)
-}
-
-// A duplicate reserves nothing, by whatever ID, even if the first call's charge is no longer known.
-func TestAdmit_duplicateReservesNothing(t *testing.T) {
-	call := func(receipt, reservation string) func(context.Context, guarded) (any, error) {
-		return admit(admitParams{Receipt: receipt, Reservation: reservation, Budgets: []guard.AdmitBudgets{{Budget: 15, Window: time.Second}}, Estimate: 10})
-	}
-	fits := func(at time.Duration, spent fcall.Micros) admitResult {
-		r := passesAt(at)
-		r.Budgets = []admitBudget{{Allowed: true, Spent: spent, Remaining: 15 - spent}}
-		return r
-	}
-	known := func(at time.Duration, spent fcall.Micros) admitResult {
-		r := fits(at, spent)
-		r.Duplicate = true
-		return r
-	}
-	cancels := func(reservation string) func(context.Context, guarded) (any, error) {
-		return by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: reservation})
-	}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: call("r", "i1"), Writes: true, Want: fits(0, 10)},
-		guardStep{Name: "its own ID", Call: call("r", "i1"), Want: known(0, 10)},
-		guardStep{Name: "another ID, for which no budget is left", Call: call("r", "i2"), Want: known(0, 10)},
-		guardStep{Name: "no such reservation", Call: cancels("i2"), Want: cancelResult{Outcome: "unknown"}},
-		guardStep{Name: "another receipt with a counted ID is recorded, and charges no budget", Call: call("s", "i1"), Writes: true, Want: fits(0, 10)},
-		guardStep{Name: "and known from then on", Call: call("s", "i2"), Want: known(0, 10)},
-		guardStep{Name: "the window is over", Advance: 1500 * time.Millisecond, Call: call("t", "i3"), Writes: true, Want: fits(1500*time.Millisecond, 10)},
-		guardStep{Name: "the first charge is forgotten", Advance: 500 * time.Millisecond, Call: call("r", "i1"), Want: known(2*time.Second, 10)},
-		guardStep{Name: "and not made again", Call: cancels("i1"), Want: cancelResult{Outcome: "unknown"}},
-		guardStep{Name: "what was reserved is cancelled", Call: cancels("i3"), Writes: true, Want: cancelResult{Outcome: "cancelled", Refunded: 10}},
-		guardStep{Name: "a duplicate of that reserves nothing either", Call: call("t", "i3"), Want: known(2*time.Second, 0)},
 	)
 }
 

@@ -1,7 +1,6 @@
 package steps_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -50,32 +49,6 @@ func TestRefund_everythingOnce(t *testing.T) {
 	)
 }
 
-// A call that ran for longer than its quota's periods is refunded too: what it reserved, and not what others charged since.
-func TestRefund_afterTheQuotasPeriods(t *testing.T) {
-	quota := func(after time.Duration) []admitLimit {
-		start := luatest.Start.Truncate(time.Hour).Add(after)
-		return []admitLimit{{
-			Name: "hour", Kind: guard.LimitKindQuota, Limit: 5, Previous: start.Add(-time.Hour), Start: start, Window: time.Hour, After: start.Add(2 * time.Hour),
-		}}
-	}
-	begun := luatest.Start.Sub(luatest.Start.Truncate(time.Hour))
-	counted := guard.LimitResult{Allowed: true, Remaining: 4, ResetAfter: time.Hour - begun}
-	take := admit(admitParams{Reservation: "i", Limits: quota(0), Budgets: []guard.AdmitBudgets{{Budget: 100, Window: day}}, Estimate: 70})
-	late := refund(suites.RefundParams{
-		Limits: quota(0), Left: suites.TakenOf([]guard.LimitResult{counted}), At: luatest.Start, Age: 3 * time.Hour, Reservation: "i",
-	})
-	taken := passes(counted)
-	taken.Budgets = []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: take, Writes: true, Want: taken},
-		guardStep{Advance: 3 * time.Hour, Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, counted)},
-		guardStep{Call: late, Writes: true, Want: given},
-		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: "i"}), Want: cancelResult{Outcome: "unknown"}},
-		guardStep{Name: "the other's charge is still there", Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, guard.LimitResult{Allowed: true, Remaining: 3, ResetAfter: time.Hour - begun})},
-	)
-}
-
 // A quota whose periods are over is left out, and an error still names a later limit by its place in the call.
 func TestRefund_errorNamesTheLimitAfterAnEndedQuota(t *testing.T) {
 	start := luatest.Start.Truncate(time.Hour).Add(-3 * time.Hour)
@@ -90,30 +63,4 @@ func TestRefund_errorNamesTheLimitAfterAnEndedQuota(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-// A sliding counter's share of the previous window is refunded there, where it counts for less.
-func TestRefund_counterOfTheWindowBefore(t *testing.T) {
-	limits := suites.GuardLimits(4)[1:2]
-	take, look := admit(admitParams{Limits: limits}), limits[0]
-	look.Cost = cost(0)
-	peek := admit(admitParams{Limits: []admitLimit{look}})
-	row := func(left int64, reset time.Duration) admitResult {
-		return passesUntimed(admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
-	}
-	back := func(left, age time.Duration) func(context.Context, guarded) (any, error) {
-		return refund(suites.RefundParams{Limits: limits, Left: []time.Duration{left}, Age: age})
-	}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: take, Writes: true, Want: row(3, 20*time.Second)},
-		guardStep{Call: take, Writes: true, Want: row(2, 20*time.Second)},
-		guardStep{Name: "two before weigh one", Advance: 15 * time.Second, Call: take, Writes: true, Want: row(2, 15*time.Second)},
-		guardStep{Name: "one of them is given back", Call: back(20*time.Second, 15*time.Second), Writes: true, Want: given},
-		guardStep{Name: "half of one, rounded up, and the one of this window", Call: peek, Want: row(2, 15*time.Second)},
-		guardStep{Name: "the other, too", Call: back(20*time.Second, 15*time.Second), Writes: true, Want: given},
-		guardStep{Call: peek, Want: row(3, 15*time.Second)},
-		guardStep{Name: "nothing is left of that window", Call: back(20*time.Second, 15*time.Second), Want: given},
-		guardStep{Name: "this window's", Call: back(15*time.Second, 0), Writes: true, Want: given, TTLs: ttls{}},
-	)
 }

@@ -88,26 +88,6 @@ func TestGuard_unreadableKeysAreReportedAndNothingIsWritten(t *testing.T) {
 	})
 }
 
-// Where only limits are asked for, the last one's key is found unreadable before the first is charged.
-func TestAdmit_unreadableLimitsRefuseBeforeAnythingIsWritten(t *testing.T) {
-	call := admit(admitParams{Limits: suites.GuardLimits(5)})
-	for _, suffix := range []string{"block", "sliding_log:a", "sliding_counter:a", "fixed_window:a", "gcra:a"} {
-		t.Run(suffix, func(t *testing.T) {
-			suites.Guards.Run(t, guardStep{Given: wrongType(guardKey(suffix)), Call: call, WantErr: fcall.ErrState})
-		})
-	}
-}
-
-// A key that another caller's wrong type keeps from being written: nothing else is charged for it.
-func TestAdmit_raisesBeforeItWrites(t *testing.T) {
-	p, _ := everything()
-	p.Challenge, p.Receipt = "", ""
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "charges", Given: wrongType(guardKey("charges")), Call: admit(p), WantErr: fcall.ErrState},
-	)
-}
-
 // Every key that a call writes expires, in real units.
 func TestGuard_expiriesOnRealTime(t *testing.T) {
 	p, back := everything()

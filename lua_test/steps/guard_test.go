@@ -79,9 +79,6 @@ func stops(retry time.Duration, rows ...admitRow) admitResult {
 
 type (
 	budgetClient = budget.Client
-	settleParams = budget.SettleParams
-	settleResult = budget.SettleResult
-	settleRow    = budget.SettleLimitsResult
 	cancelParams = budget.CancelParams
 	cancelResult = budget.CancelResult
 )

@@ -79,40 +79,6 @@ func TestAcquire_theSameHolderGetsItsOwnPlace(t *testing.T) {
 	)
 }
 
-func TestAcquire_weighs(t *testing.T) {
-	of10 := func(holder string, weight int64, lease time.Duration) func(context.Context, *concurrency.Client) (any, error) {
-		return acquire(acquireParams{Holder: holder, Limit: 10, Weight: weight, Lease: lease})
-	}
-	semaphores.Run(
-		t,
-		leaseStep{Call: of10("a", 3, time.Minute), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 3, Remaining: 7}},
-		leaseStep{Call: of10("b", 5, time.Second), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 8, Remaining: 2}},
-		leaseStep{Name: "one too many", Call: of10("c", 3, time.Second), Want: acquireResult{InUse: 8, Remaining: 2, RetryAfter: time.Second}},
-		leaseStep{Name: "both leases have to end", Call: of10("c", 8, time.Second), Want: acquireResult{InUse: 8, Remaining: 2, RetryAfter: time.Minute}},
-		leaseStep{Name: "above the limit", Call: of10("c", 11, time.Second), WantErr: fcall.ErrArgument},
-		leaseStep{Name: "the largest", Call: acquire(acquireParams{Holder: strings.Repeat("z", 256), Limit: 1_000_000, Weight: 1000, Lease: day}), Writes: true, TTLs: leaseKeys(26 * time.Hour), Want: acquireResult{Allowed: true, Fence: startFence + 2, InUse: 1008, Remaining: 998_992}},
-		leaseStep{Name: "a lowered limit ends no lease", Call: of10("c", 1, time.Second), Want: acquireResult{InUse: 1008, RetryAfter: day}},
-	)
-}
-
-func TestAcquire_rejectsWhatIsOutOfBounds(t *testing.T) {
-	var steps []leaseStep
-	for _, p := range []acquireParams{
-		{Holder: "", Limit: 1},
-		{Holder: strings.Repeat("x", 1<<20), Limit: 1},
-		{Holder: "a", Limit: 0},
-		{Holder: "a", Limit: 1_000_001},
-		{Holder: "a", Limit: 1, Lease: -time.Second},
-		{Holder: "a", Limit: 1, Lease: time.Microsecond},
-		{Holder: "a", Limit: 1, Lease: day + time.Microsecond},
-		{Holder: "a", Limit: 5000, Weight: 1001},
-		{Holder: "a", Limit: 1, Weight: -1},
-	} {
-		steps = append(steps, leaseStep{Call: acquire(p), WantErr: fcall.ErrArgument})
-	}
-	semaphores.Run(t, steps...)
-}
-
 func TestRenew_extendsWhatIsHeld(t *testing.T) {
 	renewed := func(left time.Duration) concurrency.RenewResult {
 		return concurrency.RenewResult{Outcome: concurrency.RenewOutcomeRenewed, ExpiresAfter: left}

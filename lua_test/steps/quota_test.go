@@ -118,23 +118,6 @@ func TestQuota_boundaries(t *testing.T) {
 	)
 }
 
-// Two generations of a service share a bucket: one by months of Berlin, one by days.
-func TestQuota_callersWithOtherPeriodsAreHeldToTheirOwnLimit(t *testing.T) {
-	month, today := quotaOf(calendar.Month, "Europe/Berlin", 5, 0), quotaOf(calendar.Day, "UTC", 2, 0)
-	monthEnd, dayEnd := untilEnd(month), untilEnd(today)
-	limiters.Run(
-		t,
-		step{Call: quota(month), Writes: true, TTLs: keyed(monthEnd), Want: quotaResult{Allowed: true, Remaining: 4, ResetAfter: monthEnd}},
-		// 3 of the month's 28 hours are today's: a share of one use, rounded up.
-		step{Name: "the day begins with its share", Call: quota(today), Writes: true, TTLs: keyed(monthEnd), Want: quotaResult{Allowed: true, ResetAfter: dayEnd}},
-		step{Name: "the day is full", Call: quota(today), Want: quotaResult{RetryAfter: dayEnd, ResetAfter: dayEnd}},
-		step{Name: "the month has both", Call: quota(month), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: monthEnd}},
-		step{Name: "tomorrow", Advance: dayEnd, Call: quota(today), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: day}},
-		step{Call: quota(month), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: monthEnd - dayEnd}},
-		step{Call: quota(month), Want: quotaResult{RetryAfter: monthEnd - dayEnd, ResetAfter: monthEnd - dayEnd}},
-	)
-}
-
 // A clock that is set back to before a period begins the one before again, with the use of the later one.
 func TestQuota_clockSetBack(t *testing.T) {
 	p := quotaOf(calendar.Hour, "UTC", 3, 0)

@@ -105,20 +105,3 @@ func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 		step{Name: "what callers need stays until the keys expire", Call: refund("r3"), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: result{Refunded: true}},
 	)
 }
-
-// The time of a refreshed receipt is that of the refresh: another request may have been admitted then, and it stays.
-func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
-	refresh := receipt(3, "r1")
-	refresh.Refresh = true
-	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
-	limiters.Run(
-		t,
-		step{Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
-		step{Advance: time.Second, Call: slidingLog(receipt(3, "")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Duplicate: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Call: refund, Want: ratelimit.SlidingLogRefundResult{}},
-		step{Name: "known to the last microsecond", Advance: 10*time.Second - time.Microsecond, Call: slidingLog(receipt(3, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: time.Microsecond}},
-		step{Name: "counted again", Advance: time.Microsecond, Call: slidingLog(receipt(3, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
-		step{Name: "and refunded", Call: refund, Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
-	)
-}

@@ -61,21 +61,6 @@ func TestSlidingCounter_cost(t *testing.T) {
 	)
 }
 
-func TestSlidingCounter_anotherLimit(t *testing.T) {
-	take := func(limit, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return slidingCounter(counterParams{Subject: "u1", Limit: limit, Window: 10 * time.Second, Cost: cost(n)})
-	}
-	limiters.Run(
-		t,
-		step{Call: take(10, 8), Writes: true, Want: counterResult{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Second}},
-		step{Name: "lowered below what is taken: 8 must weigh 3", Call: take(4, 1), Want: counterResult{RetryAfter: 16_250 * time.Millisecond, ResetAfter: 20 * time.Second}},
-		step{Name: "cost 0 waits for 4", Call: take(4, 0), Want: counterResult{RetryAfter: 15 * time.Second, ResetAfter: 20 * time.Second}},
-		step{Advance: 16_249 * time.Millisecond, Call: take(4, 1), Want: counterResult{RetryAfter: time.Millisecond, ResetAfter: 3751 * time.Millisecond}},
-		step{Advance: time.Millisecond, Call: take(4, 1), Writes: true, Want: counterResult{Allowed: true, ResetAfter: 13_750 * time.Millisecond}},
-		step{Name: "raised", Call: take(1_000_000, 999_996), Writes: true, TTLs: counter(13_750 * time.Millisecond), Want: counterResult{Allowed: true, ResetAfter: 13_750 * time.Millisecond}},
-	)
-}
-
 func TestSlidingCounter_clockBackwardsStandsStillForTheKey(t *testing.T) {
 	limiters.Run(
 		t,
@@ -119,20 +104,6 @@ func TestSlidingCounter_smallestAndLargestArguments(t *testing.T) {
 		step{Advance: time.Millisecond, Call: large(2), Writes: true, Want: counterResult{Allowed: true, ResetAfter: 180*day - 7777*time.Millisecond}},
 		step{Name: "longer than 90 days", Call: slidingCounter(counterParams{Subject: "u1", Limit: 1, Window: 90*day + 1}), WantErr: fcall.ErrArgument},
 	)
-}
-
-func TestSlidingCounter_argumentsOutOfBoundsAreNotSent(t *testing.T) {
-	var steps []step
-	for _, p := range []counterParams{
-		{Window: time.Second},
-		{Limit: -1, Window: time.Second},
-		{Limit: 1_000_001, Window: time.Second},
-		{Limit: 1},
-		{Limit: 1, Window: -time.Second},
-	} {
-		steps = append(steps, step{Call: slidingCounter(p), WantErr: fcall.ErrArgument})
-	}
-	limiters.Run(t, steps...)
 }
 
 func TestSlidingCounterPeek_returnsWhatACallWould(t *testing.T) {

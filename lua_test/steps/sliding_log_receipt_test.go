@@ -2,11 +2,9 @@ package steps_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -55,79 +53,6 @@ func TestSlidingLog_refreshRenewsTheReceiptAndNotTheAdmission(t *testing.T) {
 		step{Name: "renewed for as long as it goes on", Advance: 4*time.Second - time.Microsecond, Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Duplicate: true, Remaining: 2}},
 		step{Name: "until it stops", Advance: 10 * time.Second, Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 	)
-}
-
-func TestSlidingLog_dedupLongerThanTheWindow(t *testing.T) {
-	p := logParams{Subject: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
-	limiters.Run(
-		t,
-		step{Call: slidingLog(p), Writes: true, TTLs: both(time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Name: "the window is empty, the receipt is known", Advance: 10*time.Second - time.Microsecond, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Remaining: 2}},
-		step{Advance: time.Microsecond, Call: slidingLog(p), Writes: true, TTLs: both(time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-	)
-}
-
-func TestSlidingLog_forgetsReceiptsThatAreTooOld(t *testing.T) {
-	holds := func(want ...string) func(testing.TB, *luatest.Server) {
-		return func(t testing.TB, s *luatest.Server) {
-			t.Helper()
-			got, err := s.Redis.ZRange(t.Context(), key("u1", "receipts"), 0, -1).Result()
-			if err != nil || strings.Join(got, " ") != strings.Join(want, " ") {
-				t.Errorf("receipts are %v %v, want %v", got, err, want)
-			}
-		}
-	}
-	limiters.Run(
-		t,
-		step{Call: slidingLog(receipt(9, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 8, ResetAfter: 10 * time.Second}},
-		step{Advance: 5 * time.Second, Call: slidingLog(receipt(9, "r2")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 7, ResetAfter: 10 * time.Second}},
-		step{Given: holds("", "r1", "r2")},
-		step{Advance: 5 * time.Second, Call: slidingLog(receipt(9, "r3")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 7, ResetAfter: 10 * time.Second}},
-		step{Given: holds("", "r2", "r3")},
-	)
-}
-
-func TestSlidingLog_receiptOfAClockFarAhead(t *testing.T) {
-	p := receipt(2, "r1")
-	limiters.Run(
-		t,
-		step{Advance: day, Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Name: "a little back: known", Advance: -time.Second, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 11 * time.Second}},
-		step{Name: "far back: both are reset", Advance: -day, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Name: "and it is known by the new time", Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
-	)
-}
-
-func TestSlidingLog_anyBytesAreAReceipt(t *testing.T) {
-	var steps []step
-	count := int64(0)
-	for _, r := range []string{"x", " ", "\x00", "a\r\nb", "\xff\xfe", "0", "nan", strings.Repeat("r", 256)} {
-		count++
-		steps = append(
-			steps,
-			step{Name: r, Call: slidingLog(receipt(9, r)), Writes: true, Want: logResult{Allowed: true, Count: count, Remaining: 9 - count, ResetAfter: 10 * time.Second}},
-			step{Name: r, Call: slidingLog(receipt(9, r)), Want: logResult{Allowed: true, Duplicate: true, Count: count, Remaining: 9 - count, ResetAfter: 10 * time.Second}},
-		)
-	}
-	steps = append(steps, step{Name: "257 bytes", Call: slidingLog(receipt(9, strings.Repeat("r", 257))), WantErr: fcall.ErrArgument})
-	limiters.Run(t, steps...)
-}
-
-func TestSlidingLog_argumentsOutOfBoundsAreNotSent(t *testing.T) {
-	var steps []step
-	for _, p := range []logParams{
-		{Limit: 0, Window: time.Second},
-		{Limit: -1, Window: time.Second},
-		{Limit: 1_000_001, Window: time.Second},
-		{Limit: 1},
-		{Limit: 1, Window: -1},
-		{Limit: 1, Window: 3650*day + 1},
-		{Limit: 1, Window: time.Second, Dedup: -time.Second},
-		{Limit: 1, Window: time.Second, Dedup: 3650*day + 1},
-	} {
-		steps = append(steps, step{Call: slidingLog(p), WantErr: fcall.ErrArgument})
-	}
-	limiters.Run(t, steps...)
 }
 
 func TestSlidingLogReset_forgetsAdmissionsAndReceipts(t *testing.T) {

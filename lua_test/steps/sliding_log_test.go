@@ -2,11 +2,9 @@ package steps_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -78,65 +76,4 @@ func TestSlidingLog_clockFarAheadIsForgotten(t *testing.T) {
 		step{Name: "and holds", Call: take, Want: logResult{Count: 1, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
 		step{Name: "back where it belongs", Advance: -365 * day, Call: take, Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}},
 	)
-}
-
-func TestSlidingLog_anotherLimitOrWindow(t *testing.T) {
-	take := func(limit int64, window time.Duration) func(context.Context, *ratelimit.Client) (any, error) {
-		return slidingLog(logParams{Subject: "u1", Limit: limit, Window: window})
-	}
-	limiters.Run(
-		t,
-		step{Call: take(3, 10*time.Second), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
-		step{Advance: time.Second, Call: take(3, 10*time.Second), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Advance: time.Second, Call: take(3, 10*time.Second), Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: 10 * time.Second}},
-		step{Name: "a lower limit waits until fewer than it are left", Call: take(1, 10*time.Second), Want: logResult{Count: 3, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
-		step{Name: "a limit of 2 waits for the second", Call: take(2, 10*time.Second), Want: logResult{Count: 3, RetryAfter: 9 * time.Second, ResetAfter: 10 * time.Second}},
-		step{Name: "a higher limit has room", Call: take(5, 10*time.Second), Writes: true, Want: logResult{Allowed: true, Count: 4, Remaining: 1, ResetAfter: 10 * time.Second}},
-		step{Name: "a shorter window sees what is in it", Call: take(3, time.Second), Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 3, ResetAfter: time.Second}},
-		step{Name: "and a longer one all that was taken", Advance: 2 * time.Second, Call: take(6, 10*time.Second), Writes: true, Want: logResult{Allowed: true, Count: 6, ResetAfter: 10 * time.Second}},
-		step{Name: "one more is kept than the highest limit", Advance: time.Second, Call: take(1, time.Second), Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Second}},
-		step{Call: take(10, 10*time.Second), Writes: true, Want: logResult{Allowed: true, Count: 8, Remaining: 2, ResetAfter: 10 * time.Second}},
-	)
-}
-
-// Each place that a window can begin at is found, from the oldest entry for the longest window, from the newest for a shorter one.
-func TestSlidingLog_searchFindsTheFirstOfManyInTheWindow(t *testing.T) {
-	const many = 40
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		counts := func(window time.Duration, want int64) {
-			t.Helper()
-			r, err := c.SlidingLogPeek(t.Context(), ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 100, Window: window})
-			if err != nil || r.Count != want {
-				t.Errorf("%s: %+v %v, want %d", window, r, err, want)
-			}
-		}
-		for range many {
-			s.Advance(t, time.Millisecond)
-			if _, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 100, Window: time.Second}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for n := range int64(many) {
-			counts(time.Duration(n)*time.Millisecond+time.Microsecond, n+1)
-		}
-		s.Advance(t, time.Second-many*time.Millisecond)
-		for n := range int64(many + 1) {
-			counts(time.Second, many-n)
-			s.Advance(t, time.Millisecond)
-		}
-	})
-}
-
-func TestSlidingLog_subjectsNeverShare(t *testing.T) {
-	var steps []step
-	for _, subject := range []fcall.Subject{
-		"2001:db8::1:7334", "2002:db9::2:7334", "7334", "a", "a}", "{a}", "{a", "a:log", "a\r\n", "a\x00", "\xff", "\xfe",
-		fcall.Subject(strings.Repeat("x", 64)), fcall.Subject(strings.Repeat("x", 65)), fcall.Subject(strings.Repeat("x", 66)),
-	} {
-		steps = append(steps, step{
-			Name: string(subject), Call: slidingLog(logParams{Subject: subject, Limit: 1, Window: time.Minute, Receipt: "r"}), Writes: true,
-			Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Minute},
-		})
-	}
-	limiters.Run(t, steps...)
 }

@@ -2,7 +2,6 @@ package steps_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -47,24 +46,6 @@ func TestState_wrongTypeIsReportedAndKept(t *testing.T) {
 		step{Call: gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Second}), WantErr: fcall.ErrState},
 		step{Call: luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
 	)
-}
-
-func TestState_errorNamesTheKey(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		for name, call := range map[string]func(context.Context, *ratelimit.Client) (any, error){
-			key("u1", "log"):      slidingLog(receipt(5, "r1")),
-			key("u1", "gcra"):     gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}),
-			key("u1", "receipts"): slidingLog(receipt(5, "r1")),
-		} {
-			wrongType(name)(t, s)
-			_, err := call(t.Context(), c)
-			var state *fcall.StateError
-			if !errors.As(err, &state) || state.Key != name || !strings.Contains(state.Problem, "holds a set, not a ") {
-				t.Errorf("%s: %#v", name, err)
-			}
-			s.Do(t, "DEL", name)
-		}
-	})
 }
 
 func TestState_unreadableLogIsReportedAndKept(t *testing.T) {

@@ -2,7 +2,6 @@ package steps_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,35 +92,4 @@ func TestState_largestCountsAreRead(t *testing.T) {
 		step{Given: holding("window", "100001000000", 5*time.Second), Call: windowCalls["window"]["take"], Want: windowResult{RetryAfter: 5 * time.Second, ResetAfter: 5 * time.Second}},
 		step{Given: holding("counter", "1410000001000000", 15*time.Second), Call: count(1), Want: counterResult{RetryAfter: 15 * time.Second, ResetAfter: 15 * time.Second}},
 	)
-}
-
-func TestState_errorNamesTheWindowsKey(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		for suffix, calls := range windowCalls {
-			wrongType(key("u1", suffix))(t, s)
-			for name, call := range calls {
-				_, err := call(t.Context(), c)
-				var state *fcall.StateError
-				if !errors.As(err, &state) || state.Key != key("u1", suffix) || !strings.Contains(state.Problem, "holds a set, not a string") {
-					t.Errorf("%s of %s: %#v", name, suffix, err)
-				}
-			}
-		}
-		refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
-		for _, suffix := range []string{"receipts", "log"} {
-			s.Do(t, "DEL", key("u1", "log"), key("u1", "receipts"))
-			if suffix == "log" {
-				s.Do(t, "ZADD", key("u1", "receipts"), luatest.Start.UnixMicro(), "r1")
-			}
-			wrongType(key("u1", suffix))(t, s)
-			_, err := refund(t.Context(), c)
-			var state *fcall.StateError
-			if !errors.As(err, &state) || state.Key != key("u1", suffix) {
-				t.Errorf("refund with a set where %s is: %#v", suffix, err)
-			}
-			if suffix == "log" && s.Redis.ZCard(t.Context(), key("u1", "receipts")).Val() != 1 {
-				t.Error("a refund that could not be made forgot the receipt")
-			}
-		}
-	})
 }

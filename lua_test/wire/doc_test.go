@@ -2,5 +2,4 @@
 //
 //   - TestArguments: each argument of each function, outside its bounds, gives RLARG and its name.
 //   - FuzzArguments, FuzzState: raw arguments and unreadable keys give RLARG, RLSTATE or a reply that the client decodes.
-//   - FuzzReplies: a client decodes any reply, or returns an error.
 package wire_test

@@ -1,14 +1,11 @@
 package decide
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // breakers returns breakers and a function that lists their changes.
@@ -65,30 +62,6 @@ func TestBreakers_stayClosedIfFewCallsAreLost(t *testing.T) {
 	}
 	if call(bs, "", nil) {
 		t.Error("still closed though most calls are lost")
-	}
-}
-
-func TestBreakers_ignoreErrorsOfALiveServer(t *testing.T) {
-	bs, changes := breakers(1, time.Hour)
-	for _, err := range []error{
-		&fcall.UnavailableError{Code: "OOM"}, &fcall.UnavailableError{Code: "NOPERM"}, &fcall.UnavailableError{Code: "MISCONF"},
-		&fcall.ScriptError{}, &fcall.NotLoadedError{}, &fcall.StateError{}, &fcall.ArgumentError{},
-	} {
-		if !call(bs, "", err) {
-			t.Errorf("before %v it was opened", err)
-		}
-	}
-	if len(changes()) > 0 {
-		t.Error(changes())
-	}
-	for _, err := range []error{
-		ErrTimeout, &fcall.UnavailableError{Cause: context.DeadlineExceeded}, &fcall.UnavailableError{Code: "LOADING"}, &fcall.UnavailableError{Code: "CLUSTERDOWN"},
-		&fcall.OutcomeError{Cause: context.DeadlineExceeded},
-	} {
-		bs, _ := breakers(1, time.Hour)
-		if call(bs, "", err); call(bs, "", nil) {
-			t.Errorf("%v does not open it", err)
-		}
 	}
 }
 

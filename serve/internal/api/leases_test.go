@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,55 +26,6 @@ func (p *program) post(path, body string) map[string]any {
 		p.t.Errorf("%s: %d %s", path, w.Code, w.Body)
 	}
 	return answer
-}
-
-// Of 50 requests at once, 10 have places. Another process renews and releases them.
-func TestAPI_leasesOfFiftyAtOnce(t *testing.T) {
-	for _, e := range engines.Ends(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			processes := [2]*program{newProgram(t, rdb), newProgram(t, rdb)}
-			var leases []string
-			for _, want := range []int{10, 0} {
-				var wg sync.WaitGroup
-				answers := make([]map[string]any, 50)
-				for i := range answers {
-					wg.Go(func() {
-						answers[i] = processes[i%2].post("/v1/decide", `{"endpoint": "upload", "subjects": ["ip=192.0.2.1"]}`)
-					})
-				}
-				wg.Wait()
-				allowed := 0
-				for _, a := range answers {
-					lease, _ := a["charge"].(string)
-					if (a["allowed"] == true) != (lease != "") {
-						t.Errorf("%v", a)
-					}
-					if a["allowed"] == true {
-						leases = append(leases, lease)
-						allowed++
-					}
-				}
-				if allowed != want {
-					t.Fatalf("%d of 50 have a place, want %d", allowed, want)
-				}
-			}
-			for i, lease := range leases {
-				body := fmt.Sprintf(`{"charge": %q}`, lease)
-				if a := processes[i%2].post("/v1/charges/renew", body); a["renewed"] != true {
-					t.Errorf("renew: %v", a)
-				}
-				if a := processes[1-i%2].post("/v1/charges/release", body); a["released"] != true {
-					t.Errorf("release: %v", a)
-				}
-			}
-			for range 10 {
-				if a := processes[0].post("/v1/decide", `{"endpoint": "upload", "subjects": ["ip=192.0.2.1"]}`); a["allowed"] != true {
-					t.Errorf("after the releases: %v", a)
-				}
-			}
-		})
-	}
 }
 
 func TestAPI_leasesWithoutRedis(t *testing.T) {
