@@ -104,7 +104,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lef
   end
   local admitted = reason == 'none' and tried_tiers.tier == 0
   if admitted then
-    failure = request_parts.charge(parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us,
+    failure = request_parts.charge(parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, charges, estimate_micros, hold_us,
       penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure

@@ -64,7 +64,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
     if left_us > 0 and row.cost > 0 then
-      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us, holder or '')
+      row.refund(row, states[i], rows[i].cost, left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
   if challenge and challenges and outcome == 'replayed' then

@@ -71,7 +71,7 @@ end
 
 -- Charges what check allowed, and records the receipt. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us, penalty_us, challenges,
+  parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, charges, estimate_micros, hold_us, penalty_us, challenges,
   challenge, clock_us)
   -- The reservation is first, because it can still be refused.
   local cost, failure = parts.cost, nil
@@ -81,7 +81,7 @@ function request_parts.charge(
   if failure then
     return failure
   end
-  local costs = limit_rows.charge(limits, limits_state, parts.rows, weight, known, clock_us)
+  local costs = limit_rows.charge(limits, limits_state, parts.rows, known, clock_us)
   local consumed = parts.outcome == 'consumed'
   if consumed and challenge and challenges and parts.record then
     challenge_record.consume(challenges, challenge, parts.record)
