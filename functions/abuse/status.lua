@@ -1,5 +1,5 @@
 --- Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.
---- @use clock block_state attempt_log strike_log attempt_tiers
+--- @use clock block_state attempt_tiers
 --- @flags  no-writes
 --- @key    bucket          string[block]        the block: active while the key exists
 --- @key    attempts        string[attempts]     when attempts were made and blocks began
@@ -21,23 +21,10 @@ local function status(bucket, attempts, pages, tiers, strike_memory_us)
   if not left_ms then
     return nil, tier
   end
-  local clock_us, blocked = clock.now_us(), left_ms > 0
-  local max_count, longest_us = attempt_tiers.retention(tiers)
-  local log, no_log = attempt_log.read(attempts, clock_us, max_count, longest_us, strike_memory_us, blocked)
-  if not log then
-    return nil, no_log
+  local blocked = left_ms > 0
+  local counted, failure = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock.now_us(), blocked, false)
+  if not counted then
+    return nil, failure
   end
-  local strikes, no_strikes = strike_log.count(attempts, log.strike_times, clock_us, strike_memory_us, log.retention.memory_us)
-  if not strikes then
-    return nil, no_strikes
-  end
-  local rows = {}
-  for number = 1, #tiers do
-    local count, no_count = attempt_log.count_for_tier(attempts, pages, log, tiers[number])
-    if not count then
-      return nil, no_count
-    end
-    rows[number] = {count = count}
-  end
-  return blocked, tier, reason, left_ms * 1000, strikes, rows
+  return blocked, tier, reason, left_ms * 1000, counted.strikes, counted.rows
 end

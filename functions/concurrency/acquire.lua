@@ -20,21 +20,15 @@
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function acquire(bucket, holder, limit, lease_us, weight)
   local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, holder, now_us)
-  if not set then
-    return nil, mine
+  local allowed, left, _, wait_us, set, own = holder_set.check(bucket, holder, weight, limit, now_us)
+  if allowed == nil then
+    return nil, left
+  elseif not allowed then
+    return false, false, 0, set.in_use, left, wait_us
   end
-  local in_use = set.in_use
-  if mine then
-    holder_set.extend(set, mine, now_us + lease_us)
-    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
+  local fence = holder_set.acquire(set, own, holder, weight, now_us + lease_us)
+  if own then
+    return true, true, fence, set.in_use, left, 0
   end
-  local wait_us, unreadable = holder_set.wait_us(set, holder, weight, limit)
-  if not wait_us then
-    return nil, unreadable
-  elseif wait_us > 0 then
-    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us
-  end
-  local fence = holder_set.add(set, holder, weight, now_us + lease_us)
-  return true, false, fence, in_use + weight, limit - in_use - weight, 0
+  return true, false, fence, set.in_use, left - weight, 0
 end

@@ -8,13 +8,9 @@
 --- @result fence       count               the fence of the acquisition that ended; 0 without one
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function evict(bucket, holder)
-  local set, mine = holder_set.open(bucket, holder, clock.now_us())
-  if not set then
-    return nil, mine
+  local outcome, fence = holder_set.release(bucket, holder, 0, clock.now_us())
+  if not outcome then
+    return nil, fence
   end
-  if not mine then
-    return false, 0
-  end
-  holder_set.remove(set, mine)
-  return true, mine.fence
+  return outcome == 'released', fence
 end

@@ -11,14 +11,9 @@
 --- @result holders.expires_after duration  what its lease has left: more than 0
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function peek(bucket)
-  local now_us = clock.now_us()
-  local set, no_set = holder_set.open(bucket, '', now_us)
-  if not set then
-    return nil, no_set
-  end
-  local rows, unreadable = holder_set.list(set)
+  local rows, set = holder_set.list(bucket, clock.now_us())
   if not rows then
-    return nil, unreadable
+    return nil, set
   end
   return set.in_use, set.fence, rows
 end

@@ -8,14 +8,9 @@
 --- @refused outcome not_held superseded
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function release(bucket, holder, fence)
-  local set, mine = holder_set.open(bucket, holder, clock.now_us())
-  if not set then
-    return nil, mine
+  local outcome, failure = holder_set.release(bucket, holder, fence, clock.now_us())
+  if not outcome then
+    return nil, failure
   end
-  local outcome = holder_set.owner(mine, fence)
-  if outcome ~= 'held' then
-    return outcome
-  end
-  holder_set.remove(set, mine)
-  return 'released'
+  return outcome
 end

@@ -10,15 +10,5 @@
 --- @refused outcome not_held superseded
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function renew(bucket, holder, lease_us, fence)
-  local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, holder, now_us)
-  if not set then
-    return nil, mine
-  end
-  local outcome = holder_set.owner(mine, fence)
-  if outcome ~= 'held' then
-    return outcome, 0
-  end
-  holder_set.extend(set, mine, now_us + lease_us)
-  return 'renewed', mine.ends_us - now_us
+  return holder_set.renew(bucket, holder, fence, lease_us, clock.now_us())
 end

@@ -1,5 +1,5 @@
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
---- @use clock spent_windows charge_store budget_fit
+--- @use clock charge_store budget_fit
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
@@ -22,13 +22,9 @@
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt)
-  local state, field, windows = spent_windows.open(bucket, receipt or '', limits, clock.now_us())
+  local state, charge, windows = charge_store.open(bucket, receipt or '', limits, clock.now_us())
   if not state then
-    return nil, field
-  end
-  local charge, unreadable = charge_store.find(bucket, state, field)
-  if unreadable then
-    return nil, unreadable
+    return nil, charge
   end
   local status, charged_micros = 'unknown', 0
   if charge then

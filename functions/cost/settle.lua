@@ -3,7 +3,7 @@
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock spent_windows charge_store budget_fit
+--- @use clock charge_store budget_fit
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
@@ -23,14 +23,11 @@
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function settle(bucket, receipt, actual_micros, limits)
-  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock.now_us())
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock.now_us())
   if not state then
-    return nil, field
+    return nil, charge
   end
-  local charge, failure = charge_store.find(bucket, state, field)
-  if failure then
-    return nil, failure
-  end
+  local failure
   local outcome, charged_micros = 'unknown', actual_micros
   if charge and charge.status == 'settled' then
     outcome = 'repeated'

@@ -1,15 +1,13 @@
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
---- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may belong to another
---- subject or to all subjects together, and so may the receipt, the budgets and the challenge. An active block of any subject refuses the call,
---- and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Otherwise every
---- limit, the budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats,
---- that many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
---- abuse.attempt, and the threshold-th one is refused.
+--- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
+--- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
+--- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt pass for free, as
+--- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
---- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global limits. A shadow
---- limit is reported but never refuses; it is charged where it allows. A call whose holder release has marked is an error, and charges
---- nothing. The resolution of retry_after is that of the longest wait. If there are several reasons, the result is the first in reason's list.
+--- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
+--- it allows. A call whose holder release has marked is an error, and charges nothing.
 --- @use clock refusal left_holders block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
@@ -30,7 +28,7 @@
 --- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request
 --- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
---- @arg    reservation    text[64]?                unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt reserves nothing
+--- @arg    reservation    text[64]?                unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known receipt reserves nothing
 --- @arg    tiers          packed[0..8]             how many attempts are too many, as in abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
@@ -42,14 +40,14 @@
 --- @arg    challenge      text[128]?               challenge to consume; the call is refused if that is impossible
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
---- @arg    holder         text[64]?                holder of the places, unique to the call: required with a limit of kind concurrency
+--- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   reservation be given if budgets
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
---- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
+--- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
 --- @result blocked        count[0..16]             which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
@@ -96,28 +94,26 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lef
   if not parts then
     return nil, failure
   end
-  local rows, cost_rows, reason, outcome, wait_us = parts.rows, parts.cost.rows, parts.reason, parts.outcome, parts.wait_us
+  local reason, outcome, wait_us = parts.reason, parts.outcome, parts.wait_us
   local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
   local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
     return nil, no_attempts
   end
-  local admitted = reason == 'none' and tried_tiers.tier == 0
-  if admitted then
-    failure = request_parts.charge(parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us,
-      penalty_us, challenges, challenge, clock_us)
+  reason = tried_tiers.tier > 0 and 'tier' or reason
+  if reason == 'none' then
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges,
+      estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
-    receipt_set.record_pass(receipts, receipt, mark, used_up)
   end
   if counted and attempts and pages then
     wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
   end
-  if admitted then
-    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, rows, cost_rows, tried_tiers.rows
+  if reason == 'none' then
+    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
   end
-  reason = tried_tiers.tier > 0 and 'tier' or reason
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, rows, cost_rows, tried_tiers.rows
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
 end

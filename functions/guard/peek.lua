@@ -20,7 +20,7 @@
 --- @result strikes        group                    blocks that tiers started
 --- @result strikes.at     time                     when it began
 --- @result reservations   group                    reserved and settled amounts
---- @result reservations.id text[0..256]            ID to settle or cancel by
+--- @result reservations.id text[256]            ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes
 --- @result reservations.state enum(open,settled,lapsed) open: not settled, and counted. lapsed: not settled, and no longer counted
 --- @result reservations.amount micros              the estimate, or the settled amount
 --- @result reservations.at time                    when it was made

@@ -12,7 +12,7 @@
 --- @arg    at             time?                    when the call was decided, from its result
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: charges that have expired since are not refunded
 --- @arg    receipt        text[224]?               receipt that was admitted
---- @arg    reservation    text[256]?               reservation of the call's result, which is cancelled
+--- @arg    reservation    text[64]?                reservation of the call, which is cancelled
 --- @arg    challenge      text[128]?               challenge that the call consumed, which becomes usable again
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
@@ -64,7 +64,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
     if left_us > 0 and row.cost > 0 then
-      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us, holder or '')
+      row.refund(row, states[i], rows[i].cost, left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
   if challenge and challenges and outcome == 'replayed' then

@@ -16,12 +16,10 @@ local function release(bucket, left, limits, limits_state, holder, mark_us) -- r
   local now_us, released = clock.now_us(), 0
   local marked = mark_us and left_holders.has(left, holder) -- before anything is written, because the key may be unreadable
   for i = 1, #limits do
-    local set, own = holder_set.open(limits_state[i], holder, now_us)
-    if not set then
-      return nil, own
-    end
-    if own then
-      holder_set.remove(set, own)
+    local outcome, failure = holder_set.release(limits_state[i], holder, 0, now_us)
+    if not outcome then
+      return nil, failure
+    elseif outcome == 'released' then
       released = released + 1
     end
   end

@@ -13,13 +13,10 @@
 local function renew(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
   local now_us, lost = clock.now_us(), 0
   for i = 1, #limits do
-    local set, own = holder_set.open(limits_state[i], holder, now_us)
-    if not set then
-      return nil, own
-    end
-    if own then
-      holder_set.extend(set, own, now_us + limits[i].window_us)
-    else
+    local outcome, failure = holder_set.renew(limits_state[i], holder, 0, limits[i].window_us, now_us)
+    if not outcome then
+      return nil, failure
+    elseif outcome ~= 'renewed' then
       lost = lost + 1
     end
   end

@@ -42,7 +42,7 @@ local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
   if refused > 0 then
     return false, known, refused, wait_us, all
   end
-  local any_cost = limit_rows.charge(limits, limits_state, all, weight, known, clock_us)
+  local any_cost = limit_rows.charge(limits, limits_state, all, known, clock_us)
   -- A call that charges nothing must not give a later one a free pass.
   if any_cost and not known then
     receipt_set.add(bucket, receipt, clock_us, known_us, 0)

@@ -17,15 +17,10 @@
 --- @error  RLARG                                   two rows are the same limit, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 a limit's key holds data that its kind did not write
 local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_us)
-  if not receipt then
-    local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, false, false, nil, nil, '')
-    if not all then
-      return nil, refused
-    end
-    return refused == 0, false, refused, wait_us, all
+  local clock_us, known = clock.now_us(), false
+  if receipt then
+    known = receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_rows.longest_us(limits))
   end
-  local clock_us = clock.now_us()
-  local known = receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_rows.longest_us(limits))
   local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, known, false, clock_us, nil, '')
   if not all then
     return nil, refused

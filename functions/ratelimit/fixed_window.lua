@@ -24,12 +24,11 @@
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, wait_us, end_us, windows = fixed_window_count.check(bucket, limit, window_ms, cost)
+  local allowed, left, reset_us, wait_us, windows = fixed_window_count.check(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
+  elseif allowed and cost > 0 then
+    return true, left - cost, fixed_window_count.charge(bucket, cost, window_ms, reset_us, windows), 0
   end
-  if allowed and cost > 0 then
-    return true, left, fixed_window_count.charge(bucket, cost, window_ms, end_us, windows), 0
-  end
-  return allowed, left, end_us, wait_us
+  return allowed, left, reset_us, wait_us
 end

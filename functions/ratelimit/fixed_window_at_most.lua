@@ -16,15 +16,13 @@
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window_at_most(bucket, limit, window_us, most)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, wait_us, end_us, windows = fixed_window_count.check(bucket, limit, window_ms, 1)
+  local allowed, left, reset_us, wait_us, windows = fixed_window_count.check(bucket, limit, window_ms, 1)
   if allowed == nil then
     return nil, left
+  elseif not allowed then
+    return false, 0, left, reset_us, wait_us, 0
   end
-  if not allowed then
-    return false, 0, left, end_us, wait_us, 0
-  end
-  local cost = math.min(most, left + 1)
-  local now_us = clock.now_us()
-  end_us = fixed_window_count.charge(bucket, cost, window_ms, end_us, windows)
-  return true, cost, left + 1 - cost, end_us, 0, now_us - now_us % 1000 + end_us
+  local cost, now_us = math.min(most, left), clock.now_us()
+  reset_us = fixed_window_count.charge(bucket, cost, window_ms, reset_us, windows)
+  return true, cost, left - cost, reset_us, 0, now_us - now_us % 1000 + reset_us
 end

@@ -13,12 +13,9 @@
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window_peek(bucket, limit, window_us, cost)
-  local allowed, left, wait_us, end_us = fixed_window_count.check(bucket, limit, math.ceil(window_us / 1000), cost)
+  local allowed, left, reset_us, wait_us = fixed_window_count.check(bucket, limit, math.ceil(window_us / 1000), cost)
   if allowed == nil then
     return nil, left
   end
-  if allowed then
-    return true, left + cost, end_us, 0
-  end
-  return false, left, end_us, wait_us
+  return allowed, left, reset_us, wait_us
 end

@@ -15,15 +15,7 @@
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window_refund(bucket, limit, window_us, cost, expires_us)
   if expires_us and clock.now_us() >= expires_us then
-    local known, left, _, left_us = fixed_window_count.check(bucket, limit, math.ceil(window_us / 1000), 0)
-    if known == nil then
-      return nil, left
-    end
-    return 0, left, left_us
+    cost = 0
   end
-  local refunded, taken, end_us = fixed_window_count.refund(bucket, math.ceil(window_us / 1000), cost)
-  if not refunded then
-    return nil, taken
-  end
-  return refunded, math.max(limit - taken, 0), end_us
+  return fixed_window_count.refund(bucket, limit, math.ceil(window_us / 1000), cost)
 end

@@ -21,5 +21,6 @@
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra(bucket, limit, period_us, burst, cost)
-  return token_bucket.take(bucket, limit, period_us, burst or limit, cost)
+  burst = burst or limit
+  return token_bucket.take(bucket, token_bucket.interval_ms(limit, period_us, burst), limit, period_us, burst, cost)
 end

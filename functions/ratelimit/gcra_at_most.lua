@@ -19,18 +19,17 @@
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra_at_most(bucket, limit, period_us, burst, most)
-  local now_us, capacity = clock.now_us(), burst or limit
-  local cost = math.min(most, capacity)
-  local allowed, left, full_us, wait_us = token_bucket.take(bucket, limit, period_us, capacity, cost, now_us)
+  burst = burst or limit
+  local now_us, cost, interval_ms = clock.now_us(), math.min(most, burst), token_bucket.interval_ms(limit, period_us, burst)
+  local allowed, left, full_us, wait_us = token_bucket.take(bucket, interval_ms, limit, period_us, burst, cost, now_us)
   if allowed == false and cost > 1 then
     cost = math.max(left, 1)
-    allowed, left, full_us, wait_us = token_bucket.take(bucket, limit, period_us, capacity, cost, now_us)
+    allowed, left, full_us, wait_us = token_bucket.take(bucket, interval_ms, limit, period_us, burst, cost, now_us)
   end
   if allowed == nil then
     return nil, left
+  elseif not allowed then
+    return false, 0, left, full_us, wait_us, 0
   end
-  if allowed then
-    return true, cost, left, full_us, 0, now_us - now_us % 1000 + full_us
-  end
-  return false, 0, left, full_us, wait_us, 0
+  return true, cost, left, full_us, 0, now_us - now_us % 1000 + full_us
 end

@@ -16,12 +16,11 @@
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra_peek(bucket, limit, period_us, burst, cost)
-  local allowed, left, wait_us, full_us = token_bucket.check(bucket, limit, period_us, burst or limit, cost)
+  burst = burst or limit
+  local interval_ms = token_bucket.interval_ms(limit, period_us, burst)
+  local allowed, left, full_us, wait_us = token_bucket.check(bucket, interval_ms, limit, period_us, burst, cost)
   if allowed == nil then
     return nil, left
   end
-  if allowed then
-    return true, left + cost, full_us, 0
-  end
-  return false, left, full_us, wait_us
+  return allowed, left, full_us, wait_us
 end

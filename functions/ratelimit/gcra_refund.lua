@@ -15,16 +15,10 @@
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra_refund(bucket, limit, period_us, burst, cost, expires_us)
-  if not expires_us then
-    return token_bucket.refund(bucket, limit, period_us, burst or limit, cost)
+  burst = burst or limit
+  local now_us = expires_us and clock.now_us()
+  if expires_us and now_us >= expires_us then
+    cost = 0
   end
-  local now_us = clock.now_us()
-  if now_us < expires_us then
-    return token_bucket.refund(bucket, limit, period_us, burst or limit, cost, now_us)
-  end
-  local known, left, _, full_us = token_bucket.check(bucket, limit, period_us, burst or limit, 0, now_us)
-  if known == nil then
-    return nil, left
-  end
-  return false, left, full_us
+  return token_bucket.refund(bucket, token_bucket.interval_ms(limit, period_us, burst), limit, period_us, burst, cost, now_us)
 end

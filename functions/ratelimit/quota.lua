@@ -34,12 +34,11 @@
 local function quota(bucket, limit, previous_us, start_us, next_us, after_us, cost)
   local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
-  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, cost, now_us)
+  local allowed, left, left_us, wait_us, place, used, periods = quota_count.check(bucket, limit, boundaries, cost, now_us)
   if allowed == nil then
     return nil, left
-  end
-  if allowed and cost > 0 then
-    return true, left, quota_count.charge(bucket, cost, boundaries, now_us, place, used, periods), 0
+  elseif allowed and cost > 0 then
+    return true, left - cost, quota_count.charge(bucket, cost, boundaries, now_us, place, used, periods), 0
   end
   return allowed, left, left_us, wait_us
 end

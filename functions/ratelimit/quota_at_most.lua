@@ -26,14 +26,13 @@
 local function quota_at_most(bucket, limit, previous_us, start_us, next_us, after_us, most)
   local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
   local now_us = clock.now_us()
-  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, 1, now_us)
+  local allowed, left, left_us, wait_us, place, used, periods = quota_count.check(bucket, limit, boundaries, 1, now_us)
   if allowed == nil then
     return nil, left
-  end
-  if not allowed then
+  elseif not allowed then
     return false, 0, left, left_us, wait_us, 0
   end
-  local cost = math.min(most, left + 1)
+  local cost = math.min(most, left)
   left_us = quota_count.charge(bucket, cost, boundaries, now_us, place, used, periods)
-  return true, cost, left + 1 - cost, left_us, 0, now_us + left_us
+  return true, cost, left - cost, left_us, 0, now_us + left_us
 end

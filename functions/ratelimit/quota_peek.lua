@@ -23,12 +23,9 @@
 --- @error  RLSTATE                         the key holds data that is not the use of periods
 local function quota_peek(bucket, limit, previous_us, start_us, next_us, after_us, cost)
   local boundaries = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
-  local allowed, left, wait_us, left_us = quota_count.check(bucket, limit, boundaries, cost, clock.now_us())
+  local allowed, left, left_us, wait_us = quota_count.check(bucket, limit, boundaries, cost, clock.now_us())
   if allowed == nil then
     return nil, left
-  end
-  if allowed then
-    left = left + cost
   end
   return allowed, left, left_us, wait_us
 end

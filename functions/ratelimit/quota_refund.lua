@@ -28,9 +28,5 @@ local function quota_refund(bucket, limit, previous_us, start_us, next_us, after
   if expires_us and now_us >= expires_us then
     cost = 0
   end
-  local refunded, used, left_us = quota_count.refund(bucket, cost, boundaries, now_us)
-  if not refunded then
-    return nil, used
-  end
-  return refunded, math.max(limit - used, 0), left_us
+  return quota_count.refund(bucket, limit, boundaries, cost, now_us)
 end

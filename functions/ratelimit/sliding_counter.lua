@@ -24,12 +24,11 @@
 --- @error  RLSTATE                         the key holds data that is not a pair of counts, or never expires
 local function sliding_counter(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, wait_us, reset_us, elapsed_ms, rolled = counter_pair.check(bucket, limit, window_ms, cost)
+  local allowed, left, reset_us, wait_us, elapsed_ms, rolled = counter_pair.check(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
-  end
-  if allowed and cost > 0 then
-    return true, left, counter_pair.charge(bucket, cost, window_ms, elapsed_ms, rolled), 0
+  elseif allowed and cost > 0 then
+    return true, left - cost, counter_pair.charge(bucket, cost, window_ms, elapsed_ms, rolled), 0
   end
   return allowed, left, reset_us, wait_us
 end

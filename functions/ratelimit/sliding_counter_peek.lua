@@ -13,12 +13,9 @@
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds data that is not a pair of counts, or never expires
 local function sliding_counter_peek(bucket, limit, window_us, cost)
-  local allowed, left, wait_us, reset_us = counter_pair.check(bucket, limit, math.ceil(window_us / 1000), cost)
+  local allowed, left, reset_us, wait_us = counter_pair.check(bucket, limit, math.ceil(window_us / 1000), cost)
   if allowed == nil then
     return nil, left
   end
-  if allowed then
-    return true, left + cost, reset_us, 0
-  end
-  return false, left, reset_us, wait_us
+  return allowed, left, reset_us, wait_us
 end

@@ -11,9 +11,5 @@
 --- @result reset_after duration            wait until nothing counts; 0 when nothing does
 --- @error  RLSTATE                         the key holds data that is not a pair of counts, or never expires
 local function sliding_counter_refund(bucket, limit, window_us, cost)
-  local refunded, taken, reset_us = counter_pair.refund(bucket, math.ceil(window_us / 1000), cost)
-  if not refunded then
-    return nil, taken
-  end
-  return refunded, math.max(limit - taken, 0), reset_us
+  return counter_pair.refund(bucket, limit, math.ceil(window_us / 1000), cost)
 end

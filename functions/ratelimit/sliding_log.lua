@@ -27,36 +27,25 @@
 --- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
-  local known_us = dedup_us or window_us
-  local clock_us = clock.now_us()
-  local now_us, count, newest_us, oldest_us, retention, length, expired, oldest = window_log.read(bucket, window_us, clock_us)
-  if not now_us then
-    return nil, count
+  local clock_us, known_us = clock.now_us(), dedup_us or window_us
+  local allowed, left, reset_us, wait_us, count, now_us, retention, length, expired, oldest =
+    window_log.check(bucket, limit, window_us, 1, clock_us)
+  if allowed == nil then
+    return nil, left
   end
   local ahead_us = now_us - clock_us
-  local reset_us = 0
-  if count > 0 then
-    reset_us = newest_us + window_us - clock_us
-  end
-
   if receipt and receipt_set.knows(receipts, receipt, now_us, known_us) then
     if refresh then
       receipt_set.renew(receipts, receipt, now_us, known_us, ahead_us)
     end
-    return true, true, count, math.max(limit - count, 0), reset_us, 0
-  end
-
-  if count >= limit then
-    local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, oldest_us)
-    if not room_us then
-      return nil, unreadable
-    end
-    return false, false, count, 0, reset_us, room_us - clock_us
+    return true, true, count, left, reset_us, 0
+  elseif not allowed then
+    return false, false, count, 0, reset_us, wait_us
   end
 
   window_log_write.append(bucket, limit, window_us, clock_us, now_us, retention, length, expired, oldest)
   if receipt then
     receipt_set.add(receipts, receipt, now_us, known_us, ahead_us)
   end
-  return true, false, count + 1, limit - count - 1, window_us + ahead_us, 0
+  return true, false, count + 1, left - 1, window_us + ahead_us, 0
 end

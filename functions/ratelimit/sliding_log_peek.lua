@@ -11,21 +11,9 @@
 --- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log_peek(bucket, limit, window_us)
-  local clock_us = clock.now_us()
-  local now_us, count, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
-  if not now_us then
-    return nil, count
+  local allowed, left, reset_us, wait_us, count = window_log.check(bucket, limit, window_us, 1, clock.now_us())
+  if allowed == nil then
+    return nil, left
   end
-  if count == 0 then
-    return true, 0, limit, 0, 0
-  end
-  local reset_us = newest_us + window_us - clock_us
-  if count < limit then
-    return true, count, limit - count, reset_us, 0
-  end
-  local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, oldest_us)
-  if not room_us then
-    return nil, unreadable
-  end
-  return false, count, 0, reset_us, room_us - clock_us
+  return allowed, count, left, reset_us, wait_us
 end

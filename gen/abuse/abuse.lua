@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -197,11 +197,7 @@ end
 
 -- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  if ttl_us % 1000 == 0 then
-    redis.call('PEXPIRE', key, ttl_us / 1000)
-  else
-    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
-  end
+  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
 -- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.
@@ -826,7 +822,7 @@ local attempt_tiers = (function() -- rlfunc: lines=109 file=functions/lib/abuse/
 local attempt_tiers = {}
 
 -- Returns the highest threshold of the tiers and their longest window.
-function attempt_tiers.retention(tiers)
+local function retention_of(tiers)
   local max_count, longest_us = 0, 0
   for number = 1, #tiers do
     local tier = tiers[number]
@@ -843,10 +839,10 @@ end
 -- Counts the attempts in each tier's window, including this call if it will be recorded, and writes nothing. Returns a table with
 -- rows, strikes, tier (the one that starts a block with this call, or 0) and what record needs; or nil and a refusal.
 function attempt_tiers.check(attempts, pages, tiers, memory_us, clock_us, blocked, recorded)
-  if #tiers == 0 or not attempts or not pages then
+  if not attempts or not pages then
     return attempt_log.new(attempt_retention.none, clock_us)
   end
-  local max_count, longest_us = attempt_tiers.retention(tiers)
+  local max_count, longest_us = retention_of(tiers)
   local log, no_log = attempt_log.read(attempts, clock_us, max_count, longest_us, memory_us, blocked)
   if not log then
     return nil, no_log
@@ -1351,9 +1347,9 @@ end
 redis.register_function{function_name = 'abuse_v1_forgive', callback = abuse_v1_forgive, description = 'Forgets a subject\'s attempts, as after a successful login. A block and the strikes remain.'}
 end
 
-do -- rlfunc: lines=43 file=functions/abuse/status.lua
+do -- rlfunc: lines=30 file=functions/abuse/status.lua
 --- Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.
---- @use clock block_state attempt_log strike_log attempt_tiers
+--- @use clock block_state attempt_tiers
 --- @flags  no-writes
 --- @key    bucket          string[block]        the block: active while the key exists
 --- @key    attempts        string[attempts]     when attempts were made and blocks began
@@ -1375,25 +1371,12 @@ local function status(bucket, attempts, pages, tiers, strike_memory_us)
   if not left_ms then
     return nil, tier
   end
-  local clock_us, blocked = clock.now_us(), left_ms > 0
-  local max_count, longest_us = attempt_tiers.retention(tiers)
-  local log, no_log = attempt_log.read(attempts, clock_us, max_count, longest_us, strike_memory_us, blocked)
-  if not log then
-    return nil, no_log
+  local blocked = left_ms > 0
+  local counted, failure = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock.now_us(), blocked, false)
+  if not counted then
+    return nil, failure
   end
-  local strikes, no_strikes = strike_log.count(attempts, log.strike_times, clock_us, strike_memory_us, log.retention.memory_us)
-  if not strikes then
-    return nil, no_strikes
-  end
-  local rows = {}
-  for number = 1, #tiers do
-    local count, no_count = attempt_log.count_for_tier(attempts, pages, log, tiers[number])
-    if not count then
-      return nil, no_count
-    end
-    rows[number] = {count = count}
-  end
-  return blocked, tier, reason, left_ms * 1000, strikes, rows
+  return blocked, tier, reason, left_ms * 1000, counted.strikes, counted.rows
 end
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 

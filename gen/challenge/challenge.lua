@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -197,11 +197,7 @@ end
 
 -- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  if ttl_us % 1000 == 0 then
-    redis.call('PEXPIRE', key, ttl_us / 1000)
-  else
-    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
-  end
+  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
 -- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.
@@ -239,7 +235,7 @@ end
 return refusal
 end)()
 
-local challenge_record = (function() -- rlfunc: lines=82 file=functions/lib/challenge/challenge_record.lua
+local challenge_record = (function() -- rlfunc: lines=77 file=functions/lib/challenge/challenge_record.lua
 --- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <most> <payload>'.
 ---
 --- The state is open, or used once it is consumed. Times are microseconds in 16 digits, so each has a fixed position. Challenges
@@ -283,11 +279,6 @@ function challenge_record.open(expires_us, issued_us, number, max_outstanding, p
   return string.format('open %016.0f %016.0f %013.0f %02.0f ', expires_us, issued_us, number, max_outstanding) .. payload
 end
 
--- Returns the record after it is consumed, without its payload.
-function challenge_record.used(text)
-  return 'used' .. string.sub(text, 5, 56)
-end
-
 -- Checks whether a challenge can be consumed for this payload or nil: consumed, replayed, expired_or_unknown or mismatch, and its
 -- record. Writes nothing. Or nil and a refusal.
 function challenge_record.check(key, token, payload, clock_us)
@@ -311,9 +302,9 @@ function challenge_record.check(key, token, payload, clock_us)
   return 'consumed', text
 end
 
--- Consumes a challenge whose record check returned.
+-- Consumes a challenge whose record check returned. Its payload is forgotten.
 function challenge_record.consume(key, token, text)
-  redis.call('HSET', key, token, challenge_record.used(text)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
+  redis.call('HSET', key, token, 'used' .. string.sub(text, 5, 56)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
 end
 
 -- Makes a consumed challenge usable again for this payload or nil.

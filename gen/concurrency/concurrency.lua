@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -197,11 +197,7 @@ end
 
 -- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  if ttl_us % 1000 == 0 then
-    redis.call('PEXPIRE', key, ttl_us / 1000)
-  else
-    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
-  end
+  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
 -- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.
@@ -624,7 +620,7 @@ end
 return holder_tree
 end)()
 
-local holder_set = (function() -- rlfunc: lines=180 file=functions/lib/concurrency/holder_set.lua
+local holder_set = (function() -- rlfunc: lines=220 file=functions/lib/concurrency/holder_set.lua
 --- The holders of a subject and the leases on their places, in one key: a string, or a sorted set if there are many.
 ---
 --- A lease that has ended stays ended: the time of the last change is kept, and if the clock is set back, no lease that had
@@ -644,7 +640,7 @@ local keep_us = 3600000000
 
 -- Reads what a call of this holder needs, '' for none: a set, with the places in use, and the holder's place or nil. Or nil and a
 -- refusal.
-function holder_set.open(key, holder, now_us)
+local function open(key, holder, now_us)
   local text, member = redis.call('MGET', key)[1], '' -- MGET of a sorted set is false, GET an error
   if not text then
     member = redis.call('ZRANGE', key, '0', '0')[1]
@@ -693,31 +689,28 @@ local function free_us_of(set, wanted)
   return free_us
 end
 
--- Returns how long a holder without a place waits for that many, if no holder releases or renews: 0 if add can add it. Or nil and a
--- refusal.
-function holder_set.wait_us(set, holder, weight, limit)
+-- Checks whether a holder gets its place. Returns allowed, the places that are free without the call, what the lease of its own place
+-- has left, 0 without one, the wait, the set, and its own place or nil. Or nil and a refusal.
+function holder_set.check(key, holder, weight, limit, now_us)
+  local set, own = open(key, holder, now_us)
+  if not set then
+    return nil, own
+  end
+  local left = math.max(limit - set.in_use, 0)
+  if own then
+    return true, left, own.ends_us - now_us, 0, set, own
+  end
   local above = set.in_use + weight - limit
   if above > 0 then
     local free_us, unreadable = free_us_of(set, above)
     if not free_us then
       return nil, unreadable
     end
-    return free_us - set.now_us
+    return false, left, 0, free_us - now_us, set
   elseif set.text and not holder_text.can_add(set, holder) then
-    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+    return nil, refusal.state(key, 'holds a holder that cannot be read')
   end
-  return 0
-end
-
--- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
-function holder_set.owner(place, fence)
-  if not place or fence > place.fence then
-    return 'not_held'
-  end
-  if fence > 0 and fence < place.fence then
-    return 'superseded'
-  end
-  return 'held'
+  return true, left, 0, 0, set
 end
 
 -- Stores one place instead of another, either of which may be nil.
@@ -755,8 +748,8 @@ local function store(set, place, instead_of)
   end
 end
 
--- Ends a place's lease no sooner than at a time.
-function holder_set.extend(set, place, ends_us)
+-- Lets a place's lease end no sooner than at a time.
+local function extend(set, place, ends_us)
   if ends_us > place.ends_us then
     set.changed_us = set.after_us
     store(set, {holder = place.holder, fence = place.fence, ends_us = ends_us, weight = place.weight}, place)
@@ -764,15 +757,12 @@ function holder_set.extend(set, place, ends_us)
   end
 end
 
--- Removes a place. The key keeps its expiry.
-function holder_set.remove(set, place)
-  set.changed_us = set.after_us
-  set.in_use = set.in_use - place.weight
-  store(set, nil, place)
-end
-
--- Adds a holder that has no place. Returns its fence.
-function holder_set.add(set, holder, weight, ends_us)
+-- Adds a holder that check allowed, or extends the lease of its own place. Returns its fence, and when its lease ends.
+function holder_set.acquire(set, own, holder, weight, ends_us)
+  if own then
+    extend(set, own, ends_us)
+    return own.fence, own.ends_us
+  end
   local fence, now_us = set.fence + 1, set.now_us
   if fence < now_us then
     fence = now_us
@@ -781,11 +771,57 @@ function holder_set.add(set, holder, weight, ends_us)
   set.changed_us = now_us
   set.in_use = set.in_use + weight
   store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight})
-  return fence
+  return fence, ends_us
 end
 
--- The holders whose leases end first, at most 100; or nil and a refusal.
-function holder_set.list(set)
+-- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
+local function owner(place, fence)
+  if not place or fence > place.fence then
+    return 'not_held'
+  elseif fence > 0 and fence < place.fence then
+    return 'superseded'
+  end
+  return 'held'
+end
+
+-- Lets the lease of a holder's place with that fence, any if 0, end no sooner than lease_us from now. Returns renewed and what the
+-- lease has left, or not_held or superseded and 0; or nil and a refusal.
+function holder_set.renew(key, holder, fence, lease_us, now_us)
+  local set, own = open(key, holder, now_us)
+  if not set then
+    return nil, own
+  end
+  local outcome = owner(own, fence)
+  if outcome ~= 'held' then
+    return outcome, 0
+  end
+  extend(set, own, now_us + lease_us)
+  return 'renewed', own.ends_us - now_us
+end
+
+-- Removes a holder's place with that fence, any if 0; the key keeps its expiry. Returns released and the place's fence, or not_held or
+-- superseded and 0; or nil and a refusal.
+function holder_set.release(key, holder, fence, now_us)
+  local set, own = open(key, holder, now_us)
+  if not set then
+    return nil, own
+  end
+  local outcome = owner(own, fence)
+  if outcome ~= 'held' then
+    return outcome, 0
+  end
+  set.changed_us = set.after_us
+  set.in_use = set.in_use - own.weight
+  store(set, nil, own)
+  return 'released', own.fence
+end
+
+-- Returns the holders whose leases end first, at most 100, and the set; or nil and a refusal.
+function holder_set.list(key, now_us)
+  local set, unreadable = open(key, '', now_us)
+  if not set then
+    return nil, unreadable
+  end
   local places
   if set.text then
     places = holder_text.list(set)
@@ -793,21 +829,21 @@ function holder_set.list(set)
     places = holder_tree.list(set, most_listed)
   end
   if not places then
-    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+    return nil, refusal.state(key, 'holds a holder that cannot be read')
   end
   holder_head.sort(places)
   local rows = {}
   for i = 1, math.min(#places, most_listed) do
     local place = places[i]
-    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - set.now_us}
+    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - now_us}
   end
-  return rows
+  return rows, set
 end
 
 return holder_set
 end)()
 
-do -- rlfunc: lines=40 file=functions/concurrency/acquire.lua
+do -- rlfunc: lines=34 file=functions/concurrency/acquire.lua
 --- Acquires a place for a holder if the places in use and this one fit the limit.
 ---
 --- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
@@ -830,23 +866,17 @@ do -- rlfunc: lines=40 file=functions/concurrency/acquire.lua
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function acquire(bucket, holder, limit, lease_us, weight)
   local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, holder, now_us)
-  if not set then
-    return nil, mine
+  local allowed, left, _, wait_us, set, own = holder_set.check(bucket, holder, weight, limit, now_us)
+  if allowed == nil then
+    return nil, left
+  elseif not allowed then
+    return false, false, 0, set.in_use, left, wait_us
   end
-  local in_use = set.in_use
-  if mine then
-    holder_set.extend(set, mine, now_us + lease_us)
-    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
+  local fence = holder_set.acquire(set, own, holder, weight, now_us + lease_us)
+  if own then
+    return true, true, fence, set.in_use, left, 0
   end
-  local wait_us, unreadable = holder_set.wait_us(set, holder, weight, limit)
-  if not wait_us then
-    return nil, unreadable
-  elseif wait_us > 0 then
-    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us
-  end
-  local fence = holder_set.add(set, holder, weight, now_us + lease_us)
-  return true, false, fence, in_use + weight, limit - in_use - weight, 0
+  return true, false, fence, set.in_use, left - weight, 0
 end
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
@@ -965,7 +995,7 @@ end
 redis.register_function{function_name = 'concurrency_v1_acquire', callback = concurrency_v1_acquire, description = 'Acquires a place for a holder if the places in use and this one fit the limit.'}
 end
 
-do -- rlfunc: lines=20 file=functions/concurrency/evict.lua
+do -- rlfunc: lines=16 file=functions/concurrency/evict.lua
 --- Ends a holder's lease for an operator: its place is free at once, and its next renewal reports not_held.
 ---
 --- The holder's program learns of it only then: a resource that must not be used by both checks the fence.
@@ -976,15 +1006,11 @@ do -- rlfunc: lines=20 file=functions/concurrency/evict.lua
 --- @result fence       count               the fence of the acquisition that ended; 0 without one
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function evict(bucket, holder)
-  local set, mine = holder_set.open(bucket, holder, clock.now_us())
-  if not set then
-    return nil, mine
+  local outcome, fence = holder_set.release(bucket, holder, 0, clock.now_us())
+  if not outcome then
+    return nil, fence
   end
-  if not mine then
-    return false, 0
-  end
-  holder_set.remove(set, mine)
-  return true, mine.fence
+  return outcome == 'released', fence
 end
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
@@ -1046,7 +1072,7 @@ end
 redis.register_function{function_name = 'concurrency_v1_evict', callback = concurrency_v1_evict, description = 'Ends a holder\'s lease for an operator: its place is free at once, and its next renewal reports not_held.'}
 end
 
-do -- rlfunc: lines=24 file=functions/concurrency/peek.lua
+do -- rlfunc: lines=19 file=functions/concurrency/peek.lua
 --- Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
 --- @use clock holder_set
 --- @flags  no-writes
@@ -1060,14 +1086,9 @@ do -- rlfunc: lines=24 file=functions/concurrency/peek.lua
 --- @result holders.expires_after duration  what its lease has left: more than 0
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function peek(bucket)
-  local now_us = clock.now_us()
-  local set, no_set = holder_set.open(bucket, '', now_us)
-  if not set then
-    return nil, no_set
-  end
-  local rows, unreadable = holder_set.list(set)
+  local rows, set = holder_set.list(bucket, clock.now_us())
   if not rows then
-    return nil, unreadable
+    return nil, set
   end
   return set.in_use, set.fence, rows
 end
@@ -1192,7 +1213,7 @@ end
 redis.register_function{function_name = 'concurrency_v1_peek', callback = concurrency_v1_peek, description = 'Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=21 file=functions/concurrency/release.lua
+do -- rlfunc: lines=16 file=functions/concurrency/release.lua
 --- Releases a holder's place.
 --- @use clock holder_set
 --- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
@@ -1203,16 +1224,11 @@ do -- rlfunc: lines=21 file=functions/concurrency/release.lua
 --- @refused outcome not_held superseded
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function release(bucket, holder, fence)
-  local set, mine = holder_set.open(bucket, holder, clock.now_us())
-  if not set then
-    return nil, mine
+  local outcome, failure = holder_set.release(bucket, holder, fence, clock.now_us())
+  if not outcome then
+    return nil, failure
   end
-  local outcome = holder_set.owner(mine, fence)
-  if outcome ~= 'held' then
-    return outcome
-  end
-  holder_set.remove(set, mine)
-  return 'released'
+  return outcome
 end
 local rlfunc_places_outcome = {['released'] = 0, ['not_held'] = 1, ['superseded'] = 2}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -1276,7 +1292,7 @@ end
 redis.register_function{function_name = 'concurrency_v1_release', callback = concurrency_v1_release, description = 'Releases a holder\'s place.'}
 end
 
-do -- rlfunc: lines=24 file=functions/concurrency/renew.lua
+do -- rlfunc: lines=14 file=functions/concurrency/renew.lua
 --- Extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 --- @use clock holder_set
 --- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
@@ -1289,17 +1305,7 @@ do -- rlfunc: lines=24 file=functions/concurrency/renew.lua
 --- @refused outcome not_held superseded
 --- @error  RLSTATE                         the key holds what is not a set of holders
 local function renew(bucket, holder, lease_us, fence)
-  local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, holder, now_us)
-  if not set then
-    return nil, mine
-  end
-  local outcome = holder_set.owner(mine, fence)
-  if outcome ~= 'held' then
-    return outcome, 0
-  end
-  holder_set.extend(set, mine, now_us + lease_us)
-  return 'renewed', mine.ends_us - now_us
+  return holder_set.renew(bucket, holder, fence, lease_us, clock.now_us())
 end
 local rlfunc_places_outcome = {['renewed'] = 0, ['not_held'] = 1, ['superseded'] = 2}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none

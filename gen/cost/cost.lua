@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -197,11 +197,7 @@ end
 
 -- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  if ttl_us % 1000 == 0 then
-    redis.call('PEXPIRE', key, ttl_us / 1000)
-  else
-    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
-  end
+  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
 -- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.
@@ -239,7 +235,7 @@ end
 return refusal
 end)()
 
-local ledger = (function() -- rlfunc: lines=202 file=functions/lib/cost/ledger.lua
+local ledger = (function() -- rlfunc: lines=195 file=functions/lib/cost/ledger.lua
 --- The state of a subject's budgets, in field 'state' of its hash of charges.
 ---
 --- Seven numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
@@ -413,17 +409,10 @@ end
 -- Formats the state.
 function ledger.format(state)
   local windows, lanes = state.windows, state.lanes
-  local one, two = windows[1] or nothing, windows[2]
-  local text
-  if two then
-    text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us,
-      state.empty_us, state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us,
-      two.window_us, two.budget_micros, two.spent_micros, two.head, two.head_us)
-  else
-    text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
-      state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
-  end
-  for i = 3, #windows do
+  local one = windows[1] or nothing
+  local text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
+    state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
+  for i = 2, #windows do
     local row = windows[i]
     text = text .. string.format('; %d %d %d %d %d', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
   end
@@ -480,7 +469,7 @@ end
 return charge_log
 end)()
 
-local charge_sums = (function() -- rlfunc: lines=279 file=functions/lib/cost/charge_sums.lua
+local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/charge_sums.lua
 --- Sums over a subject's charges, so that no call reads them one by one.
 ---
 --- Eight charges form a page. Field 's<k>' holds the sums of page k and of as many pages before it as the lowest bit of k says (a
@@ -555,19 +544,13 @@ end
 -- Returns the time of a full page's last charge and the sums up to it by lane; the page must have been read.
 local function sums_of(state, position)
   local text = state.read[field_of(position, 8)] or ''
-  local time, one, two, three, more = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)([ %d]*)$')
-  if not more or #text > 170 then
+  local time, parts = string.match(text, '^(%d+)( %d[ %d]*)$')
+  if not parts or #text > 170 then
     state.corrupt_fields = state.corrupt_fields + 1
     return 0, {}
   end
-  local sums = {math.min(one + 0, modulus - 1), 0, 0}
-  if two ~= '' then
-    sums[2] = math.min(two + 0, modulus - 1)
-  end
-  if three ~= '' then
-    sums[3] = math.min(three + 0, modulus - 1)
-  end
-  for digits in string.gmatch(more, '%d+') do
+  local sums = {}
+  for digits in string.gmatch(parts, '%d+') do
     sums[#sums + 1] = math.min(digits + 0, modulus - 1)
   end
   return math.min(time + 0, modulus), sums
@@ -1013,7 +996,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=262 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=276 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -1024,7 +1007,7 @@ local charge_store = {}
 
 -- Returns the receipt's charge in that field, or nil. Its status is reserved, settled, lapsed (not settled, and no longer counted
 -- in any window) or unknown (forgotten). Or nil and a refusal.
-function charge_store.find(bucket, state, field)
+local function find(bucket, state, field)
   if not field then
     return nil
   end
@@ -1050,6 +1033,20 @@ function charge_store.find(bucket, state, field)
     end
   end
   return charge
+end
+
+-- Returns the state as of now; the receipt's charge, as find does, or nil; and a table that begins with the limits' windows, in the
+-- order of the limits. Or nil and a refusal. Writes nothing.
+function charge_store.open(bucket, receipt, limits, clock_us)
+  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock_us)
+  if not state then
+    return nil, field
+  end
+  local charge, unreadable = find(bucket, state, field)
+  if unreadable then
+    return nil, unreadable
+  end
+  return state, charge, windows
 end
 
 -- Returns when a charge leaves a window: at the end of its hold, if end_us is above 0 and earlier.
@@ -1422,7 +1419,7 @@ end
 
 -- Returns when excess_micros or more will have left the window: above 0, and at most what is spent.
 function spent_search.room_us(bucket, state, row, excess_micros)
-  -- Usually the charge that leaves first is enough.
+  -- Usually the charge that leaves first is enough. Without the groups, a refusal takes 8 % fewer instructions.
   if #state.lanes == 1 and row.head < state.next then
     charge_sums.fetch(bucket, state, row.head, 1)
     if charge_sums.charge(state, row.head).amount_micros >= excess_micros then
@@ -1574,9 +1571,9 @@ end
 return budget_fit
 end)()
 
-local cost_reservation = (function() -- rlfunc: lines=104 file=functions/lib/cost/cost_reservation.lua
+local cost_reservation = (function() -- rlfunc: lines=95 file=functions/lib/cost/cost_reservation.lua
 --- Checks, creates and cancels reservations.
---- @use clock spent_windows charge_store budget_fit
+--- @use clock charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
 
@@ -1584,13 +1581,9 @@ local cost_reservation = {}
 -- reason 'counted' if the receipt's charge counts, so that no other is created; that charge, or one that no longer counts, or
 -- nil; and the limits' windows. Or nil and a refusal.
 function cost_reservation.check(bucket, receipt, estimate_micros, limits, clock_us)
-  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock_us)
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock_us)
   if not state then
-    return nil, field
-  end
-  local charge, unreadable = charge_store.find(bucket, state, field)
-  if unreadable then
-    return nil, unreadable
+    return nil, charge
   end
   if charge and (charge.status == 'reserved' or charge.status == 'settled') then
     return state, budget_fit.rows(windows, limits), 0, 'counted', charge, windows
@@ -1657,21 +1650,16 @@ end
 -- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
 -- and then nothing is written.
 function cost_reservation.cancel(bucket, receipt, clock_us)
-  local state, field = spent_windows.open(bucket, receipt, {}, clock_us)
+  local state, charge = charge_store.open(bucket, receipt, {}, clock_us)
   if not state then
-    return nil, field
-  end
-  local charge, failure = charge_store.find(bucket, state, field)
-  if failure then
-    return nil, failure
-  end
-  if not charge then
+    return nil, charge
+  elseif not charge then
     return 'unknown', 0
   end
   if charge.status ~= 'reserved' then
     return charge.status, 0
   end
-  failure = charge_store.update(bucket, state, charge, 'gone', 0)
+  local failure = charge_store.update(bucket, state, charge, 'gone', 0)
   if failure then
     return nil, failure
   end
@@ -1769,9 +1757,9 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Refunds what a receipt reserved: nothing was spent.'}
 end
 
-do -- rlfunc: lines=47 file=functions/cost/peek.lua
+do -- rlfunc: lines=43 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
---- @use clock spent_windows charge_store budget_fit
+--- @use clock charge_store budget_fit
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
@@ -1794,13 +1782,9 @@ do -- rlfunc: lines=47 file=functions/cost/peek.lua
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt)
-  local state, field, windows = spent_windows.open(bucket, receipt or '', limits, clock.now_us())
+  local state, charge, windows = charge_store.open(bucket, receipt or '', limits, clock.now_us())
   if not state then
-    return nil, field
-  end
-  local charge, unreadable = charge_store.find(bucket, state, field)
-  if unreadable then
-    return nil, unreadable
+    return nil, charge
   end
   local status, charged_micros = 'unknown', 0
   if charge then
@@ -2637,13 +2621,13 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets everything that a subject has spent and reserved, and its penalty.'}
 end
 
-do -- rlfunc: lines=59 file=functions/cost/settle.lua
+do -- rlfunc: lines=56 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate with the actual cost, once, however often it is called.
 ---
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock spent_windows charge_store budget_fit
+--- @use clock charge_store budget_fit
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
@@ -2663,14 +2647,11 @@ do -- rlfunc: lines=59 file=functions/cost/settle.lua
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function settle(bucket, receipt, actual_micros, limits)
-  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock.now_us())
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock.now_us())
   if not state then
-    return nil, field
+    return nil, charge
   end
-  local charge, failure = charge_store.find(bucket, state, field)
-  if failure then
-    return nil, failure
-  end
+  local failure
   local outcome, charged_micros = 'unknown', actual_micros
   if charge and charge.status == 'settled' then
     outcome = 'repeated'

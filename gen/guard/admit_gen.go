@@ -80,8 +80,8 @@ type AdmitParams struct {
 	// Penalty: how long reservations are refused once a settlement has exceeded a budget. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.
 	Penalty time.Duration
-	// Reservation: unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt
-	// reserves nothing. 1 to 64 bytes. The zero value omits it.
+	// Reservation: unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known
+	// receipt reserves nothing. 1 to 64 bytes. The zero value omits it.
 	Reservation string
 	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 rows.
 	Tiers AdmitTiersPack
@@ -101,8 +101,8 @@ type AdmitParams struct {
 	ChallengeRequired bool
 	// Payload: what the challenge was issued for. 1 to 1024 bytes. The zero value omits it.
 	Payload string
-	// Holder: holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64 bytes.
-	// The zero value omits it.
+	// Holder: holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. The zero value
+	// omits it.
 	Holder string
 }
 
@@ -228,7 +228,7 @@ type AdmitResult struct {
 	Allowed bool
 	// Duplicate reports whether its receipt was known, so that nothing was charged.
 	Duplicate bool
-	// Reason: why it is refused; none when allowed.
+	// Reason: why it is refused: the first of these if several do; none when allowed.
 	Reason AdmitReason
 	// Tier: tier that started the block; 0 when none did, and when blocked manually.
 	Tier int64
@@ -302,19 +302,17 @@ const (
 
 // Admit decides a request: everything is allowed and charged, or nothing is.
 //
-// A request may have several subjects. Attempts, and the block that they start, belong to the call's subject.
-// Each limit may belong to another subject or to all subjects together, and so may the receipt, the budgets
-// and the challenge. An active block of any subject refuses the call, and nothing is recorded. A receipt that
-// was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Otherwise every
-// limit, the budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and
-// challenge.consume do. With repeats, that many repeats of a receipt pass for free, as attempts, and the next
-// one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
-// refused.
+// Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets
+// and the challenge may belong to another subject or to all subjects together. An active block of any of them
+// refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: it
+// charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then each is
+// charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a
+// receipt pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt,
+// as in abuse.attempt, and the threshold-th one is refused.
 //
-// A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt
-// charges only global limits. A shadow limit is reported but never refuses; it is charged where it allows. A
-// call whose holder release has marked is an error, and charges nothing. The resolution of retry_after is
-// that of the longest wait. If there are several reasons, the result is the first in reason's list.
+// A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
+// never refuses; it is charged where it allows. A call whose holder release has marked is an error, and
+// charges nothing.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros

@@ -80,7 +80,7 @@ type PeekStrikesResult struct {
 
 // PeekReservationsResult is one row of PeekResult.Reservations.
 type PeekReservationsResult struct {
-	// ID: ID to settle or cancel by.
+	// ID: ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes.
 	ID string
 	// State: open: not settled, and counted. lapsed: not settled, and no longer counted.
 	State PeekReservationsState

@@ -50,7 +50,7 @@ type RefundParams struct {
 	Age time.Duration
 	// Receipt: receipt that was admitted. 1 to 224 bytes. The zero value omits it.
 	Receipt string
-	// Reservation: reservation of the call's result, which is cancelled. 1 to 256 bytes. The zero value omits it.
+	// Reservation: reservation of the call, which is cancelled. 1 to 64 bytes. The zero value omits it.
 	Reservation string
 	// ReservationOf is the subject of the keys that Reservation uses. Defaults to the call's subject.
 	ReservationOf fcall.Subject
@@ -134,7 +134,7 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	a.OptTime("at", p.At, 0, 9007199254740992)
 	a.OptDuration("age", p.Age, 0, 3153600000000000)
 	a.OptText("receipt", p.Receipt, 1, 224)
-	a.OptText("reservation", p.Reservation, 1, 256)
+	a.OptText("reservation", p.Reservation, 1, 64)
 	a.OptText("challenge", p.Challenge, 1, 128)
 	a.OptText("payload", p.Payload, 1, 1024)
 	a.Rows("taken", len(p.Taken), 0, 16)

@@ -109,7 +109,7 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
-local clock = (function() -- rlfunc: lines=108 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -197,11 +197,7 @@ end
 
 -- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  if ttl_us % 1000 == 0 then
-    redis.call('PEXPIRE', key, ttl_us / 1000)
-  else
-    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
-  end
+  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
 -- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.

@@ -4,7 +4,7 @@
 local attempt_tiers = {}
 
 -- Returns the highest threshold of the tiers and their longest window.
-function attempt_tiers.retention(tiers)
+local function retention_of(tiers)
   local max_count, longest_us = 0, 0
   for number = 1, #tiers do
     local tier = tiers[number]
@@ -21,10 +21,10 @@ end
 -- Counts the attempts in each tier's window, including this call if it will be recorded, and writes nothing. Returns a table with
 -- rows, strikes, tier (the one that starts a block with this call, or 0) and what record needs; or nil and a refusal.
 function attempt_tiers.check(attempts, pages, tiers, memory_us, clock_us, blocked, recorded)
-  if #tiers == 0 or not attempts or not pages then
+  if not attempts or not pages then
     return attempt_log.new(attempt_retention.none, clock_us)
   end
-  local max_count, longest_us = attempt_tiers.retention(tiers)
+  local max_count, longest_us = retention_of(tiers)
   local log, no_log = attempt_log.read(attempts, clock_us, max_count, longest_us, memory_us, blocked)
   if not log then
     return nil, no_log

@@ -84,30 +84,25 @@ local function forgotten_us(before, current, elapsed_ms, window_ms)
   return 0
 end
 
--- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until nothing
--- counts without the call, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a
--- refusal.
+-- Checks a call of that cost. Returns allowed, what is left without it, the time until nothing counts, the wait until cost is
+-- allowed, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a refusal.
 function counter_pair.check(key, limit, window_ms, cost)
   local before, current, elapsed_ms, is_current = read(key, window_ms)
   if not before then
     return nil, current
   end
-  local weight = weigh(before, elapsed_ms, window_ms)
+  local left = limit - current - weigh(before, elapsed_ms, window_ms)
   local reset_us = forgotten_us(before, current, elapsed_ms, window_ms)
-  local room = limit - current - cost
-  if weight <= room then
-    if is_current then
-      return true, room - weight, 0, reset_us, elapsed_ms
-    end
-    return true, room - weight, 0, reset_us, elapsed_ms, before
+  if cost <= left then
+    return true, left, reset_us, 0, elapsed_ms, not is_current and before
   end
   local wait_ms
-  if room >= 0 then
-    wait_ms = fits_at(before, room, window_ms) - elapsed_ms
+  if current + cost <= limit then
+    wait_ms = fits_at(before, limit - current - cost, window_ms) - elapsed_ms
   else
     wait_ms = window_ms - elapsed_ms + fits_at(current, limit - cost, window_ms)
   end
-  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
+  return false, math.max(left, 0), reset_us, wait_ms * 1000
 end
 
 -- Charges cost, which check allowed, and returns the time until nothing counts.
@@ -121,8 +116,8 @@ function counter_pair.charge(key, cost, window_ms, elapsed_ms, rolled)
 end
 
 -- Refunds cost: to this window unless it was charged in the previous one, and the rest to the previous one. Returns how much was
--- refunded, how much of the limit is used, and the time until nothing counts; or nil and a refusal.
-function counter_pair.refund(key, window_ms, cost, taken_before)
+-- refunded, what is left, and the time until nothing counts; or nil and a refusal.
+function counter_pair.refund(key, limit, window_ms, cost, taken_before)
   local before, current, elapsed_ms, is_current = read(key, window_ms)
   if not before then
     return nil, current
@@ -132,22 +127,18 @@ function counter_pair.refund(key, window_ms, cost, taken_before)
     current_refund = math.min(current, cost)
   end
   local before_refund = math.min(before, cost - current_refund)
-  local left_before = before - before_refund
-  local left_current = current - current_refund
-  if current_refund + before_refund == 0 then
-    return 0, 0, 0
-  end
-  if left_before + left_current == 0 then
+  local back = current_refund + before_refund
+  before = before - before_refund
+  current = current - current_refund
+  if back > 0 and before + current == 0 then
     redis.call('DEL', key)
-    return current_refund + before_refund, 0, 0
-  end
-  if is_current then
+  elseif back > 0 and is_current then
     redis.call('DECRBY', key, before_refund * shift + current_refund)
-  else
-    elapsed_ms = begin(key, window_ms, left_before, 0, elapsed_ms)
+  elseif back > 0 then
+    elapsed_ms = begin(key, window_ms, before, 0, elapsed_ms)
   end
-  local taken = left_current + weigh(left_before, elapsed_ms, window_ms)
-  return current_refund + before_refund, taken, forgotten_us(left_before, left_current, elapsed_ms, window_ms)
+  local left = limit - current - weigh(before, elapsed_ms, window_ms)
+  return back, math.max(left, 0), forgotten_us(before, current, elapsed_ms, window_ms)
 end
 
 return counter_pair

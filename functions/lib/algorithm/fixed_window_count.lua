@@ -29,25 +29,25 @@ local function read(key, stored, window_ms)
   return windows.own.used, windows.own.left_ms, windows
 end
 
--- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the window
--- ends, 0 if the call begins one, and what charge needs if the key holds other lengths; or nil and a refusal.
+-- Checks a call of that cost. Returns allowed, what is left without it, the time until the window ends, 0 if the call begins one,
+-- the wait until cost is allowed, and what charge needs if the key holds other lengths; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
   local stored = redis.call('GET', key)
   if not stored then
-    return true, limit - cost, 0, 0
+    return true, limit, 0, 0
   end
   local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
   if used + cost <= limit then
-    return true, limit - used - cost, 0, left_ms * 1000, windows
+    return true, limit - used, left_ms * 1000, 0, windows
   end
   local wait_ms = left_ms
   if windows then
     wait_ms = fixed_window_shared.wait_ms(windows, limit - cost)
   end
-  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
+  return false, math.max(limit - used, 0), math.max(left_ms, wait_ms) * 1000, wait_ms * 1000
 end
 
 -- Charges cost, which check allowed, and returns the time until the window ends.
@@ -71,30 +71,29 @@ function fixed_window_count.charge(key, cost, window_ms, end_us, windows)
   return window_ms * 1000
 end
 
--- Refunds cost to the active window. Returns how much was refunded, how much is still used, and the time until the window ends;
--- or nil and a refusal. A window without use is deleted.
-function fixed_window_count.refund(key, window_ms, cost)
+-- Refunds cost to the active window. Returns how much was refunded, what is left, and the time until the window ends; or nil and a
+-- refusal. A window without use is deleted.
+function fixed_window_count.refund(key, limit, window_ms, cost)
   local stored = redis.call('GET', key)
   if not stored then
-    return 0, 0, 0
+    return 0, limit, 0
   end
   local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
+  local back = math.min(used, cost)
   if windows then
-    local back, taken, end_ms = fixed_window_shared.refund(key, windows, cost)
-    return back, taken, end_ms * 1000
-  end
-  if used == 0 then
-    return 0, 0, 0
-  end
-  if used <= cost then
+    back, used, left_ms = fixed_window_shared.refund(key, windows, back)
+  elseif back > 0 and back == used then
     redis.call('DEL', key)
-    return used, 0, 0
+    used = 0
+    left_ms = 0
+  elseif back > 0 then
+    redis.call('DECRBY', key, back)
+    used = used - back
   end
-  redis.call('DECRBY', key, cost)
-  return cost, used - cost, left_ms * 1000
+  return back, math.max(limit - used, 0), left_ms * 1000
 end
 
 return fixed_window_count

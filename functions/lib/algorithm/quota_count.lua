@@ -132,8 +132,8 @@ local function wait_us(periods, boundaries, place, room, now_us)
   return first_us - now_us
 end
 
--- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the period ends,
--- 0 without use, and what charge needs: place, use and other periods. Or nil and a refusal.
+-- Checks a call of that cost. Returns allowed, what is left without it, the time until the period ends, 0 without use, the wait until
+-- cost is allowed, and what charge needs: place, use and other periods. Or nil and a refusal.
 function quota_count.check(key, limit, boundaries, cost, now_us)
   local place, used, _, periods = read(key, boundaries, now_us)
   if not place then
@@ -144,10 +144,10 @@ function quota_count.check(key, limit, boundaries, cost, now_us)
     end_us = boundaries[place + 1] - now_us
   end
   if used + cost <= limit then
-    return true, limit - used - cost, 0, end_us, place, used, periods
+    return true, limit - used, end_us, 0, place, used, periods
   end
   local wait = wait_us(periods, boundaries, place, limit - cost, now_us)
-  return false, math.max(limit - used, 0), wait, math.max(end_us, wait), place, used, periods
+  return false, math.max(limit - used, 0), math.max(end_us, wait), wait, place, used, periods
 end
 
 -- Stores the caller's period with that use, first, and other periods that have not ended after cost was charged to them too.
@@ -186,9 +186,9 @@ function quota_count.charge(key, cost, boundaries, now_us, place, used, periods)
   return boundaries[place + 1] - now_us
 end
 
--- Refunds cost to the caller's period. Returns how much was refunded, how much is still used, and the time until the period ends; or nil
--- and a refusal. Other periods keep the charge.
-function quota_count.refund(key, cost, boundaries, now_us)
+-- Refunds cost to the caller's period. Returns how much was refunded, what is left, and the time until the period ends; or nil and a
+-- refusal. Other periods keep the charge.
+function quota_count.refund(key, limit, boundaries, cost, now_us)
   local place, used, known, periods = read(key, boundaries, now_us)
   if not place then
     return nil, used
@@ -197,14 +197,15 @@ function quota_count.refund(key, cost, boundaries, now_us)
   if known then
     back = math.min(used, cost)
   end
+  used = used - back
+  if back > 0 then
+    store(key, boundaries, place, used, periods, 0, now_us)
+  end
   local left_us = 0
-  if used > back then
+  if used > 0 then
     left_us = boundaries[place + 1] - now_us
   end
-  if back > 0 then
-    store(key, boundaries, place, used - back, periods, 0, now_us)
-  end
-  return back, used - back, left_us
+  return back, math.max(limit - used, 0), left_us
 end
 
 return quota_count

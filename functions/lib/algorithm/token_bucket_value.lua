@@ -17,7 +17,7 @@ local function rounded_up(us, part)
 end
 
 -- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
-function token_bucket_value.span(tokens, limit, period_us)
+local function span(tokens, limit, period_us)
   if period_us % limit == 0 then
     return tokens * (period_us / limit), 0
   end
@@ -38,7 +38,7 @@ local function gained(room_us, room_part, limit, period_us)
   -- The estimate is rounded, and off by at most one.
   local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
   for tokens = estimate + 1, estimate - 1, -1 do
-    local span_us, span_part = token_bucket_value.span(tokens, limit, period_us)
+    local span_us, span_part = span(tokens, limit, period_us)
     if span_us < room_us or span_us == room_us and span_part <= room_part then
       return math.max(tokens, 0)
     end
@@ -86,8 +86,9 @@ local function read(key, value, limit, clock_us)
   return tat_us - clock_us, part, stored_ms
 end
 
--- Returns what token_bucket.check returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
-function token_bucket_value.check(key, limit, period_us, capacity_us, capacity_part, cost, clock_us)
+-- Returns what token_bucket.check returns.
+function token_bucket_value.check(key, limit, period_us, burst, cost, clock_us)
+  local capacity_us, capacity_part = span(burst, limit, period_us)
   local level_us, level_part, full_us, stored_ms = 0, 0, 0, 0
   local value = redis.call('GET', key)
   if value then
@@ -105,27 +106,27 @@ function token_bucket_value.check(key, limit, period_us, capacity_us, capacity_p
     end
   end
 
-  local next_us, next_part = token_bucket_value.span(cost, limit, period_us)
+  local next_us, next_part = span(cost, limit, period_us)
   next_us = level_us + next_us
   next_part = level_part + next_part
   if next_part >= limit then
     next_us = next_us + 1
     next_part = next_part - limit
   end
+  if cost < 0 then
+    level_us = next_us
+    level_part = next_part
+  end
+  local left = gained(capacity_us - level_us, capacity_part - level_part, limit, period_us)
   local above = next_us > capacity_us or next_us == capacity_us and next_part > capacity_part
   if above and cost >= 0 then
-    local wait_us = next_us - capacity_us
-    if next_part > capacity_part then
-      wait_us = wait_us + 1
-    end
-    return false, gained(capacity_us - level_us, capacity_part - level_part, limit, period_us), wait_us, full_us
+    return false, left, full_us, rounded_up(next_us - capacity_us, next_part - capacity_part)
   end
-  local left = gained(capacity_us - next_us, capacity_part - next_part, limit, period_us)
   local to_store_ms = math.ceil(rounded_up(capacity_us, capacity_part) / 1000)
   if above then
     to_store_ms = stored_ms
   end
-  return true, left, 0, full_us, rounded_up(next_us, next_part),
+  return true, left, full_us, 0, rounded_up(next_us, next_part),
     string.format('%.0f %d %d/%d', clock_us + next_us, to_store_ms, next_part, limit)
 end
 

@@ -11,25 +11,37 @@ local window_log = {}
 
 local unreadable = 'holds an entry that is not a time'
 
--- Reads the log as of clock_us. Returns now_us, the later of the clock and the newest entry; the number of entries in the window;
--- the times of the newest and the oldest of them, meaningless if there are none; and what append needs. That is the retention,
--- nil without a log, the number of entries, how many of them no caller needs, and the oldest as text. Or nil and a refusal. If
--- the newest entry is further ahead than the longest window, a wrong clock wrote it, and no entry is needed.
-function window_log.read(key, window_us, clock_us)
+-- Returns when the next entry fits, if limit or more of the count are in the window: when the limit-th newest leaves it.
+local function room_us(key, limit, window_us, count, oldest_us)
+  if count == limit then
+    return oldest_us + window_us
+  end
+  local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
+  if not entry_us or entry_us < oldest_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  return entry_us + window_us
+end
+
+-- Checks a call of cost 0 or 1. Returns allowed, what is left without it, the time until the window is empty, the wait until cost is
+-- allowed, and the number of entries in the window; then what append needs: now_us, the later of the clock and the newest entry,
+-- the retention, nil without a log, the number of entries, how many of them no caller needs, and the oldest as text. Or nil and a
+-- refusal. If the newest entry is further ahead than the longest window, a wrong clock wrote it, and no entry is needed.
+function window_log.check(key, limit, window_us, cost, clock_us)
   local newest = redis.call('LINDEX', key, '-1')
   if not newest then
-    return clock_us, 0, clock_us, clock_us, nil, 0, 0, ''
+    return true, limit, 0, 0, 0, clock_us, nil, 0, 0, ''
   end
   local retention = window_log_retention.parse(redis.call('LINDEX', key, '0') or '')
   local length = redis.call('LLEN', key) - 1
   if retention and length == 0 then
-    return clock_us, 0, clock_us, clock_us, retention, 0, 0, ''
+    return true, limit, 0, 0, 0, clock_us, retention, 0, 0, ''
   end
   local oldest = newest
   if length > 1 then
     oldest = redis.call('LINDEX', key, '1') or ''
   end
-  -- The code of parse_us is inlined, because a function call costs as much as ten operations.
+  -- The code of parse_us is inlined: calling it takes 3 % more instructions.
   local newest_us, oldest_us = tonumber(newest), tonumber(oldest)
   if not (retention and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
@@ -43,7 +55,7 @@ function window_log.read(key, window_us, clock_us)
   end
   if newest_us > clock_us then
     if newest_us - clock_us > keep_us then
-      return clock_us, 0, clock_us, clock_us, retention, length, length, oldest
+      return true, limit, 0, 0, 0, clock_us, retention, length, length, oldest
     end
     now_us = newest_us
   end
@@ -51,7 +63,7 @@ function window_log.read(key, window_us, clock_us)
   local place, inside_us = 1, oldest_us
   if oldest_us <= now_us - keep_us then
     if newest_us <= now_us - keep_us then
-      return now_us, 0, newest_us, newest_us, retention, length, length, oldest
+      return true, limit, 0, 0, 0, now_us, retention, length, length, oldest
     end
     place, inside_us = window_log_search.first_after(key, now_us - keep_us, 2, length, newest_us, false)
     if not place then
@@ -61,26 +73,22 @@ function window_log.read(key, window_us, clock_us)
   local expired = place - 1
   if inside_us <= now_us - window_us then
     if newest_us <= now_us - window_us then
-      return now_us, 0, newest_us, newest_us, retention, length, expired, oldest
+      return true, limit, 0, 0, 0, now_us, retention, length, expired, oldest
     end
     place, inside_us = window_log_search.first_after(key, now_us - window_us, place + 1, length, newest_us, true)
     if not place then
       return nil, refusal.state(key, unreadable)
     end
   end
-  return now_us, length + 1 - place, newest_us, inside_us, retention, length, expired, oldest
-end
-
--- Returns when the next entry fits, if limit or more of the count are in the window: when the limit-th newest leaves it.
-function window_log.room_us(key, limit, window_us, count, oldest_us)
-  if count == limit then
-    return oldest_us + window_us
+  local count, reset_us = length + 1 - place, newest_us + window_us - clock_us
+  if count + cost <= limit then
+    return true, limit - count, reset_us, 0, count, now_us, retention, length, expired, oldest
   end
-  local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
-  if not entry_us or entry_us < oldest_us then
-    return nil, refusal.state(key, unreadable)
+  local free_us, failure = room_us(key, limit + 1 - cost, window_us, count, inside_us)
+  if not free_us then
+    return nil, failure
   end
-  return entry_us + window_us
+  return false, math.max(limit - count, 0), reset_us, free_us - clock_us, count, now_us
 end
 
 return window_log

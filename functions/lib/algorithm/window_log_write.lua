@@ -15,7 +15,7 @@ local function trim(key, drop, text)
   end
 end
 
--- Adds an entry for the call at clock_us, after dropping those that no caller needs; the other arguments are what window_log.read
+-- Adds an entry for the call at clock_us, after dropping those that no caller needs; the other arguments are what window_log.check
 -- returned.
 function window_log_write.append(key, limit, window_us, clock_us, entry_us, retention, length, expired, oldest)
   if retention and limit <= retention.limit and window_us <= retention.window_us then

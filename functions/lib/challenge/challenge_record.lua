@@ -41,11 +41,6 @@ function challenge_record.open(expires_us, issued_us, number, max_outstanding, p
   return string.format('open %016.0f %016.0f %013.0f %02.0f ', expires_us, issued_us, number, max_outstanding) .. payload
 end
 
--- Returns the record after it is consumed, without its payload.
-function challenge_record.used(text)
-  return 'used' .. string.sub(text, 5, 56)
-end
-
 -- Checks whether a challenge can be consumed for this payload or nil: consumed, replayed, expired_or_unknown or mismatch, and its
 -- record. Writes nothing. Or nil and a refusal.
 function challenge_record.check(key, token, payload, clock_us)
@@ -69,9 +64,9 @@ function challenge_record.check(key, token, payload, clock_us)
   return 'consumed', text
 end
 
--- Consumes a challenge whose record check returned.
+-- Consumes a challenge whose record check returned. Its payload is forgotten.
 function challenge_record.consume(key, token, text)
-  redis.call('HSET', key, token, challenge_record.used(text)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
+  redis.call('HSET', key, token, 'used' .. string.sub(text, 5, 56)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
 end
 
 -- Makes a consumed challenge usable again for this payload or nil.

@@ -17,7 +17,7 @@ local keep_us = 3600000000
 
 -- Reads what a call of this holder needs, '' for none: a set, with the places in use, and the holder's place or nil. Or nil and a
 -- refusal.
-function holder_set.open(key, holder, now_us)
+local function open(key, holder, now_us)
   local text, member = redis.call('MGET', key)[1], '' -- MGET of a sorted set is false, GET an error
   if not text then
     member = redis.call('ZRANGE', key, '0', '0')[1]
@@ -66,31 +66,28 @@ local function free_us_of(set, wanted)
   return free_us
 end
 
--- Returns how long a holder without a place waits for that many, if no holder releases or renews: 0 if add can add it. Or nil and a
--- refusal.
-function holder_set.wait_us(set, holder, weight, limit)
+-- Checks whether a holder gets its place. Returns allowed, the places that are free without the call, what the lease of its own place
+-- has left, 0 without one, the wait, the set, and its own place or nil. Or nil and a refusal.
+function holder_set.check(key, holder, weight, limit, now_us)
+  local set, own = open(key, holder, now_us)
+  if not set then
+    return nil, own
+  end
+  local left = math.max(limit - set.in_use, 0)
+  if own then
+    return true, left, own.ends_us - now_us, 0, set, own
+  end
   local above = set.in_use + weight - limit
   if above > 0 then
     local free_us, unreadable = free_us_of(set, above)
     if not free_us then
       return nil, unreadable
     end
-    return free_us - set.now_us
+    return false, left, 0, free_us - now_us, set
   elseif set.text and not holder_text.can_add(set, holder) then
-    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+    return nil, refusal.state(key, 'holds a holder that cannot be read')
   end
-  return 0
-end
-
--- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
-function holder_set.owner(place, fence)
-  if not place or fence > place.fence then
-    return 'not_held'
-  end
-  if fence > 0 and fence < place.fence then
-    return 'superseded'
-  end
-  return 'held'
+  return true, left, 0, 0, set
 end
 
 -- Stores one place instead of another, either of which may be nil.
@@ -128,8 +125,8 @@ local function store(set, place, instead_of)
   end
 end
 
--- Ends a place's lease no sooner than at a time.
-function holder_set.extend(set, place, ends_us)
+-- Lets a place's lease end no sooner than at a time.
+local function extend(set, place, ends_us)
   if ends_us > place.ends_us then
     set.changed_us = set.after_us
     store(set, {holder = place.holder, fence = place.fence, ends_us = ends_us, weight = place.weight}, place)
@@ -137,15 +134,12 @@ function holder_set.extend(set, place, ends_us)
   end
 end
 
--- Removes a place. The key keeps its expiry.
-function holder_set.remove(set, place)
-  set.changed_us = set.after_us
-  set.in_use = set.in_use - place.weight
-  store(set, nil, place)
-end
-
--- Adds a holder that has no place. Returns its fence.
-function holder_set.add(set, holder, weight, ends_us)
+-- Adds a holder that check allowed, or extends the lease of its own place. Returns its fence, and when its lease ends.
+function holder_set.acquire(set, own, holder, weight, ends_us)
+  if own then
+    extend(set, own, ends_us)
+    return own.fence, own.ends_us
+  end
   local fence, now_us = set.fence + 1, set.now_us
   if fence < now_us then
     fence = now_us
@@ -154,11 +148,57 @@ function holder_set.add(set, holder, weight, ends_us)
   set.changed_us = now_us
   set.in_use = set.in_use + weight
   store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight})
-  return fence
+  return fence, ends_us
 end
 
--- The holders whose leases end first, at most 100; or nil and a refusal.
-function holder_set.list(set)
+-- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
+local function owner(place, fence)
+  if not place or fence > place.fence then
+    return 'not_held'
+  elseif fence > 0 and fence < place.fence then
+    return 'superseded'
+  end
+  return 'held'
+end
+
+-- Lets the lease of a holder's place with that fence, any if 0, end no sooner than lease_us from now. Returns renewed and what the
+-- lease has left, or not_held or superseded and 0; or nil and a refusal.
+function holder_set.renew(key, holder, fence, lease_us, now_us)
+  local set, own = open(key, holder, now_us)
+  if not set then
+    return nil, own
+  end
+  local outcome = owner(own, fence)
+  if outcome ~= 'held' then
+    return outcome, 0
+  end
+  extend(set, own, now_us + lease_us)
+  return 'renewed', own.ends_us - now_us
+end
+
+-- Removes a holder's place with that fence, any if 0; the key keeps its expiry. Returns released and the place's fence, or not_held or
+-- superseded and 0; or nil and a refusal.
+function holder_set.release(key, holder, fence, now_us)
+  local set, own = open(key, holder, now_us)
+  if not set then
+    return nil, own
+  end
+  local outcome = owner(own, fence)
+  if outcome ~= 'held' then
+    return outcome, 0
+  end
+  set.changed_us = set.after_us
+  set.in_use = set.in_use - own.weight
+  store(set, nil, own)
+  return 'released', own.fence
+end
+
+-- Returns the holders whose leases end first, at most 100, and the set; or nil and a refusal.
+function holder_set.list(key, now_us)
+  local set, unreadable = open(key, '', now_us)
+  if not set then
+    return nil, unreadable
+  end
   local places
   if set.text then
     places = holder_text.list(set)
@@ -166,15 +206,15 @@ function holder_set.list(set)
     places = holder_tree.list(set, most_listed)
   end
   if not places then
-    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+    return nil, refusal.state(key, 'holds a holder that cannot be read')
   end
   holder_head.sort(places)
   local rows = {}
   for i = 1, math.min(#places, most_listed) do
     local place = places[i]
-    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - set.now_us}
+    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - now_us}
   end
-  return rows
+  return rows, set
 end
 
 return holder_set

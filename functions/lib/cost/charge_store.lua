@@ -8,7 +8,7 @@ local charge_store = {}
 
 -- Returns the receipt's charge in that field, or nil. Its status is reserved, settled, lapsed (not settled, and no longer counted
 -- in any window) or unknown (forgotten). Or nil and a refusal.
-function charge_store.find(bucket, state, field)
+local function find(bucket, state, field)
   if not field then
     return nil
   end
@@ -34,6 +34,20 @@ function charge_store.find(bucket, state, field)
     end
   end
   return charge
+end
+
+-- Returns the state as of now; the receipt's charge, as find does, or nil; and a table that begins with the limits' windows, in the
+-- order of the limits. Or nil and a refusal. Writes nothing.
+function charge_store.open(bucket, receipt, limits, clock_us)
+  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock_us)
+  if not state then
+    return nil, field
+  end
+  local charge, unreadable = find(bucket, state, field)
+  if unreadable then
+    return nil, unreadable
+  end
+  return state, charge, windows
 end
 
 -- Returns when a charge leaves a window: at the end of its hold, if end_us is above 0 and earlier.

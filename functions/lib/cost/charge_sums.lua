@@ -72,19 +72,13 @@ end
 -- Returns the time of a full page's last charge and the sums up to it by lane; the page must have been read.
 local function sums_of(state, position)
   local text = state.read[field_of(position, 8)] or ''
-  local time, one, two, three, more = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)([ %d]*)$')
-  if not more or #text > 170 then
+  local time, parts = string.match(text, '^(%d+)( %d[ %d]*)$')
+  if not parts or #text > 170 then
     state.corrupt_fields = state.corrupt_fields + 1
     return 0, {}
   end
-  local sums = {math.min(one + 0, modulus - 1), 0, 0}
-  if two ~= '' then
-    sums[2] = math.min(two + 0, modulus - 1)
-  end
-  if three ~= '' then
-    sums[3] = math.min(three + 0, modulus - 1)
-  end
-  for digits in string.gmatch(more, '%d+') do
+  local sums = {}
+  for digits in string.gmatch(parts, '%d+') do
     sums[#sums + 1] = math.min(digits + 0, modulus - 1)
   end
   return math.min(time + 0, modulus), sums

@@ -1,5 +1,5 @@
 --- Checks, creates and cancels reservations.
---- @use clock spent_windows charge_store budget_fit
+--- @use clock charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
 
@@ -7,13 +7,9 @@ local cost_reservation = {}
 -- reason 'counted' if the receipt's charge counts, so that no other is created; that charge, or one that no longer counts, or
 -- nil; and the limits' windows. Or nil and a refusal.
 function cost_reservation.check(bucket, receipt, estimate_micros, limits, clock_us)
-  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock_us)
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock_us)
   if not state then
-    return nil, field
-  end
-  local charge, unreadable = charge_store.find(bucket, state, field)
-  if unreadable then
-    return nil, unreadable
+    return nil, charge
   end
   if charge and (charge.status == 'reserved' or charge.status == 'settled') then
     return state, budget_fit.rows(windows, limits), 0, 'counted', charge, windows
@@ -80,21 +76,16 @@ end
 -- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
 -- and then nothing is written.
 function cost_reservation.cancel(bucket, receipt, clock_us)
-  local state, field = spent_windows.open(bucket, receipt, {}, clock_us)
+  local state, charge = charge_store.open(bucket, receipt, {}, clock_us)
   if not state then
-    return nil, field
-  end
-  local charge, failure = charge_store.find(bucket, state, field)
-  if failure then
-    return nil, failure
-  end
-  if not charge then
+    return nil, charge
+  elseif not charge then
     return 'unknown', 0
   end
   if charge.status ~= 'reserved' then
     return charge.status, 0
   end
-  failure = charge_store.update(bucket, state, charge, 'gone', 0)
+  local failure = charge_store.update(bucket, state, charge, 'gone', 0)
   if failure then
     return nil, failure
   end

@@ -171,17 +171,10 @@ end
 -- Formats the state.
 function ledger.format(state)
   local windows, lanes = state.windows, state.lanes
-  local one, two = windows[1] or nothing, windows[2]
-  local text
-  if two then
-    text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us,
-      state.empty_us, state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us,
-      two.window_us, two.budget_micros, two.spent_micros, two.head, two.head_us)
-  else
-    text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
-      state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
-  end
-  for i = 3, #windows do
+  local one = windows[1] or nothing
+  local text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
+    state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
+  for i = 2, #windows do
     local row = windows[i]
     text = text .. string.format('; %d %d %d %d %d', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
   end

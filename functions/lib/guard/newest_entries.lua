@@ -1,5 +1,5 @@
 --- The newest entries of a subject's keys, as rows of a result.
---- @use clock refusal charge_log charge_sums challenge_record window_log_retention
+--- @use clock refusal charge_log charge_sums challenge_record challenge_set window_log_retention
 --- @lib newest_entries
 local newest_entries = {}
 
@@ -69,25 +69,27 @@ function newest_entries.reservations(bucket, state)
   return rows
 end
 
+local function by_number(one, other)
+  return one.number < other.number
+end
+
 -- Returns the newest challenges, in the order of their issue; or nil and a refusal.
 function newest_entries.challenges(key, clock_us)
-  local found, rows = redis.call('HGETALL', key), {} -- rlfunc:ignore key-loop issue keeps 128 at max_rows
-  for i = 1, #found, 2 do
-    local state, expires_us, issued_us = challenge_record.read(key, found[i + 1], clock_us)
-    if not state then
-      return nil, expires_us
-    end
-    if state ~= 'expired' then
-      local row = {token = found[i], state = 'consumed', issued_us = issued_us, expires_us = expires_us, payload = '', number = challenge_record.number(found[i + 1])}
-      if state == 'open' then
-        row.state = 'unused'
-        row.payload = challenge_record.payload(found[i + 1])
-      end
-      rows[#rows + 1] = row
-    end
+  local set, no_set = challenge_set.read(key, clock_us)
+  if not set then
+    return nil, no_set
   end
-  table.sort(rows, function(a, b) return a.number < b.number end)
-  local newest = {}
+  local rows, newest = set.open, {}
+  for i = 1, #rows do
+    rows[i].state = 'unused'
+    rows[i].payload = challenge_record.payload(rows[i].text)
+  end
+  for i = 1, #set.used do
+    set.used[i].state = 'consumed'
+    set.used[i].payload = ''
+    rows[#rows + 1] = set.used[i]
+  end
+  table.sort(rows, by_number)
   for i = math.max(1, #rows - max_rows + 1), #rows do
     newest[#newest + 1] = rows[i]
   end

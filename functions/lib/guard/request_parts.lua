@@ -69,10 +69,10 @@ function request_parts.check(
   }
 end
 
--- Charges what check allowed, and records the receipt. Returns nil, or a refusal without writing.
+-- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us, penalty_us, challenges,
-  challenge, clock_us)
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, estimate_micros, hold_us, penalty_us,
+  challenges, challenge, clock_us)
   -- The reservation is first, because it can still be refused.
   local cost, failure = parts.cost, nil
   if cost.state and charges and cost.reservation then
@@ -81,7 +81,7 @@ function request_parts.charge(
   if failure then
     return failure
   end
-  local costs = limit_rows.charge(limits, limits_state, parts.rows, weight, known, clock_us)
+  local costs = limit_rows.charge(limits, limits_state, parts.rows, known, clock_us)
   local consumed = parts.outcome == 'consumed'
   if consumed and challenge and challenges and parts.record then
     challenge_record.consume(challenges, challenge, parts.record)
@@ -90,6 +90,7 @@ function request_parts.charge(
   if receipt and receipts and not known and (costs or counted or consumed or cost.reservation) then
     receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
   end
+  receipt_set.record_pass(receipts, receipt, mark, used_up)
   return nil
 end
 

@@ -1,13 +1,10 @@
 --- A quota as a kind of limit.
 --- @use quota_count
 --- @lib kind_quota
-local kind_quota = {redis_type = 'string'}
+local kind_quota = {redis_type = 'string', needs_clock = true, weighted = true}
 
 function kind_quota.prepare(row)
   row.boundaries = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
-  row.needs_clock = true
-  row.weighted = true
-  return row
 end
 
 -- Reports whether a time is in one of the row's periods.
@@ -16,28 +13,21 @@ function kind_quota.covers(row, at_us)
 end
 
 function kind_quota.check(row, key, cost, clock_us, answer)
-  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
-  if allowed == nil then
-    return nil, left
-  end
+  local allowed, left, left_us, wait_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
   answer.place = place
   answer.used = used
   answer.periods = periods
-  if allowed then
-    left = left + cost
-  end
   return allowed, left, left_us, wait_us
 end
 
 function kind_quota.charge(row, key, cost, clock_us, answer)
-  answer.remaining = answer.remaining - cost
-  answer.reset_after_us = quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
+  return quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
 end
 
 -- Refunds what was charged age_us ago, when the period had left_us left.
 function kind_quota.refund(row, key, cost, left_us, age_us, _, clock_us)
   if age_us < left_us then
-    quota_count.refund(key, cost, row.boundaries, clock_us)
+    quota_count.refund(key, row.limit, row.boundaries, cost, clock_us)
   end
 end
 

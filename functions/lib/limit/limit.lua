@@ -1,10 +1,10 @@
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
---- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
---- (weighted) and whether it needs the clock (needs_clock). check reads the row's key and writes nothing; it returns whether the
---- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
---- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
---- commands, and returns what is left after the call. refund refunds a charge. check and refund also get the call's holder.
+--- A kind is a lib file. It says whether a call's weight multiplies its cost (weighted) and whether it needs the clock (needs_clock),
+--- unless its prepare says so of a row. check reads the row's key and writes nothing; it returns whether the cost is allowed, what is
+--- left without the call, the time until all is left, and the wait; it also stores what charge needs in the row's result. charge
+--- charges what check allowed, and returns the time until all is left. take is optional: it does both in fewer commands, and returns
+--- what is left after the call. refund refunds a charge. check and refund also get the call's holder.
 --- @use kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
@@ -66,13 +66,14 @@ function limit.prepare(row, above)
   row.burst = row.burst or row.limit
   row.most = row.burst
   row.redis_type = kind.redis_type
+  row.needs_clock = kind.needs_clock
+  row.weighted = kind.weighted
   row.check = kind.check
   row.charge = kind.charge
   row.take = kind.take
   row.refund = kind.refund
-  local fine, failure = kind.prepare(row)
-  if not fine then
-    return nil, failure
+  if kind.prepare then
+    kind.prepare(row)
   end
   if row.shadow then
     row.check_live = row.check

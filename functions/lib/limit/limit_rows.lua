@@ -26,41 +26,27 @@ end
 
 local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
--- Returns what a row charges for a call of that weight.
-function limit_rows.cost_of(row, weight)
-  if row.weighted then
-    return row.cost * weight
+-- Creates `count` results. They are reused by later calls, because creating them took a twentieth of a call; a call writes every
+-- field before it reads it.
+local function new_answers(count)
+  local all = {}
+  for i = 1, count do
+    all[i] = {allowed = true, remaining = 0, reset_after_us = 0, retry_after_us = 0, cost = 0}
   end
-  return row.cost
-end
-
--- Returns `count` results. They are reused from earlier calls, because creating them took a twentieth of a call; a call writes
--- every field before it reads it.
-local function answers_of(count)
-  local all = answers[count]
-  if not all then
-    all = {}
-    for i = 1, count do
-      all[i] = {allowed = true, remaining = 0, reset_after_us = 0, retry_after_us = 0}
-    end
-    answers[count] = all
-  end
+  answers[count] = all
   return all
 end
 
 -- Charges the first `last` rows that allow the call: all but refusing shadow limits. Returns whether any of them costs.
-local function charge(limits, states, all, weight, known, clock_us, last)
+local function charge(limits, states, all, known, clock_us, last)
   local any_cost = false
   for i = 1, last do
     local row, answer = limits[i], all[i]
-    local cost = row.cost
-    if weight ~= 1 then
-      cost = limit_rows.cost_of(row, weight)
-    end
-    if answer and cost > 0 and (row.global or not known) then
+    if answer and answer.cost > 0 and (row.global or not known) then
       any_cost = true
       if answer.allowed then
-        row.charge(row, states[i], cost, clock_us, answer)
+        answer.reset_after_us = row.charge(row, states[i], answer.cost, clock_us, answer)
+        answer.remaining = answer.remaining - answer.cost
       end
     end
   end
@@ -74,7 +60,7 @@ end
 -- row needed it; or nil and a refusal. holder is that of the call, '' if it only looks, nil without one.
 function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers, holder)
   local count = #limits
-  local all = answers[count] or answers_of(count)
+  local all = answers[count] or new_answers(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
   if clock_us == nil then
     clock_us = 0
@@ -85,9 +71,10 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
   for i = 1, count do
     local row, answer = limits[i], all[i]
     local cost, decide = row.cost, row.check
-    if weight ~= 1 then
-      cost = limit_rows.cost_of(row, weight)
+    if weight ~= 1 and row.weighted then
+      cost = cost * weight
     end
+    answer.cost = cost
     if row.same_name_above then
       local same = duplicate_key(states, i)
       if same then
@@ -125,14 +112,14 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
     answer.retry_after_us = wait_us
   end
   if taking and refused == 0 and charged_here > 0 then
-    charge(limits, states, all, weight, known, clock_us, charged_here)
+    charge(limits, states, all, known, clock_us, charged_here)
   end
   return all, refused, longest_us, refused_not_global, clock_us
 end
 
--- Charges every row that allows the call; for a known receipt only global limits. Returns whether any row costs.
-function limit_rows.charge(limits, states, all, weight, known, clock_us)
-  return charge(limits, states, all, weight, known, clock_us, #limits)
+-- Charges what check returned, every row that allows the call; for a known receipt only global limits. Returns whether any row costs.
+function limit_rows.charge(limits, states, all, known, clock_us)
+  return charge(limits, states, all, known, clock_us, #limits)
 end
 
 -- Returns the longest window of the rows.

@@ -306,7 +306,7 @@ class AdmitResult:
     """Whether its receipt was known, so that nothing was charged."""
 
     reason: AdmitReason
-    """Why it is refused; none when allowed."""
+    """Why it is refused: the first of these if several do; none when allowed."""
 
     tier: int
     """Tier that started the block; 0 when none did, and when blocked manually."""
@@ -538,7 +538,7 @@ class PeekReservationsResult:
     """One row of peek.reservations."""
 
     id: str
-    """ID to settle or cancel by."""
+    """ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes."""
 
     state: PeekReservationsState
     """Open: not settled, and counted. lapsed: not settled, and no longer counted."""
@@ -734,7 +734,7 @@ def _refund_args(
     a.time("at", at, 0, 9007199254740992, optional=True)
     a.duration("age", age, 0, 3153600000000000, optional=True)
     a.text("receipt", receipt, 1, 224, optional=True)
-    a.text("reservation", reservation, 1, 256, optional=True)
+    a.text("reservation", reservation, 1, 64, optional=True)
     a.text("challenge", challenge, 1, 128, optional=True)
     a.text("payload", payload, 1, 1024, optional=True)
     a.rows("taken", len(taken), 0, 16)
@@ -975,20 +975,18 @@ class Client(SyncClient):
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
-        A request may have several subjects. Attempts, and the block that they start, belong to the call's
-        subject. Each limit may belong to another subject or to all subjects together, and so may the
-        receipt, the budgets and the challenge. An active block of any subject refuses the call, and nothing
-        is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged,
-        consumed or recorded. Otherwise every limit, the budgets and the challenge must allow; then each is
-        charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats
-        of a receipt pass for free, as attempts, and the next one is a new request. With tiers the call is
-        an attempt, as in abuse.attempt, and the threshold-th one is refused.
+        Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
+        budgets and the challenge may belong to another subject or to all subjects together. An active block
+        of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
+        dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
+        challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
+        do. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+        new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
+        refused.
 
-        A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
-        receipt charges only global limits. A shadow limit is reported but never refuses; it is charged
-        where it allows. A call whose holder release has marked is an error, and charges nothing. The
-        resolution of retry_after is that of the longest wait. If there are several reasons, the result is
-        the first in reason's list.
+        A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
+        limit never refuses; it is charged where it allows. A call whose holder release has marked is an
+        error, and charges nothing.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1010,8 +1008,8 @@ class Client(SyncClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
                 3650 days. None omits it.
-            reservation: Unique ID for the reservation, required with budgets: to settle or cancel by. A known
-                receipt reserves nothing. 1 to 64 bytes. None omits it.
+            reservation: Unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A
+                known receipt reserves nothing. 1 to 64 bytes. None omits it.
             tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
                 rows.
@@ -1023,8 +1021,8 @@ class Client(SyncClient):
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
             challenge_required: Whether a call without a challenge is refused.
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
-            holder: Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64
-                bytes. None omits it.
+            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
+                omits it.
 
         Besides the bounds of each:
             each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
@@ -1104,7 +1102,7 @@ class Client(SyncClient):
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
                 36500 days. Defaults to 0s.
             receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
-            reservation: Reservation of the call's result, which is cancelled. 1 to 256 bytes. None omits it.
+            reservation: Reservation of the call, which is cancelled. 1 to 64 bytes. None omits it.
             reservation_of: The subject of the keys that reservation uses. Defaults to the call's subject.
             challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None omits
                 it.
@@ -1269,20 +1267,18 @@ class AsyncClient(AsyncioClient):
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
-        A request may have several subjects. Attempts, and the block that they start, belong to the call's
-        subject. Each limit may belong to another subject or to all subjects together, and so may the
-        receipt, the budgets and the challenge. An active block of any subject refuses the call, and nothing
-        is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged,
-        consumed or recorded. Otherwise every limit, the budgets and the challenge must allow; then each is
-        charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats
-        of a receipt pass for free, as attempts, and the next one is a new request. With tiers the call is
-        an attempt, as in abuse.attempt, and the threshold-th one is refused.
+        Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
+        budgets and the challenge may belong to another subject or to all subjects together. An active block
+        of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
+        dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
+        challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
+        do. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+        new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
+        refused.
 
-        A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
-        receipt charges only global limits. A shadow limit is reported but never refuses; it is charged
-        where it allows. A call whose holder release has marked is an error, and charges nothing. The
-        resolution of retry_after is that of the longest wait. If there are several reasons, the result is
-        the first in reason's list.
+        A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
+        limit never refuses; it is charged where it allows. A call whose holder release has marked is an
+        error, and charges nothing.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1304,8 +1300,8 @@ class AsyncClient(AsyncioClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
                 3650 days. None omits it.
-            reservation: Unique ID for the reservation, required with budgets: to settle or cancel by. A known
-                receipt reserves nothing. 1 to 64 bytes. None omits it.
+            reservation: Unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A
+                known receipt reserves nothing. 1 to 64 bytes. None omits it.
             tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
                 rows.
@@ -1317,8 +1313,8 @@ class AsyncClient(AsyncioClient):
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
             challenge_required: Whether a call without a challenge is refused.
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
-            holder: Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64
-                bytes. None omits it.
+            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
+                omits it.
 
         Besides the bounds of each:
             each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
@@ -1398,7 +1394,7 @@ class AsyncClient(AsyncioClient):
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
                 36500 days. Defaults to 0s.
             receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
-            reservation: Reservation of the call's result, which is cancelled. 1 to 256 bytes. None omits it.
+            reservation: Reservation of the call, which is cancelled. 1 to 64 bytes. None omits it.
             reservation_of: The subject of the keys that reservation uses. Defaults to the call's subject.
             challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None omits
                 it.

@@ -312,8 +312,8 @@ export interface AdmitParams {
    */
   penalty?: Duration;
   /**
-   * Unique ID for the reservation, required with budgets: to settle or cancel by. A known receipt reserves
-   * nothing. 1 to 64 bytes. Undefined omits it.
+   * Unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known receipt
+   * reserves nothing. 1 to 64 bytes. Undefined omits it.
    */
   reservation?: Text;
   /** How many attempts are too many, as in abuse.attempt. 0 to 8 rows. */
@@ -332,10 +332,7 @@ export interface AdmitParams {
   challengeRequired?: boolean;
   /** What the challenge was issued for. 1 to 1024 bytes. Undefined omits it. */
   payload?: Text;
-  /**
-   * Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64 bytes.
-   * Undefined omits it.
-   */
+  /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
 }
 
@@ -345,7 +342,7 @@ export interface AdmitResult {
   allowed: boolean;
   /** Whether its receipt was known, so that nothing was charged. */
   duplicate: boolean;
-  /** Why it is refused; none when allowed. */
+  /** Why it is refused: the first of these if several do; none when allowed. */
   reason: AdmitReason;
   /** Tier that started the block; 0 when none did, and when blocked manually. */
   tier: number;
@@ -493,7 +490,7 @@ export interface PeekStrikesResult {
 
 /** One row of peek.reservations. */
 export interface PeekReservationsResult {
-  /** ID to settle or cancel by. */
+  /** ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes. */
   id: string;
   /** Open: not settled, and counted. lapsed: not settled, and no longer counted. */
   state: PeekReservationsState;
@@ -647,7 +644,7 @@ export interface RefundParams {
   age?: Duration;
   /** Receipt that was admitted. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
-  /** Reservation of the call's result, which is cancelled. 1 to 256 bytes. Undefined omits it. */
+  /** Reservation of the call, which is cancelled. 1 to 64 bytes. Undefined omits it. */
   reservation?: Text;
   /** The subject of the keys that reservation uses. Defaults to the call's subject. */
   reservationOf?: Subject;
@@ -694,7 +691,7 @@ function refundArgs(a: Args, p: RefundParams): Args {
   a.time("at", p.at, 0, 9007199254740992, true);
   a.duration("age", p.age, 0, 3153600000000000, true);
   a.text("receipt", p.receipt, 1, 224, true);
-  a.text("reservation", p.reservation, 1, 256, true);
+  a.text("reservation", p.reservation, 1, 64, true);
   a.text("challenge", p.challenge, 1, 128, true);
   a.text("payload", p.payload, 1, 1024, true);
   a.rows("taken", (p.taken ?? []).length, 0, 16);
@@ -931,20 +928,17 @@ export class Client extends BaseClient {
   /**
    * Decides a request: everything is allowed and charged, or nothing is.
    *
-   * A request may have several subjects. Attempts, and the block that they start, belong to the call's
-   * subject. Each limit may belong to another subject or to all subjects together, and so may the receipt,
-   * the budgets and the challenge. An active block of any subject refuses the call, and nothing is recorded.
-   * A receipt that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded.
-   * Otherwise every limit, the budgets and the challenge must allow; then each is charged, as
-   * ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt
-   * pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
-   * abuse.attempt, and the threshold-th one is refused.
+   * Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
+   * budgets and the challenge may belong to another subject or to all subjects together. An active block of
+   * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
+   * is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must
+   * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats,
+   * that many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers
+   * the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
    *
-   * A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
-   * receipt charges only global limits. A shadow limit is reported but never refuses; it is charged where it
-   * allows. A call whose holder release has marked is an error, and charges nothing. The resolution of
-   * retry_after is that of the longest wait. If there are several reasons, the result is the first in
-   * reason's list.
+   * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
+   * limit never refuses; it is charged where it allows. A call whose holder release has marked is an error,
+   * and charges nothing.
    *
    * RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges
    * would exceed 2^53 - 1 micros
