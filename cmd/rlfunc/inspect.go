@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/inspect"
 	"github.com/rlfunc/rlfunc/internal/terminal"
@@ -56,7 +55,7 @@ func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
 			return err
 		}
 	}
-	if s.Source == service.FromNamespace {
+	if s.Given && s.File == "" {
 		a.note("the limits are unknown: give --policy FILE")
 	}
 	conn, err := a.connect()
