@@ -200,7 +200,7 @@ and reason. An "unfinished" change was interrupted and may have taken effect. Th
 			}
 			return nil
 		},
-		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, _ []string) error {
 			return a.audit(ctx, s, conn, last)
 		}),
 	}

@@ -197,7 +197,7 @@ type listedOverride struct {
 	Finding string    `json:"finding"` // why guards ignore it; "" if they follow it, or without a policy
 }
 
-func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *connection.Conn, _ []string) error {
 	if err := conn.Ensure(ctx, override.Library); err != nil {
 		return err
 	}
