@@ -63,7 +63,7 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 	if err != nil {
 		return err
 	}
-	if s.Source == service.FromNothing {
+	if !s.Given {
 		return errNoService
 	}
 	resolve, state := c.resolve, c.state
@@ -166,7 +166,7 @@ func (a *app) service() (*service.Service, error) {
 // serviceToRead is service for a command that changes nothing.
 func (a *app) serviceToRead() (*service.Service, error) {
 	s, err := a.service()
-	if err == nil && s.Source == service.FromNothing {
+	if err == nil && !s.Given {
 		a.note("no policy: using namespace guard, without limits; give --policy FILE")
 	}
 	return s, err
@@ -200,7 +200,7 @@ and reason. An "unfinished" change was interrupted and may have taken effect. Th
 			}
 			return nil
 		},
-		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, _ []string) error {
 			return a.audit(ctx, s, conn, last)
 		}),
 	}

@@ -154,13 +154,15 @@ func (a *app) onServer(do func(ctx context.Context, conn *connection.Conn, args 
 }
 
 // onService returns what a command runs that reads the state of the service of --policy or --namespace.
-func (a *app) onService(do func(ctx context.Context, s *service.Service, conn *connection.Conn) error) func(*cobra.Command, []string) error {
+func (a *app) onService(do func(ctx context.Context, s *service.Service, conn *connection.Conn, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.serviceToRead()
 		if err != nil {
 			return err
 		}
-		return a.onServer(func(ctx context.Context, conn *connection.Conn, _ []string) error { return do(ctx, s, conn) })(cmd, args)
+		return a.onServer(func(ctx context.Context, conn *connection.Conn, args []string) error {
+			return do(ctx, s, conn, args)
+		})(cmd, args)
 	}
 }
 

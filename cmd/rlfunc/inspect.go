@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/inspect"
@@ -36,34 +37,26 @@ count.`,
 			return nil
 		},
 		ValidArgsFunction: first(a.identities),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspect(cmd.Context(), strings.Join(args, ""), ascii)
-		},
+		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, args []string) error {
+			return a.inspect(ctx, s, conn, strings.Join(args, ""), ascii)
+		}),
 	}
 	cmd.Flags().BoolVar(&global, "global", false, "the global limits instead of a subject")
 	cmd.Flags().BoolVar(&ascii, "ascii", false, asciiUsage)
 	return a.withPolicy(cmd)
 }
 
-func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
-	s, err := a.serviceToRead()
-	if err != nil {
-		return err
-	}
-	subject := text
+func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.Conn, text string, ascii bool) error {
+	subject := ""
 	if text != "" {
+		var err error
 		if subject, err = a.subject(s, text); err != nil {
 			return err
 		}
 	}
-	if s.Source == service.FromNamespace {
+	if s.Given && s.File == "" {
 		a.note("the limits are unknown: give --policy FILE")
 	}
-	conn, err := a.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
 	for _, lib := range inspect.Libraries {
 		if err := conn.Ensure(ctx, lib); err != nil {
 			return err

@@ -197,7 +197,7 @@ type listedOverride struct {
 	Finding string    `json:"finding"` // why guards ignore it; "" if they follow it, or without a policy
 }
 
-func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *connection.Conn, _ []string) error {
 	if err := conn.Ensure(ctx, override.Library); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *conne
 		row := listedOverride{
 			Subject: o.Subject, Effect: string(o.Effect), Factor: o.Factor, Left: o.Left.Seconds(), Ends: o.Ends.UTC(), Set: o.Set.UTC(), By: o.By, Reason: o.Reason,
 		}
-		if s.Source == service.FromPolicy {
+		if s.File != "" {
 			if err := s.CheckOverride(o.Subject, asOverride(&o)); err != nil {
 				row.Finding = err.Error()
 				findings++

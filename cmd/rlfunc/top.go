@@ -42,7 +42,7 @@ and --once end it with exit code 0.`,
 			}
 			return nil
 		},
-		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn) error {
+		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, _ []string) error {
 			return a.top(ctx, s, conn, f)
 		}),
 	}

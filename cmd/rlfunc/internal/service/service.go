@@ -9,26 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // A Service is what a command knows of a guarded service.
 type Service struct {
-	*policy.Policy // complete; without limits and identities unless Source is FromPolicy
-	Source         Source
-	File           string // of the policy, or ""
+	*policy.Policy        // complete; without limits and identities if File is ""
+	File           string // of the policy; "" if the operator gave none
+	Given          bool   // whether the operator gave a policy or a namespace
 }
-
-// A Source is what a Service was made from.
-type Source int
-
-// The sources.
-const (
-	FromNothing   Source = iota // the operator gave neither a policy nor a namespace
-	FromNamespace               // the operator gave a namespace only
-	FromPolicy
-)
 
 // Load reads the policy in file. Without a file, only what needs no limits and identities is known.
 func Load(file, namespace string) (*Service, error) {
@@ -37,10 +31,7 @@ func Load(file, namespace string) (*Service, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--%w", err)
 		}
-		if namespace == "" {
-			return &Service{p, FromNothing, ""}, nil
-		}
-		return &Service{p, FromNamespace, ""}, nil
+		return &Service{p, "", namespace != ""}, nil
 	}
 	p, err := policy.Load(file)
 	if err != nil {
@@ -52,7 +43,7 @@ func Load(file, namespace string) (*Service, error) {
 	if namespace != "" && namespace != p.Namespace {
 		return nil, fmt.Errorf("--namespace %s differs from the namespace of %s, %s: give one of them", namespace, file, p.Namespace)
 	}
-	return &Service{p, FromPolicy, file}, nil
+	return &Service{p, file, true}, nil
 }
 
 // PolicyIn returns the file of the policy in a folder, policy.yaml or limits.yaml, or "".
@@ -69,4 +60,76 @@ func PolicyIn(dir string) string {
 // IdentityNames lists the identities that have values of their own, sorted.
 func (s *Service) IdentityNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Identities)), func(name string) bool { return len(s.Identities[name].First) > 0 })
+}
+
+// Budgets is the name that stands for all budgets among the names of limits.
+const Budgets = "cost"
+
+// LimitNames lists the limits of the policy that count single subjects, and Budgets.
+func (s *Service) LimitNames() []string {
+	var names []string
+	s.eachLimit(func(name string, l policy.Limit) {
+		if !l.By.Global() {
+			names = append(names, name)
+		}
+	})
+	if s.Cost != nil && !s.Cost.By.Global() {
+		names = append(names, Budgets)
+	}
+	return names
+}
+
+// EndpointNames lists the endpoints of the policy.
+func (s *Service) EndpointNames() []string {
+	names := make([]string, len(s.Endpoints))
+	for i, e := range s.Endpoints {
+		names[i] = e.Name
+	}
+	return names
+}
+
+func (s *Service) eachLimit(do func(name string, l policy.Limit)) {
+	for _, l := range s.Limits {
+		do(wire.LimitName("", l.Name), l)
+	}
+	for _, e := range s.Endpoints {
+		for _, l := range e.Limits {
+			do(wire.LimitName(e.Name, l.Name), l)
+		}
+	}
+}
+
+// LimitsOf returns the limits that count a subject, those with the names or all, and whether the budgets are among them.
+func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, budgets bool, err error) {
+	if len(s.Endpoints) == 0 && len(s.Limits) == 0 && s.Cost == nil {
+		return nil, false, errors.New("the policy has no limits: give --policy FILE with those of the service")
+	}
+	wanted := func(name string, by policy.By) bool {
+		named, counts := slices.Contains(names, name), inspect.Counts(s.Policy, by, subject)
+		if named && !counts {
+			err = errors.Join(err, fmt.Errorf("limit %s does not count %s: it is by %s", name, subject, strings.Join(by, " and ")))
+		}
+		return (named || len(names) == 0) && counts
+	}
+	s.eachLimit(func(name string, l policy.Limit) {
+		if wanted(name, l.By) {
+			window, period := inspect.Period(l)
+			rows = append(rows, ratelimit.Limit{
+				Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: window, Previous: period.Previous, Start: period.Start, After: period.After,
+			})
+		}
+	})
+	if s.Cost != nil {
+		budgets = wanted(Budgets, s.Cost.By)
+	}
+	known := s.LimitNames()
+	for _, name := range names {
+		if err == nil && !slices.Contains(known, name) {
+			err = fmt.Errorf("the policy has no limit %q (limits: %s)", name, strings.Join(known, ", "))
+		}
+	}
+	if err == nil && len(rows) == 0 && !budgets {
+		err = fmt.Errorf("no limit and no budget of the policy counts %s", subject)
+	}
+	return rows, budgets, err
 }
