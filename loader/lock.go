@@ -293,7 +293,6 @@ type fence struct {
 	running  atomic.Int32  // transactions
 	renewing chan struct{} // closed when renewal has ended
 	renewed  time.Time     // when the key was last taken or renewed
-	lost     bool          // it expired, or another operation has it
 }
 
 var errContended = errors.New("other deployers take the lock in turn; try again")
@@ -346,8 +345,7 @@ func (f *fence) renew(ctx context.Context) {
 		case err == nil && reply == f.value:
 			f.renewed = sent
 		case err == nil || errors.Is(err, redis.Nil):
-			f.lost = true
-			return
+			return // it is lost, as release will find
 		}
 	}
 }
@@ -358,8 +356,8 @@ var errNotOwn = errors.New("the lock belongs to another process")
 // that cannot be deleted expires.
 func (f *fence) release(ctx context.Context) (held bool) {
 	<-f.renewing
-	if f.key == "" || f.lost {
-		return !f.lost
+	if f.key == "" {
+		return true
 	}
 	ctx, cancel := conn.ForCleanup(ctx)
 	defer cancel()
