@@ -112,21 +112,6 @@ func (a *Args) OptIntPtr(name string, v *int64, minimum, maximum int64) {
 	a.Int(name, *v, minimum, maximum)
 }
 
-// Micros adds an amount of money from minimum to maximum micros.
-func (a *Args) Micros(name string, v Micros, minimum, maximum int64) {
-	a.Int(name, int64(v), minimum, maximum)
-}
-
-// OptMicros adds an amount; 0 means omitted. It is for ranges without 0.
-func (a *Args) OptMicros(name string, v Micros, minimum, maximum int64) {
-	a.OptInt(name, int64(v), minimum, maximum)
-}
-
-// OptMicrosPtr adds an amount; nil means omitted. It is for ranges with 0.
-func (a *Args) OptMicrosPtr(name string, v *Micros, minimum, maximum int64) {
-	a.OptIntPtr(name, (*int64)(v), minimum, maximum)
-}
-
 // Duration adds a duration, rounded up to a microsecond, of minimum to maximum microseconds.
 func (a *Args) Duration(name string, d time.Duration, minimum, maximum int64) {
 	us := ArgDuration(d)

@@ -51,9 +51,6 @@ func (r *Reply) Int(field string, minimum, maximum int64) int64 {
 // Count reads a whole number from 0 to MaxInt.
 func (r *Reply) Count(field string) int64 { return r.Int(field, 0, MaxInt) }
 
-// Micros reads an amount of money, 0 or more.
-func (r *Reply) Micros(field string) Micros { return Micros(r.Int(field, 0, MaxInt)) }
-
 // Duration reads microseconds, 0 or more.
 func (r *Reply) Duration(field string) time.Duration {
 	return time.Duration(r.Int(field, 0, MaxInt)) * time.Microsecond // MaxInt microseconds are 285 years, and fit

@@ -117,7 +117,7 @@ func decodeBeyond(reply *fcall.Reply) (BeyondResult, error) {
 	r.Ok = reply.Bool("ok")
 	r.Small = reply.Count("small")
 	r.Large = reply.Count("large")
-	r.Price = reply.Micros("price")
+	r.Price = fcall.Micros(reply.Count("price"))
 	r.Wait = reply.Duration("wait")
 	r.Note = reply.Text("note")
 	r.Rows = make([]BeyondRowsResult, reply.Rows("rows"))

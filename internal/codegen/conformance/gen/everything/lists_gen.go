@@ -149,7 +149,7 @@ func (c *Client) listsArgs(p ListsParams) *fcall.Args {
 	a.Rows("prices", len(p.Prices), 0, 3)
 	for i, item := range p.Prices {
 		a.Row(i)
-		a.Micros("", item, 0, 1000)
+		a.Int("", int64(item), 0, 1000)
 	}
 	a.EndRows()
 	a.Rows("waits", len(p.Waits), 0, 3)
@@ -209,7 +209,7 @@ func decodeLists(reply *fcall.Reply) (ListsResult, error) {
 	r.Prices = make([]fcall.Micros, reply.Rows("prices"))
 	for i := range r.Prices {
 		reply.Row(i)
-		r.Prices[i] = reply.Micros("")
+		r.Prices[i] = fcall.Micros(reply.Count(""))
 	}
 	reply.EndRows()
 	r.Waits = make([]time.Duration, reply.Rows("waits"))

@@ -182,7 +182,7 @@ func decodeMaybe(reply *fcall.Reply) (MaybeResult, error) {
 		reply.Text("score")
 	}
 	if reply.Bool("price") {
-		r.Price = new(reply.Micros("price"))
+		r.Price = new(fcall.Micros(reply.Count("price")))
 	} else {
 		reply.Count("price")
 	}

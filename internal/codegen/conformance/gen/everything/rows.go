@@ -49,7 +49,7 @@ func PackItem(rows ...Item) (ItemPack, error) {
 		a.Enum("kind", string(row.Kind), "sum", "last")
 		a.Duration("window", row.Window, 1, 86400000000)
 		a.OptIntPtr("cost", row.Cost, 0, 9)
-		a.OptMicrosPtr("budget", row.Budget, 0, 9007199254740992)
+		a.OptIntPtr("budget", (*int64)(row.Budget), 0, 9007199254740992)
 		a.OptTime("since", row.Since, 0, 9007199254740992)
 		a.Bool("on", row.On)
 		a.Text("note", row.Note, 0, 64)
