@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
@@ -39,7 +40,7 @@ func call(ctx context.Context, client *fcall.Client, fn *spec.Function, fields [
 	}
 	a := client.Args(&fcall.Function{
 		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
-		Omissible: fn.Omissible(), Results: encoding(spec.Sent(fn.Results)),
+		Omissible: fn.Omissible(), Results: runtime.Results(fn),
 	}, 0, 0)
 	subject := fcall.Subject(given[spec.Subject])
 	for _, k := range fn.Keys() {
@@ -74,19 +75,6 @@ func call(ctx context.Context, client *fcall.Client, fn *spec.Function, fields [
 	}
 	out := row(reply, fn.Results)
 	return out, reply.Close()
-}
-
-// encoding describes how results travel.
-func encoding(fields []spec.Field) []fcall.Result {
-	digits := spec.Digits(fields)
-	out := make([]fcall.Result, len(fields))
-	for i, f := range fields {
-		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
-		if f.Kind.Repeated() {
-			out[i].Rows = encoding(f.Fields)
-		}
-	}
-	return out
 }
 
 // add adds an argument, or leaves out an optional one.

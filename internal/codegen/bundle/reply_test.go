@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
@@ -47,16 +47,9 @@ func TestWrite_smallResultsThatOneNumberDoesNotHold(t *testing.T) {
 		if err := rdb.FunctionLoad(t.Context(), bundle.Write(lib).Code).Err(); err != nil {
 			t.Fatal(err)
 		}
-		fields, rows := lib.Spec.Functions[0].Results, 1
+		results, rows := runtime.Results(&lib.Spec.Functions[0]), 1
 		if grouped {
-			fields, rows = fields[0].Fields, 2
-		}
-		var results []fcall.Result
-		for _, n := range spec.Digits(fields) {
-			results = append(results, fcall.Result{Values: n})
-		}
-		if grouped {
-			results = []fcall.Result{{Rows: results}}
+			rows = 2
 		}
 		of := &fcall.Library{Name: "demo", Version: "1.0.0", ServerName: "demo_v1"}
 		c, err := fcall.NewClient(rdb, of, fcall.Options{NoAutoLoad: true})

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
@@ -14,6 +15,21 @@ func Library(lib *source.Library) *fcall.Library {
 	out := &fcall.Library{Name: lib.Spec.Name, Version: lib.Spec.Version, ServerName: lib.Spec.Server, Code: b.Code}
 	for _, s := range b.Sections {
 		out.Files = append(out.Files, fcall.Section{Line: s.Line, File: s.File, FileLine: s.FileLine})
+	}
+	return out
+}
+
+// Results describes how results are encoded, for a call without a generated client.
+func Results(fn *spec.Function) []fcall.Result { return results(spec.Sent(fn.Results)) }
+
+func results(fields []spec.Field) []fcall.Result {
+	digits := spec.Digits(fields)
+	out := make([]fcall.Result, len(fields))
+	for i, f := range fields {
+		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
+		if f.Kind.Repeated() {
+			out[i].Rows = results(f.Fields)
+		}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 )
 
 // A Call is a call of a function with checked arguments. It can be sent many times.
@@ -34,7 +35,7 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: &fcall.Function{
 		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
 		Omissible: fn.Omissible(),
-		Results:   results(spec.Sent(fn.Results)),
+		Results:   runtime.Results(fn),
 	}}
 	for _, name := range c.missing() {
 		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))
