@@ -34,14 +34,7 @@ func call(ctx context.Context, client *fcall.Client, fn *spec.Function, fields [
 		name, value, _ := strings.Cut(f, "=")
 		given[name] = value
 	}
-	codes := make([]string, len(fn.Errors))
-	for i, e := range fn.Errors {
-		codes[i] = e.Code
-	}
-	a := client.Args(&fcall.Function{
-		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
-		Omissible: fn.Omissible(), Results: runtime.Results(fn),
-	}, 0, 0)
+	a := client.Args(runtime.Function(client.Library(), fn), 0, 0)
 	subject := fcall.Subject(given[spec.Subject])
 	for _, k := range fn.Keys() {
 		if _, with := given[k.With]; k.With != "" && !with {

@@ -47,7 +47,7 @@ func TestWrite_smallResultsThatOneNumberDoesNotHold(t *testing.T) {
 		if err := rdb.FunctionLoad(t.Context(), bundle.Write(lib).Code).Err(); err != nil {
 			t.Fatal(err)
 		}
-		results, rows := runtime.Results(&lib.Spec.Functions[0]), 1
+		rows := 1
 		if grouped {
 			rows = 2
 		}
@@ -56,7 +56,7 @@ func TestWrite_smallResultsThatOneNumberDoesNotHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := c.Call(t.Context(), &fcall.Function{Library: of, Name: "look", ServerName: "demo_v1_look", Results: results}, []string{"ns:{u}:b"}, nil)
+		r, err := c.Call(t.Context(), runtime.Function(of, &lib.Spec.Functions[0]), []string{"ns:{u}:b"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

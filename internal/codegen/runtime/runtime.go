@@ -19,8 +19,17 @@ func Library(lib *source.Library) *fcall.Library {
 	return out
 }
 
-// Results describes how results are encoded, for a call without a generated client.
-func Results(fn *spec.Function) []fcall.Result { return results(spec.Sent(fn.Results)) }
+// Function describes a function of a library, for calls without a generated client.
+func Function(lib *fcall.Library, fn *spec.Function) *fcall.Function {
+	codes := make([]string, len(fn.Errors))
+	for i, e := range fn.Errors {
+		codes[i] = e.Code
+	}
+	return &fcall.Function{
+		Library: lib, Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
+		Omissible: fn.Omissible(), Results: results(spec.Sent(fn.Results)),
+	}
+}
 
 func results(fields []spec.Field) []fcall.Result {
 	digits := spec.Digits(fields)
