@@ -51,9 +51,11 @@ func guardWorkloads() []workload {
 		return guard.ReleaseParams{Subject: s, Limits: running, Holder: token}
 	})
 	const refusedLogs = "{Allowed:false Duplicate:false Reason:limit "
+	three := guard.MustPackLimit(bucket, address, guard.Limit{Name: "hour", Kind: guard.LimitKindFixedWindow, Limit: 100, Window: time.Hour})
 	return []workload{
 		{name: "guard.admit gcra 100/h allowed", rival: "gcra 100/h allowed", call: admit(guard.AdmitParams{Limits: one}), expect: admitted},
 		{name: "guard.admit gcra of two subjects allowed", rival: "guard.admit gcra 100/h allowed", call: admitOfTwo(two), expect: admitted},
+		{name: "guard.admit three limits allowed", rival: "guard.admit gcra 100/h allowed", call: admit(guard.AdmitParams{Limits: three}), expect: admitted},
 		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: both}), expect: admitted},
 		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: guard.MustPackLimit(full...)}), expect: refusedLogs},
 		{name: "guard.admit a place of 10, first use", rival: "concurrency.acquire allowed, first use", call: place, expect: admitted},

@@ -63,9 +63,9 @@ func TestArgs_words(t *testing.T) {
 	a.OptFloatPtr("score", nil, 0, 1)
 	a.OptBoolPtr("strict", ptr(false))
 	a.OptBoolPtr("strict", nil)
-	a.Micros("price", 1_250_000, 0, fcall.MaxInt)
-	a.OptMicros("price", 0, 1, 10)
-	a.OptMicrosPtr("price", ptr(fcall.Micros(3)), 0, 10)
+	a.Int("price", 1_250_000, 0, fcall.MaxInt)
+	a.OptInt("price", 0, 1, 10)
+	a.OptIntPtr("price", ptr(int64(3)), 0, 10)
 	a.Duration("window", time.Minute+time.Nanosecond, 1, maxDuration)
 	a.OptDuration("dedup", 0, 1, maxDuration)
 	a.OptDurationPtr("hold", ptr(time.Duration(0)), 0, maxDuration)
@@ -121,7 +121,7 @@ func TestArgs_outOfBounds(t *testing.T) {
 		{"a float out of bounds", func(a *fcall.Args) { a.OptFloat("score", -1.5, -1, 1) }, "score must be a number from -1 to 1, got -1.5"},
 		{"too large", func(a *fcall.Args) { a.Int("limit", 1_000_001, 1, 1_000_000) }, "limit must be a whole number from 1 to 1000000, got 1000001"},
 		{"negative", func(a *fcall.Args) { a.OptInt("burst", -1, 1, 9) }, "burst must be a whole number from 1 to 9, got -1"},
-		{"above 2^53", func(a *fcall.Args) { a.Micros("price", math.MaxInt64, 0, fcall.MaxInt) }, "price must be a whole number from 0 to 9007199254740992, got 9223372036854775807"},
+		{"above 2^53", func(a *fcall.Args) { a.Int("price", math.MaxInt64, 0, fcall.MaxInt) }, "price must be a whole number from 0 to 9007199254740992, got 9223372036854775807"},
 		{"duration of zero", func(a *fcall.Args) { a.Duration("window", 0, 1, maxDuration) }, "window must be a duration from 1µs to 876000h0m0s, got 0s"},
 		{"negative duration", func(a *fcall.Args) { a.OptDuration("dedup", -time.Nanosecond*1001, 0, maxDuration) }, "dedup must be a duration from 0s to 876000h0m0s, got -1.001µs"},
 		{"duration above the most", func(a *fcall.Args) { a.Duration("window", math.MaxInt64, 1, maxDuration) }, "window must be a duration from 1µs to 876000h0m0s, got 2562047h47m16.854775807s"},

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/requires"
+	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
 const (
@@ -32,7 +36,7 @@ type autoloader struct {
 	off    bool // nothing is loaded; the server is only asked why the library is missing
 	now    func() time.Time
 
-	ended     atomic.Uint64 // loads that have ended
+	ended     atomic.Uint64 // loads that have ended; a call notes it before it is sent, because a later load may provide what it misses
 	notLoaded atomic.Uint64
 	loads     atomic.Uint64
 	refused   atomic.Uint64
@@ -52,10 +56,6 @@ type flight struct {
 	missing bool           // the node says that it holds nothing, after an error
 	refused bool           // the node refuses FUNCTION, so nobody can load a library
 }
-
-// mark returns the number of loads that have ended. A call takes it before it is sent: a later load may provide the library
-// that the call misses.
-func (a *autoloader) mark() uint64 { return a.ended.Load() }
 
 // load loads the missing library, or waits for a load in progress. It returns nil if the call should be sent once more, and the
 // load, which explain uses if that does not help.
@@ -204,4 +204,109 @@ func refusesFunctions(fn *Function, f *flight, attempt int) *UnavailableError {
 // newLoad returns a FUNCTION LOAD without REPLACE that is sent at most once.
 func newLoad(ctx context.Context, lib *Library) redis.Cmder {
 	return &command{Cmd: redis.NewCmd(ctx, "FUNCTION", "LOAD", lib.Code), signal: &writeSignal{}}
+}
+
+// A loadedLibrary is what a server holds under a library's name.
+type loadedLibrary struct {
+	version   string // from the bundle's header, or "of an unknown version"
+	retired   string // when a retire replaced the library with this tombstone, or ""
+	functions []string
+}
+
+// has reports whether the library registers a function. Servers compare names without case.
+func (l *loadedLibrary) has(fn *Function) bool {
+	for _, name := range l.functions {
+		if strings.EqualFold(name, fn.ServerName) {
+			return true
+		}
+	}
+	return false
+}
+
+// readLoaded reads the reply to FUNCTION LIST of one library with its code, or returns nil if the list is empty.
+func readLoaded(reply any) *loadedLibrary {
+	list, _ := reply.([]any)
+	if len(list) == 0 {
+		return nil
+	}
+	library := readMap(list[0])
+	code, _ := library["library_code"].(string)
+	l := &loadedLibrary{version: "of an unknown version"}
+	for field := range metadata(code) {
+		switch key, value, _ := strings.Cut(field, "="); key {
+		case "version":
+			l.version = value
+		case "retired":
+			l.retired = value
+		}
+	}
+	functions, _ := library["functions"].([]any)
+	for _, f := range functions {
+		if name, ok := readMap(f)["name"].(string); ok {
+			l.functions = append(l.functions, name)
+		}
+	}
+	return l
+}
+
+// readMap reads a map of RESP3 or its flat form in RESP2.
+func readMap(reply any) map[string]any {
+	fields := map[string]any{}
+	switch r := reply.(type) {
+	case map[string]any: // of an adapter
+		return r
+	case map[any]any:
+		for k, v := range r {
+			if name, ok := k.(string); ok {
+				fields[name] = v
+			}
+		}
+	case []any:
+		for i := 0; i+1 < len(r); i += 2 {
+			if name, ok := r[i].(string); ok {
+				fields[name] = r[i+1]
+			}
+		}
+	}
+	return fields
+}
+
+// metadataMark begins the header line of a bundle.
+const metadataMark = "-- rlfunc: "
+
+// metadata returns the fields of the header line.
+func metadata(code string) iter.Seq[string] {
+	for line := range strings.Lines(code) {
+		if fields, ok := strings.CutPrefix(line, metadataMark); ok {
+			return strings.FieldsSeq(fields)
+		}
+	}
+	return strings.FieldsSeq("")
+}
+
+// A tooOldError says that a server is not one that the library requires.
+type tooOldError string
+
+func (e tooOldError) Error() string { return string(e) }
+
+// refuseOld returns an error if the server is not one that the library requires. It returns nil if the user may not run INFO.
+func refuseOld(ctx context.Context, at route, lib *Library) error {
+	var required requires.Servers
+	for field := range metadata(lib.Code) {
+		if value, ok := strings.CutPrefix(field, "requires="); ok {
+			required = requires.Parse(value)
+		}
+	}
+	if len(required) == 0 {
+		return nil
+	}
+	cmd := redis.NewCmd(ctx, "INFO", "server")
+	if at.run(ctx, cmd) != nil {
+		return nil
+	}
+	text, _ := cmd.Val().(string)
+	if why := required.Refusal(lib.ServerName+" "+lib.Version, serverinfo.Identify(text)); why != "" {
+		return tooOldError(why)
+	}
+	return nil
 }

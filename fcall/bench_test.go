@@ -12,7 +12,7 @@ import (
 
 var (
 	hitArgs  = []any{int64(10), int64(60_000_000), "", "", "0"}
-	hitReply = []any{int64(1), int64(0), int64(3), int64(7), int64(0), int64(60_000_000)}
+	hitReply = []any{int64(-1 - 4*1), int64(3), int64(7), int64(0), int64(60_000_000)}
 )
 
 func slidingLogArgs(c *fcall.Client, fn *fcall.Function) *fcall.Args {
@@ -45,6 +45,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	fn := countFunction("hit")
+	fn.Results = []fcall.Result{{Values: 2}, {Values: 2}, {}, {}, {}, {}}
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -122,6 +123,62 @@ func (c *command) unwritten() bool { return c.writes.Load() == 0 && c.signal.see
 
 // answered records a successful reply.
 func (c *command) answered() { c.signal.observe(c.writes.Load() > 0) }
+
+// A delivery is what is known of a call that was to be sent.
+type delivery int
+
+const (
+	replied    delivery = iota // the server answered, possibly with an error
+	notSent                    // nothing ran
+	mayHaveRun                 // the reply was lost, or is older than the last write
+)
+
+// A result is how a call ended. It is all that classify knows about the client below.
+type result struct {
+	delivery delivery
+	reply    any
+	err      error
+	sent     int  // number of writes, including redirections
+	late     bool // its context ended first
+}
+
+// result returns the result of a command that has ended with err, or nil.
+func (c *command) result(err error) result {
+	r := result{err: err, sent: int(c.writes.Load())}
+	switch {
+	case err == nil:
+		c.answered()
+		r.reply = c.Val()
+	case c.stale():
+		r.delivery = mayHaveRun
+	case isReply(err) && (r.sent > 0 || !errors.Is(err, redis.Nil)):
+	case neverSent(err) || c.unwritten() || errors.Is(err, redis.ErrClosed) && r.sent == 0:
+		r.delivery = notSent
+	default:
+		r.delivery = mayHaveRun
+	}
+	return r
+}
+
+// late returns the result of a command whose context ended before its reply came.
+func (c *command) late(ctx context.Context) result {
+	if c.abandon() {
+		return result{delivery: notSent, err: ctx.Err(), late: true}
+	}
+	return result{delivery: mayHaveRun, err: ctx.Err(), late: true}
+}
+
+// neverSent reports whether an error occurred before the command reached a connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}
+
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
 
 // A writeSignal records whether a client's Caller asks for a command's bytes to write it. go-redis does so today but does not
 // promise it. So the signal counts only once it was seen, and never again after a reply came without it.

@@ -135,18 +135,6 @@ func byKey(c clusterCaller, key string) func(context.Context, redis.Cmder) error
 	}
 }
 
-// process calls Process and returns the command's own error.
-func process(ctx context.Context, caller Caller, cmd redis.Cmder) error {
-	err := caller.Process(ctx, cmd)
-	if cmdErr := cmd.Err(); cmdErr != nil {
-		return cmdErr
-	}
-	if err != nil {
-		cmd.SetErr(err)
-	}
-	return err
-}
-
 // firstKey returns the first key of an FCALL.
 func firstKey(args []any) (string, bool) {
 	if len(args) <= cmdHead {

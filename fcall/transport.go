@@ -114,6 +114,18 @@ func (t *transport) send(ctx context.Context, cmd *command) result {
 	return r
 }
 
+// process calls Process and returns the command's own error.
+func process(ctx context.Context, caller Caller, cmd redis.Cmder) error {
+	err := caller.Process(ctx, cmd)
+	if cmdErr := cmd.Err(); cmdErr != nil {
+		return cmdErr
+	}
+	if err != nil {
+		cmd.SetErr(err)
+	}
+	return err
+}
+
 // cancelDelay bounds the time to the deadline of a call that its caller sends: cancelling its context has no effect until then.
 const cancelDelay = 100 * time.Millisecond
 

@@ -3,17 +3,14 @@ package fcall_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // A way is one of the ways in which a call reaches a server.
@@ -40,8 +37,8 @@ func slotsAt(addr string) func(context.Context) ([]redis.ClusterSlot, error) {
 	}
 }
 
-// laned makes senders send the calls of a client, as under load.
-func laned(t *testing.T, c redis.UniversalClient) fcall.Caller {
+// inQueues makes senders send the calls of a client, as under load.
+func inQueues(t *testing.T, c redis.UniversalClient) fcall.Caller {
 	t.Helper()
 	transport := fcall.Queues(c)
 	t.Cleanup(func() {
@@ -72,8 +69,8 @@ var ways = []way{
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}},
-	{"queues", func(t *testing.T, addr string) fcall.Caller { return laned(t, standalone(addr)) }},
-	{"queues cluster", func(t *testing.T, addr string) fcall.Caller { return laned(t, cluster(addr)) }},
+	{"queues", func(t *testing.T, addr string) fcall.Caller { return inQueues(t, standalone(addr)) }},
+	{"queues cluster", func(t *testing.T, addr string) fcall.Caller { return inQueues(t, cluster(addr)) }},
 	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
 		t.Cleanup(func() { _ = c.Close() })
@@ -144,42 +141,4 @@ func count(t *testing.T, addr, key string) int {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// A read-only call may be repeated. Without an answer, it has written nothing.
-func TestCall_readOnlyIsRepeated(t *testing.T) {
-	addr := startRedis(t)
-	loadCount(t, addr)
-	p := counting.NewProxy(t, addr)
-	p.Mode.Store(counting.LoseReply)
-	c := standalone(p.Addr)
-	defer c.Close()
-	fc, err := fcall.NewClient(c, countLibrary, fcall.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fc.Call(context.Background(), countFunction("look"), []string{"k"}, nil)
-	if !errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	if got := p.Seen.Load(); got != 3 {
-		t.Errorf("was sent %d times, want 3", got)
-	}
-}
-
-func TestCall_endedContextSendsNothing(t *testing.T) {
-	server := newFakeServer(t, "*1\r\n:1\r\n")
-	fc := fakeClient(t, server, fcall.Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := fc.Call(ctx, countFunction("hit"), []string{"k"}, nil)
-	if !errors.Is(err, fcall.ErrUnavailable) || !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want ErrUnavailable and context.Canceled", err)
-	}
-	if diff := cmp.Diff("fcalltest.hit: nothing ran: context canceled", fmt.Sprint(err)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if got := server.served(); got != 0 {
-		t.Errorf("was sent %d times, want 0", got)
-	}
 }

@@ -3,9 +3,10 @@
 package runtime
 
 import (
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
-	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // Library returns the library in the form of a generated package.
@@ -14,6 +15,30 @@ func Library(lib *source.Library) *fcall.Library {
 	out := &fcall.Library{Name: lib.Spec.Name, Version: lib.Spec.Version, ServerName: lib.Spec.Server, Code: b.Code}
 	for _, s := range b.Sections {
 		out.Files = append(out.Files, fcall.Section{Line: s.Line, File: s.File, FileLine: s.FileLine})
+	}
+	return out
+}
+
+// Function describes a function of a library, for calls without a generated client.
+func Function(lib *fcall.Library, fn *spec.Function) *fcall.Function {
+	codes := make([]string, len(fn.Errors))
+	for i, e := range fn.Errors {
+		codes[i] = e.Code
+	}
+	return &fcall.Function{
+		Library: lib, Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
+		Omissible: fn.Omissible(), Results: results(spec.Sent(fn.Results)),
+	}
+}
+
+func results(fields []spec.Field) []fcall.Result {
+	digits := spec.Digits(fields)
+	out := make([]fcall.Result, len(fields))
+	for i, f := range fields {
+		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
+		if f.Kind.Repeated() {
+			out[i].Rows = results(f.Fields)
+		}
 	}
 	return out
 }

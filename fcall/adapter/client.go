@@ -2,8 +2,11 @@ package adapter
 
 import (
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -148,4 +151,81 @@ func (h hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeli
 		}
 		return nil
 	}
+}
+
+// A Command is one command for a client library.
+type Command struct {
+	// Key is what a cluster routes the command by. The words need not contain it. "" only in a transaction: the command goes
+	// with the transaction's other commands.
+	Key   string
+	Words []string
+}
+
+// A Reply is the reply to a Command.
+type Reply struct {
+	// Value is a string, int64, float64, bool or []any of these and ServerErrors, or a map[string]any.
+	Value any
+	// Err is a ServerError, redis.Nil, or the library's own error if there is no reply.
+	Err error
+}
+
+// A ServerError is an error that the server replied, its whole text: "NOPERM this user ...".
+type ServerError string
+
+// Error returns the server's text.
+func (e ServerError) Error() string { return string(e) }
+
+// RedisError makes it a redis.Error.
+func (e ServerError) RedisError() {}
+
+// A Sender is a client library.
+//
+// Send sends commands to the primaries of their keys, together if they go to one node, and returns a reply for each, in order.
+// It follows MOVED and ASK. It must not send a command again for any other reason, and must not wrap the *net.OpError of a
+// failed dial in one without Unwrap: that error proves that nothing was sent. It is safe for concurrent use.
+type Sender interface {
+	Send(ctx context.Context, commands []Command) []Reply
+}
+
+// wordsOf returns the words of a command as they are sent.
+func wordsOf(args []any) ([]string, error) {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			words[i] = arg
+		case []byte:
+			words[i] = string(arg)
+		case int:
+			words[i] = strconv.Itoa(arg)
+		case int64:
+			words[i] = strconv.FormatInt(arg, 10)
+		case float64:
+			words[i] = strconv.FormatFloat(arg, 'f', -1, 64)
+		case encoding.BinaryMarshaler:
+			text, err := arg.MarshalBinary()
+			if err != nil {
+				return nil, err
+			}
+			words[i] = string(text)
+		default:
+			return nil, fmt.Errorf("adapter: cannot send word %d, a %T", i+1, arg)
+		}
+	}
+	return words, nil
+}
+
+// anyKey routes commands without keys.
+const anyKey = "any"
+
+// keyOf returns the first key of a call of a function or script, or anyKey.
+func keyOf(words []string) string {
+	if len(words) < 4 || words[2] == "0" {
+		return anyKey
+	}
+	switch strings.TrimSuffix(words[0], "_RO") {
+	case "FCALL", "EVAL", "EVALSHA":
+		return words[3]
+	}
+	return anyKey
 }

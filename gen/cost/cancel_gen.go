@@ -92,7 +92,7 @@ func (c *Client) cancelArgs(p CancelParams) *fcall.Args {
 func decodeCancel(reply *fcall.Reply) (CancelResult, error) {
 	var r CancelResult
 	r.Outcome = CancelOutcome(reply.Enum("outcome", "cancelled", "settled", "lapsed", "unknown"))
-	r.Refunded = reply.Micros("refunded")
+	r.Refunded = fcall.Micros(reply.Count("refunded"))
 	if err := reply.Close(); err != nil {
 		return CancelResult{}, err
 	}

@@ -141,11 +141,11 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)
-		a.Micros("budget", row.Budget, 0, 1000000000000000)
+		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
-	a.OptMicros("estimate", p.Estimate, 0, 1000000000000000)
+	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	return a
 }
@@ -155,15 +155,15 @@ func decodePeek(reply *fcall.Reply) (PeekResult, error) {
 	r.Allowed = reply.Bool("allowed")
 	r.Reason = PeekReason(reply.Enum("reason", "none", "budget", "penalty", "too_large"))
 	r.Status = PeekStatus(reply.Enum("status", "unknown", "reserved", "settled", "lapsed"))
-	r.Charged = reply.Micros("charged")
+	r.Charged = fcall.Micros(reply.Count("charged"))
 	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
 	r.Limits = make([]PeekLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
-		r.Limits[i].Spent = reply.Micros("spent")
-		r.Limits[i].Remaining = reply.Micros("remaining")
+		r.Limits[i].Spent = fcall.Micros(reply.Count("spent"))
+		r.Limits[i].Remaining = fcall.Micros(reply.Count("remaining"))
 		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()

@@ -139,11 +139,11 @@ func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
 	a := c.fcall.Args(reserveFunction, 1, 5+2*len(p.Limits))
 	a.Key("subject", p.Subject, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
-	a.Micros("estimate", p.Estimate, 0, 1000000000000000)
+	a.Int("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)
-		a.Micros("budget", row.Budget, 0, 1000000000000000)
+		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
@@ -157,15 +157,15 @@ func decodeReserve(reply *fcall.Reply) (ReserveResult, error) {
 	r.Allowed = reply.Bool("allowed")
 	r.Duplicate = reply.Bool("duplicate")
 	r.Reason = ReserveReason(reply.Enum("reason", "none", "budget", "penalty", "too_large"))
-	r.Charged = reply.Micros("charged")
+	r.Charged = fcall.Micros(reply.Count("charged"))
 	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
 	r.Limits = make([]ReserveLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
-		r.Limits[i].Spent = reply.Micros("spent")
-		r.Limits[i].Remaining = reply.Micros("remaining")
+		r.Limits[i].Spent = fcall.Micros(reply.Count("spent"))
+		r.Limits[i].Remaining = fcall.Micros(reply.Count("remaining"))
 		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()

@@ -121,11 +121,11 @@ func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 	a := c.fcall.Args(settleFunction, 1, 3+2*len(p.Limits))
 	a.Key("subject", p.Subject, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
-	a.Micros("actual", p.Actual, 0, 1000000000000000)
+	a.Int("actual", int64(p.Actual), 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 0, 16)
 	for i, row := range p.Limits {
 		a.Row(i)
-		a.Micros("budget", row.Budget, 0, 1000000000000000)
+		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
@@ -135,14 +135,14 @@ func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 func decodeSettle(reply *fcall.Reply) (SettleResult, error) {
 	var r SettleResult
 	r.Outcome = SettleOutcome(reply.Enum("outcome", "settled", "repeated", "late", "unknown"))
-	r.Charged = reply.Micros("charged")
+	r.Charged = fcall.Micros(reply.Count("charged"))
 	r.Exceeded = reply.Bool("exceeded")
 	r.Penalty = reply.Duration("penalty")
 	r.Limits = make([]SettleLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
-		r.Limits[i].Spent = reply.Micros("spent")
-		r.Limits[i].Remaining = reply.Micros("remaining")
+		r.Limits[i].Spent = fcall.Micros(reply.Count("spent"))
+		r.Limits[i].Remaining = fcall.Micros(reply.Count("remaining"))
 	}
 	reply.EndRows()
 	if err := reply.Close(); err != nil {

@@ -127,7 +127,7 @@ func PackAdmitBudgets(rows ...AdmitBudgets) (AdmitBudgetsPack, error) {
 	p := fcall.NewPacker("PackAdmitBudgets", "budgets", 2)
 	for _, row := range rows {
 		a := p.Row()
-		a.Micros("budget", row.Budget, 0, 1000000000000000)
+		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
 
 	}
@@ -371,7 +371,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 	a.OptIntPtr("repeats", p.Repeats, 0, 8)
 	a.Pack("budgets", p.Budgets.pack, 0, 16)
-	a.OptMicros("estimate", p.Estimate, 0, 1000000000000000)
+	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
 	a.OptText("reservation", p.Reservation, 1, 64)
@@ -432,8 +432,8 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	for i := range r.Budgets {
 		reply.Row(i)
 		r.Budgets[i].Allowed = reply.Bool("allowed")
-		r.Budgets[i].Spent = reply.Micros("spent")
-		r.Budgets[i].Remaining = reply.Micros("remaining")
+		r.Budgets[i].Spent = fcall.Micros(reply.Count("spent"))
+		r.Budgets[i].Remaining = fcall.Micros(reply.Count("remaining"))
 		r.Budgets[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()

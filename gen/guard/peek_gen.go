@@ -204,7 +204,7 @@ func decodePeek(reply *fcall.Reply) (PeekResult, error) {
 		reply.Row(i)
 		r.Reservations[i].ID = reply.Text("id")
 		r.Reservations[i].State = PeekReservationsState(reply.Enum("state", "open", "settled", "lapsed"))
-		r.Reservations[i].Amount = reply.Micros("amount")
+		r.Reservations[i].Amount = fcall.Micros(reply.Count("amount"))
 		r.Reservations[i].At = reply.Time("at")
 		r.Reservations[i].CountsUntil = reply.Time("counts_until")
 	}

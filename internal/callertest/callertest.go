@@ -43,6 +43,8 @@ func Run(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T){
 		"runs at most once":           s.runsAtMostOnce,
 		"ends with its context":       s.endsWithItsContext,
+		"ended context":               s.endedContextSendsNothing,
+		"read-only calls":             s.readOnlyIsRepeated,
 		"left call":                   s.leftCall,
 		"deadlines of others":         s.deadlinesOfOthers,
 		"breaking connections":        s.breakingConnections,

@@ -31,6 +31,7 @@ func TestGoRedis_everyKindOfClient(t *testing.T) {
 		s := suite{at: at, open: func(t *testing.T, to Target) Client { return closed(t, kind(to)) }}
 		t.Run(name+"/runs at most once", s.runsAtMostOnce)
 		t.Run(name+"/ends with its context", s.endsWithItsContext)
+		t.Run(name+"/read-only calls", s.readOnlyIsRepeated)
 		t.Run(name+"/left call", s.leftCall)
 		t.Run(name+"/breaking connections", s.breakingConnections)
 		t.Run(name+"/no server", s.noServer)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,6 +76,41 @@ func (s suite) runsAtMostOnce(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A read-only call may be repeated. Without an answer, it has written nothing.
+func (s suite) readOnlyIsRepeated(t *testing.T) {
+	for name, to := range s.at {
+		t.Run(name, func(t *testing.T) {
+			rdb, p := s.through(t, to)
+			p.Mode.Store(counting.LoseReply)
+			_, err := call(t.Context(), clientOf(t, rdb, fcall.Options{}), "look", t.Name())
+			if !errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) {
+				t.Errorf("error is %v, want ErrUnavailable", err)
+			}
+			if got := p.Seen.Load(); got != 3 {
+				t.Errorf("was sent %d times, want 3", got)
+			}
+		})
+	}
+}
+
+func (s suite) endedContextSendsNothing(t *testing.T) {
+	for name, to := range s.at {
+		t.Run(name, func(t *testing.T) {
+			rdb, p := s.through(t, to)
+			c := clientOf(t, rdb, fcall.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := call(ctx, c, "hit", t.Name())
+			if !errors.Is(err, fcall.ErrUnavailable) || !errors.Is(err, context.Canceled) || !strings.HasSuffix(err.Error(), ": nothing ran: context canceled") {
+				t.Errorf("error is %v, want ErrUnavailable and context.Canceled", err)
+			}
+			if got := p.Seen.Load(); got != 0 {
+				t.Errorf("was sent %d times, want 0", got)
+			}
+		})
 	}
 }
 

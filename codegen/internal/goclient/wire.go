@@ -144,7 +144,11 @@ func encodeValue(owner, value string, f spec.Field) string {
 	case spec.KindCount, spec.KindInt:
 		return fmt.Sprintf("a.%sInt%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
 	case spec.KindMicros:
-		return fmt.Sprintf("a.%sMicros%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+		amount := "int64(" + value + ")"
+		if ptr != "" {
+			amount = "(*int64)(" + value + ")"
+		}
+		return fmt.Sprintf("a.%sInt%s(%q, %s, %d, %d)", opt, ptr, f.Name, amount, f.Min, f.Max)
 	case spec.KindDuration:
 		return fmt.Sprintf("a.%sDuration%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
 	case spec.KindTime:
@@ -187,7 +191,7 @@ func decode(owner, name string, f spec.Field) string {
 	case spec.KindFloat:
 		return fmt.Sprintf("reply.Float(%q)", name)
 	case spec.KindMicros:
-		return fmt.Sprintf("reply.Micros(%q)", name)
+		return fmt.Sprintf("fcall.Micros(reply.Count(%q))", name)
 	case spec.KindDuration:
 		return fmt.Sprintf("reply.Duration(%q)", name)
 	case spec.KindTime:

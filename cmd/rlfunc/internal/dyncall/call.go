@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -28,15 +29,7 @@ type Call struct {
 // New checks the words name=value against the contract. It returns all errors at once, as Problems, and sends nothing.
 func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error) {
 	v, rows, bad := split(fn, words)
-	codes := make([]string, len(fn.Errors))
-	for i, e := range fn.Errors {
-		codes[i] = e.Code
-	}
-	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: &fcall.Function{
-		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
-		Omissible: fn.Omissible(),
-		Results:   results(spec.Sent(fn.Results)),
-	}}
+	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: runtime.Function(client.Library(), fn)}
 	bad = append(bad, c.missing()...)
 	a, unreadable, err := c.args()
 	if bad = append(bad, unreadable...); len(bad) > 0 {

@@ -68,19 +68,6 @@ func items(reply *fcall.Reply, f spec.Field) Value {
 	return list
 }
 
-// results describes how results are encoded.
-func results(fields []spec.Field) []fcall.Result {
-	digits := spec.Digits(fields)
-	out := make([]fcall.Result, len(fields))
-	for i, f := range fields {
-		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
-		if f.Kind.Repeated() {
-			out[i].Rows = results(f.Fields)
-		}
-	}
-	return out
-}
-
 func read(reply *fcall.Reply, f spec.Field) Value {
 	v := Value{Field: f}
 	if f.Optional && !reply.Bool(f.Name) {
