@@ -1,9 +1,13 @@
 package policy
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"time"
+
+	"github.com/rlfunc/rlfunc/calendar"
 )
 
 const (
@@ -97,4 +101,95 @@ func (l *Limit) kind() Kind {
 		return SlidingLog
 	}
 	return l.Kind
+}
+
+// Calendar returns the calendar of a quota, or nil for another kind. It returns a *calendar.Error if the policy was not checked.
+func (l *Limit) Calendar() (*calendar.Calendar, error) {
+	if l.Kind != Quota {
+		return nil, nil
+	}
+	return calendar.New(calendar.Period{Every: calendar.Every(l.Every), Zone: l.Zone, Starts: string(l.Starts)})
+}
+
+// checkPeriod checks that a quota has a period and no window, and that any other limit has no period.
+func (l *Limit) checkPeriod(at string, found *problems) {
+	if l.Kind != Quota {
+		for _, only := range []struct{ key, value string }{{"every", string(l.Every)}, {"zone", l.Zone}, {"starts", string(l.Starts)}} {
+			if only.value != "" {
+				found.add(at+"."+only.key, "applies only to kind quota, not to %s", l.kind())
+			}
+		}
+		return
+	}
+	if l.Window != 0 {
+		found.add(at+".window", "must be omitted for a quota: its length is every")
+	}
+	if l.Every == "" {
+		found.add(at+".every", "is required for a quota")
+		return
+	}
+	var wrong *calendar.Error
+	if _, err := l.Calendar(); errors.As(err, &wrong) && wrong.Field != "every" { // reported by bounds
+		found.add(at+"."+wrong.Field, "must %s, got %s", wrong.Must, quote(wrong.Got))
+	}
+}
+
+// checkPlaces checks that a concurrency has a lease and no window, and that any other limit has no lease.
+func (l *Limit) checkPlaces(at string, found *problems) {
+	if l.Kind != Concurrency {
+		if l.Lease != 0 {
+			found.add(at+".lease", "applies only to kind concurrency, not to %s", l.kind())
+		}
+		return
+	}
+	if l.Window != 0 {
+		found.add(at+".window", "must be omitted for a concurrency: a request has its places until it ends")
+	}
+	if l.Count != nil {
+		found.add(at+".count", "must be omitted for a concurrency: a request has its places whatever its response will be")
+	}
+}
+
+// concurrencyOf returns the first limit of kind concurrency of an endpoint or of the whole policy, or nil.
+func (p *Policy) concurrencyOf(e *Endpoint) *Limit {
+	all := [][]Limit{p.Limits}
+	if e != nil {
+		all = append(all, e.Limits)
+	}
+	for _, limits := range all {
+		for i := range limits {
+			if limits[i].Kind == Concurrency {
+				return &limits[i]
+			}
+		}
+	}
+	return nil
+}
+
+// checkPrefetch finds limits whose tokens cannot be taken in batches.
+func (l *Limit) checkPrefetch(at string, found *problems) {
+	switch atOnce := cmp.Or(l.Burst, l.Limit); {
+	case l.kind() != GCRA && l.kind() != FixedWindow && l.kind() != Quota:
+		found.add(at, "applies only to kind gcra, fixed_window and quota, not to %s: only these bound what a batch admits later than it was taken", l.kind())
+	case !l.By.Global():
+		found.add(at, "applies only to a global limit, by: all: a process would hold tokens of each subject")
+	case l.Cost > 1:
+		found.add(at, "applies only with cost 1, got %d", l.Cost)
+	case l.Count != nil:
+		found.add(at, "must not be combined with count")
+	case atOnce > 0 && l.Prefetch.Most > atOnce:
+		found.add(at+".most", "must be at most what the limit admits at once, %d, got %d", atOnce, l.Prefetch.Most)
+	}
+}
+
+// checkDynamic finds limits that a request must not replace.
+func (l *Limit) checkDynamic(at, endpoint string, found *problems) {
+	switch k := l.kind(); {
+	case endpoint == "":
+		found.add(at, "applies only to a limit of an endpoint: a request replaces the limits of its endpoint")
+	case k != SlidingLog && k != FixedWindow:
+		found.add(at, "applies only to kind sliding_log and fixed_window, not to %s: only these count the same in any window", k)
+	case l.Prefetch != nil:
+		found.add(at, "must not be combined with prefetch")
+	}
 }

@@ -1,9 +1,13 @@
 package policy
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A textFormat is the required form of a text.
@@ -171,4 +175,85 @@ func either(values []string) string {
 		return values[0]
 	}
 	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
+const day = 24 * time.Hour
+
+var errDuration = errors.New("must be a duration such as 90s, 1m30s or 30d")
+
+// parseDuration reads Go's syntax, or whole days such as 30d.
+func parseDuration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || !isDigits(days) || n > math.MaxInt64/int64(day) {
+			return 0, errDuration
+		}
+		return time.Duration(n) * day, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errDuration
+	}
+	return d, nil
+}
+
+// FormatDuration returns a duration as policies write it: 1m30s, or whole days such as 30d.
+func FormatDuration(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	text := d.String()
+	for _, zero := range []struct{ end, short string }{{"m0s", "m"}, {"h0m", "h"}} {
+		if strings.HasSuffix(text, zero.end) {
+			text = strings.TrimSuffix(text, zero.end) + zero.short
+		}
+	}
+	return text
+}
+
+// Micros is an amount in millionths of any currency. It mirrors fcall.Micros, because this package does not link a Redis client.
+type Micros int64
+
+const (
+	microDigits = 6
+	oneUnit     = 1_000_000
+)
+
+var errMicros = errors.New(`must be an amount with at most six decimals, such as 5 or "0.000001"`)
+
+// ParseMicros reads decimal text such as "5" or "0.000001" exactly. It accepts at most six decimals and no exponent.
+func ParseMicros(text string) (Micros, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, frac, point := strings.Cut(digits, ".")
+	octal := len(whole) > 1 && whole[0] == '0' // some YAML parsers read 010 as 8
+	if !isDigits(whole) || octal || point && !isDigits(frac) || len(frac) > microDigits {
+		return 0, errMicros
+	}
+	units, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || units > (1<<63-1)/oneUnit-1 {
+		return 0, fmt.Errorf("must be less than %d", int64((1<<63-1)/oneUnit))
+	}
+	rest, _ := strconv.ParseInt((frac + "000000")[:microDigits], 10, 64)
+	m := Micros(units*oneUnit + rest)
+	if negative {
+		m = -m
+	}
+	return m, nil
+}
+
+// String returns the amount without trailing zeros: 5, 0.02.
+func (m Micros) String() string {
+	sign, u := "", uint64(m)
+	if m < 0 {
+		sign, u = "-", -u
+	}
+	whole := sign + strconv.FormatUint(u/oneUnit, 10)
+	if u%oneUnit == 0 {
+		return whole
+	}
+	return whole + "." + strings.TrimRight(strconv.FormatUint(oneUnit+u%oneUnit, 10)[1:], "0")
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }
