@@ -30,26 +30,28 @@ const (
 // removes a key, its tokens end. The cache holds 8 MiB. Another one, of 1 MiB, holds tokens that were refused, so that the same bytes are
 // verified once. A token is tried with at most 8 keys, and more than 3 different tokens in a request are ErrAmbiguous.
 //
+// A Reader reloads a file of keys within 2 s after a change. It fetches a URL every Options.KeyRefresh, and at most every 30 s for tokens
+// with an unknown kid. If that fails, the old keys stay in use. No token is valid before the first response of a URL.
+//
 // The keys, not the token, determine the allowed algorithms: a key verifies its own alg, or those of its type if it has none.
 type JWT struct {
-	// Header is the header with the token, with or without the scheme Bearer. Defaults to Authorization, which requires the
-	// scheme, unless Cookie is set.
-	Header string
-	// Cookie is the cookie with the token. Defaults to none.
-	Cookie string
-	// Claim is a claim at the token's top level: a string or a whole number. Other types count as missing. Defaults to sub.
-	Claim string
-	// Keys is the path of a file with a JWK Set (RFC 7517) or public keys in PEM, or the https URL of a JWK Set (http only for
-	// loopback addresses). Only files may hold shared secrets (kty oct). A Reader reloads a file within 2 s after a change. It
-	// fetches a URL every Options.KeyRefresh, and at most every 30 s for tokens with an unknown kid. If that fails, the old keys
-	// stay in use. No token is valid before the first response of a URL. Required.
-	Keys string
-	// Issuer is the required iss. Defaults to any.
-	Issuer string
+	// Claim is the name of a claim at the token's top level whose value is text or a whole number; other types count as missing. Required
+	// in a policy; in Go it defaults to sub.
+	Claim string `yaml:"claim" policy:"required,is=parameter"`
+	// Keys is a file or an https URL of a JWKS (RFC 7517; http only for loopback addresses), or a file with public keys in PEM. Only files
+	// may hold shared secrets (kty oct). Required in one jwt of a policy.
+	Keys string `yaml:"keys" policy:"is=path"`
+	// Issuer is the required value of iss. Defaults to any.
+	Issuer string `yaml:"issuer" policy:"is=path"`
 	// Audience is a required entry of aud. Set it if the issuer also signs tokens for other services. Defaults to any.
-	Audience string
-	// Leeway is the tolerated difference between clocks, at most 10 min. Defaults to 30 s.
-	Leeway time.Duration
+	Audience string `yaml:"audience" policy:"is=path"`
+	// Header is the name of the header with the token, with or without the scheme Bearer. Defaults to Authorization, which requires the
+	// scheme, unless Cookie is set.
+	Header string `yaml:"header" policy:"is=header"`
+	// Cookie is the name of the cookie with the token. Defaults to none.
+	Cookie string `yaml:"cookie" policy:"is=header"`
+	// Leeway is the tolerated difference between clocks, 1ms to 10m. Defaults to 30s.
+	Leeway time.Duration `yaml:"leeway" policy:"1ms..10m"`
 }
 
 // complete sets defaults and canonical names, and checks them.

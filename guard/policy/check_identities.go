@@ -132,7 +132,7 @@ func (id *Identity) checkFirst(at, name string, p *Policy, found *problems) {
 		at := fmt.Sprintf("%s.first[%d]", at, i)
 		other, defined := p.Identities[one]
 		switch {
-		case checkIdentity(one) != "": // reported by bounds
+		case !is("identity", one): // reported by bounds
 		case one == ByAll:
 			found.add(at, "must be an identity, not all")
 		case one == name || defined && len(other.First) > 0 || one == ByClient && !defined:
@@ -235,7 +235,7 @@ func (p *Policy) checkBy(at string, by By, global bool, values map[string]bool, 
 		}
 		_, defined := p.Identities[name]
 		switch {
-		case checkIdentity(name) != "": // reported by bounds
+		case !is("identity", name): // reported by bounds
 		case name == ByAll && !global:
 			found.add(at, "must be an identity, not all")
 		case name == ByAll && len(by) > 1:

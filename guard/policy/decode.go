@@ -182,7 +182,7 @@ func entryPath(path, key string, t reflect.Type) string {
 
 // structPath returns the path of a section of a map.
 func structPath(path, key string) string {
-	if checkIdentity(key) == "" {
+	if is("identity", key) {
 		return join(path, key)
 	}
 	return path + "[" + strconv.Quote(key) + "]"

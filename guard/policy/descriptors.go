@@ -68,7 +68,7 @@ func (p *Policy) checkEntries(at string, d *Descriptor, found *problems) {
 		switch {
 		case (entry.Value == "") == (name == ""):
 			found.add(at, "must have either value or identity")
-		case name == "" || checkIdentity(name) != "": // the latter is reported by bounds
+		case name == "" || !is("identity", name): // the latter is reported by bounds
 		case !defined && name != ByIP:
 			found.add(at+".identity", "unknown identity %s%s", quote(name), spelling.DidYouMean(name, p.sourced()))
 		case !p.OfAddress(name) && id.Header == "":

@@ -217,8 +217,8 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 			}
 		}
 	case reflect.String:
-		if e, ok := v.Interface().(enum); ok {
-			b.enum(at, v.String(), e, f)
+		if values := enums[v.Type()]; values != nil {
+			b.enum(at, v.String(), values, f)
 		} else {
 			b.text(at, v.String(), f)
 		}
@@ -240,8 +240,8 @@ func (b *bounds) count(at string, n int, f *field) bool {
 	return true
 }
 
-func (b *bounds) enum(at, value string, e enum, f *field) {
-	values := slices.DeleteFunc(e.values(), func(v string) bool { return v == f.not })
+func (b *bounds) enum(at, value string, values []string, f *field) {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == f.not })
 	if !slices.Contains(values, value) {
 		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), spelling.DidYouMean(value, values))
 	}

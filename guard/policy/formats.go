@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -22,68 +23,35 @@ const (
 )
 
 var formats = map[string]textFormat{
-	"name":      {checkName, `^[A-Za-z0-9_-]{1,32}$`},
-	"limit":     {checkLimitName, `^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`},
-	"namespace": {checkNamespace, `^[A-Za-z0-9_.-]{1,64}$`},
-	"header":    {checkHeader, "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"},
+	"name":      matching(`^[A-Za-z0-9_-]{1,32}$`, "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"),
+	"limit":     matching(`^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`, "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"),
+	"namespace": matching(`^[A-Za-z0-9_.-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."),
+	"header":    matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "must be a header name"),
+	"identity":  matching(`^[a-z][a-z0-9_-]{0,31}$`, "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"),
+	"parameter": matching(`^[A-Za-z0-9_.:/-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"),
+	"path":      {checkPath, `^.+$`},
 	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
-	"pattern":   {checkPattern, patternText},
+	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
-	"identity":  {checkIdentity, `^[a-z][a-z0-9_-]{0,31}$`},
-	"parameter": {checkParameter, `^[A-Za-z0-9_.:/-]{1,64}$`},
-	"path":      {checkPath, `^.+$`},
 }
 
-func checkName(s string) string {
-	if s == "" || len(s) > 32 || !all(s, "_-") {
-		return "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"
-	}
-	return ""
+func matching(pattern, message string) textFormat {
+	valid := regexp.MustCompile(pattern)
+	return textFormat{pattern: pattern, check: func(s string) string {
+		if valid.MatchString(s) {
+			return ""
+		}
+		return message
+	}}
 }
 
-func checkLimitName(s string) string {
-	endpoint, name, ok := strings.Cut(s, "/")
-	if !ok {
-		endpoint, name = name, endpoint
-	}
-	if ok && checkName(endpoint) != "" || checkName(name) != "" {
-		return "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"
-	}
-	return ""
-}
-
-func checkIdentity(s string) string {
-	if s == "" || len(s) > 32 || s[0] < 'a' || s[0] > 'z' || !all(s, "_-") || strings.ToLower(s) != s {
-		return "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"
-	}
-	return ""
-}
-
-func checkParameter(s string) string {
-	if s == "" || len(s) > 64 || !all(s, "_-.:/") {
-		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"
-	}
-	return ""
-}
+// is reports whether a text has a format.
+func is(format, text string) bool { return formats[format].check(text) == "" }
 
 func checkPath(s string) string {
 	if s == "" || len(s) > 1024 {
 		return "must be 1 to 1024 bytes"
-	}
-	return ""
-}
-
-func checkNamespace(s string) string {
-	if s == "" || len(s) > 64 || !all(s, "_-.") {
-		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."
-	}
-	return ""
-}
-
-func checkHeader(s string) string {
-	if s == "" || len(s) > 64 || !all(s, "!#$%&'*+-.^_`|~") {
-		return "must be a header name"
 	}
 	return ""
 }
@@ -94,8 +62,6 @@ func checkPrefix(s string) string {
 	}
 	return ""
 }
-
-const patternText = `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`
 
 func checkSubject(s string) string {
 	if s == "" || len(s) > maxSubject {
@@ -126,7 +92,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 		return netip.Prefix{}, errPrefix
 	}
 	if p.Masked() != p {
-		return netip.Prefix{}, hostBitsError{p.Masked()}
+		return netip.Prefix{}, fmt.Errorf("must have no host bits set, as in %s", p.Masked())
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < 96 {
@@ -137,26 +103,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-type prefixError string
-
-func (e prefixError) Error() string { return string(e) }
-
-const errPrefix = prefixError("must be an address or a prefix such as 10.0.0.0/8")
-
-type hostBitsError struct{ masked netip.Prefix }
-
-func (e hostBitsError) Error() string {
-	return "must have no host bits set, as in " + e.masked.String()
-}
-
-func all(s, others string) bool {
-	for _, c := range []byte(s) {
-		if !('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z') && strings.IndexByte(others, c) < 0 {
-			return false
-		}
-	}
-	return true
-}
+var errPrefix = errors.New("must be an address or a prefix such as 10.0.0.0/8")
 
 const maxQuoted = 64
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/internal/spelling"
@@ -51,7 +50,7 @@ type Identity struct {
 	// JWT is a claim of a signed token. Defaults to none.
 	JWT *JWT `yaml:"jwt"`
 	// Certificate is a part of a client certificate that the server has verified. Defaults to none.
-	Certificate Certificate `yaml:"certificate"`
+	Certificate identity.CertificatePart `yaml:"certificate"`
 	// Func reads the identity with a func of the service that has its name. Defaults to false.
 	Func bool `yaml:"func"`
 	// First lists other identities; this identity is the first that the request has. Defaults to none.
@@ -65,22 +64,7 @@ type Identity struct {
 
 // JWT is a claim of a signed token. A JWT without Keys is another claim of the same token as the policy's other JWTs. It
 // takes omitted values from them, so they must agree.
-type JWT struct {
-	// Claim is the name of a claim whose value is text or a whole number. Required.
-	Claim string `yaml:"claim" policy:"required,is=parameter"`
-	// Keys is a file or an https URL of a JWKS, or a file with public keys in PEM. Required in one jwt of a policy.
-	Keys string `yaml:"keys" policy:"is=path"`
-	// Issuer is the required value of iss. Defaults to any.
-	Issuer string `yaml:"issuer" policy:"is=path"`
-	// Audience is a required entry of aud. Defaults to any.
-	Audience string `yaml:"audience" policy:"is=path"`
-	// Header is the name of the header with the token. Defaults to Authorization: Bearer.
-	Header string `yaml:"header" policy:"is=header"`
-	// Cookie is the name of the cookie with the token. Defaults to none.
-	Cookie string `yaml:"cookie" policy:"is=header"`
-	// Leeway is the tolerated difference between clocks, 1ms to 10m. Defaults to 30s.
-	Leeway time.Duration `yaml:"leeway" policy:"1ms..10m"`
-}
+type JWT = identity.JWT
 
 // Verify is the proof of a value. Exactly one key is set.
 type Verify struct {
@@ -245,13 +229,10 @@ func (p *Policy) Reader(code Code, o identity.Options) (*identity.Reader, error)
 func (id *Identity) config(name string, address bool, code Code) (identity.Config, error) {
 	c := identity.Config{
 		Name: name, Header: id.Header, Cookie: id.Cookie, Query: id.Query, Path: id.Path, Fingerprint: id.Fingerprint,
-		Certificate: identity.CertificatePart(id.Certificate),
+		JWT: id.JWT, Certificate: id.Certificate,
 	}
 	if address {
 		c.Address, c.IPv4Prefix, c.IPv6Prefix = true, id.IPv4Prefix, id.IPv6Prefix
-	}
-	if t := id.JWT; t != nil {
-		c.JWT = &identity.JWT{Claim: t.Claim, Keys: t.Keys, Issuer: t.Issuer, Audience: t.Audience, Header: t.Header, Cookie: t.Cookie, Leeway: t.Leeway}
 	}
 	if id.Func {
 		if c.Func = code.Funcs[name]; c.Func == nil {

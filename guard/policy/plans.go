@@ -143,7 +143,7 @@ func (p *Policy) checkPlans(isBad func(path string) bool, found *problems) {
 			at := planLimitPath(at, name)
 			l, ok := known[name]
 			switch {
-			case checkLimitName(name) != "": // reported by bounds
+			case !is("limit", name): // reported by bounds
 			case !ok:
 				found.add(at, "unknown limit %s%s", quote(name), spelling.DidYouMean(name, slices.Sorted(maps.Keys(known))))
 			case l.limit.By.Global():
@@ -161,7 +161,7 @@ func (p *Policy) checkPlansBy(found *problems) {
 	by := p.Plans.By
 	_, defined := p.Identities[by]
 	switch {
-	case checkIdentity(by) != "": // reported by bounds
+	case !is("identity", by): // reported by bounds
 	case by == ByAll:
 		found.add(at, "must be an identity, not all")
 	case !defined && by != ByIP && by != ByClient:
