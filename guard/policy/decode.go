@@ -19,14 +19,13 @@ const maxValues = 300_000
 type decoder struct {
 	found   problems
 	aliases map[*ast.AliasNode]ast.Node
-	open    map[ast.Node]bool       // aliased nodes that are being decoded
 	at      map[string]*token.Token // by path
 	bad     map[string]bool         // paths of values that could not be read; they have no other problems
 	values  int
 }
 
 func newDecoder(root ast.Node) *decoder {
-	return &decoder{aliases: resolveAliases(root), open: map[ast.Node]bool{}, at: map[string]*token.Token{}, bad: map[string]bool{}}
+	return &decoder{aliases: resolveAliases(root), at: map[string]*token.Token{}, bad: map[string]bool{}}
 }
 
 func (d *decoder) isGiven(path string) bool { return d.at[path] != nil }
@@ -88,11 +87,9 @@ func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 		}
 		return
 	}
-	n, done := d.follow(path, n)
-	if n == nil {
+	if n = d.follow(path, n); n == nil {
 		return
 	}
-	defer done()
 	if _, ok := n.(*ast.NullNode); ok {
 		delete(d.at, path) // an empty `limits:` counts as omitted
 		return
@@ -262,11 +259,9 @@ func (d *decoder) merged(path string, n ast.Node) []entry {
 	if d.values++; d.values > maxValues {
 		return nil // decode reports this
 	}
-	n, done := d.follow(path, n)
-	if n == nil {
+	if n = d.follow(path, n); n == nil {
 		return nil
 	}
-	defer done()
 	if sequence, ok := n.(*ast.SequenceNode); ok {
 		var all []entry
 		for _, element := range sequence.Values {
@@ -289,52 +284,33 @@ func keyText(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// follow resolves anchors and aliases to their value. It returns nil after it has reported a problem. The caller calls done when it
-// has decoded the value: until then, an alias of the same anchor is a cycle.
-func (d *decoder) follow(path string, n ast.Node) (target ast.Node, done func()) {
-	var opened []ast.Node
+// follow returns the value behind anchors and aliases, or nil after it has reported a problem.
+func (d *decoder) follow(path string, n ast.Node) ast.Node {
 	for {
 		switch node := n.(type) {
 		case *ast.AnchorNode:
 			n = node.Value
 		case *ast.AliasNode:
-			n = d.aliases[node]
-			if n == nil || d.open[n] {
-				d.wrong(path, node, "%s", aliasProblem(n, node))
-				d.close(opened)
-				return nil, nil
+			switch n = d.aliases[node]; n {
+			case nil:
+				d.wrong(path, node, "unknown anchor: *%s", aliasName(node))
+				return nil
+			case node:
+				d.wrong(path, node, "refers to itself: *%s", aliasName(node))
+				return nil
 			}
-			d.open[n] = true
-			opened = append(opened, n)
 		case *ast.TagNode:
 			d.wrong(path, node, "must have no tag, got %s", node.Start.Value)
-			d.close(opened)
-			return nil, nil
-		case nil:
-			d.close(opened)
-			return nil, nil
+			return nil
 		default:
-			return n, func() { d.close(opened) }
+			return n
 		}
 	}
 }
 
-func (d *decoder) close(opened []ast.Node) {
-	for _, n := range opened {
-		delete(d.open, n)
-	}
-}
-
-func aliasProblem(target ast.Node, alias *ast.AliasNode) string {
-	if target == nil {
-		return "unknown anchor: *" + aliasName(alias)
-	}
-	return "refers to itself: *" + aliasName(alias)
-}
-
 func aliasName(alias *ast.AliasNode) string { return alias.Value.GetToken().Value }
 
-// resolveAliases returns the node of each alias: the last anchor of its name before it.
+// resolveAliases returns the node of each alias: the last anchor of its name before it, or the alias itself if it is in that anchor.
 func resolveAliases(root ast.Node) map[*ast.AliasNode]ast.Node {
 	r := &resolver{anchors: map[string]ast.Node{}, aliases: map[*ast.AliasNode]ast.Node{}}
 	ast.Walk(r, root)
@@ -342,16 +318,26 @@ func resolveAliases(root ast.Node) map[*ast.AliasNode]ast.Node {
 }
 
 type resolver struct {
-	anchors map[string]ast.Node
+	anchors map[string]ast.Node // the values; of an anchor that has not ended, the anchor
 	aliases map[*ast.AliasNode]ast.Node
 }
 
 func (r *resolver) Visit(n ast.Node) ast.Visitor {
 	switch node := n.(type) {
 	case *ast.AnchorNode:
-		r.anchors[node.Name.GetToken().Value] = node.Value
+		name := node.Name.GetToken().Value
+		r.anchors[name] = node
+		ast.Walk(r, node.Value)
+		if r.anchors[name] == node {
+			r.anchors[name] = node.Value
+		}
+		return nil
 	case *ast.AliasNode:
-		r.aliases[node] = r.anchors[aliasName(node)]
+		target := r.anchors[aliasName(node)]
+		if _, open := target.(*ast.AnchorNode); open {
+			target = node
+		}
+		r.aliases[node] = target
 	}
 	return r
 }

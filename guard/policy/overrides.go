@@ -23,109 +23,70 @@ type Override struct {
 
 // A Lookup finds the override of a subject by hash lookups, one for each prefix length. It is safe for concurrent use.
 type Lookup struct {
-	allow, deny subjectSet
-	multiply    map[string]int64
-	prefixes    map[netip.Prefix]int64
-	lengths     prefixLengths
+	subjects map[string]Override
+	prefixes map[netip.Prefix]Override
+	v4, v6   []int // lengths of the prefixes, longest first
 }
-
-// A subjectSet holds exact subjects and prefixes.
-type subjectSet struct {
-	subjects map[string]bool
-	prefixes map[netip.Prefix]bool
-	lengths  prefixLengths
-}
-
-// prefixLengths are the lengths of IPv4 and IPv6 prefixes that occur, longest first.
-type prefixLengths struct{ v4, v6 []int }
 
 // Lookup returns an index of the overrides. They must be valid.
 func (o *Overrides) Lookup() *Lookup {
-	l := &Lookup{allow: newSubjectSet(o.Allow), deny: newSubjectSet(o.Deny), multiply: map[string]int64{}, prefixes: map[netip.Prefix]int64{}}
-	for subject, factor := range o.Multiply {
-		if p, ok := subjectPrefix(subject); ok {
-			l.prefixes[p] = factor
-			l.lengths.add(p)
-		} else {
-			l.multiply[subject] = factor
-		}
+	l := &Lookup{subjects: map[string]Override{}, prefixes: map[netip.Prefix]Override{}}
+	for _, subject := range o.Allow {
+		l.add(subject, Override{Allow: true})
 	}
-	l.lengths.sort()
+	for _, subject := range o.Deny {
+		l.add(subject, Override{Deny: true})
+	}
+	for subject, factor := range o.Multiply {
+		l.add(subject, Override{Multiply: factor})
+	}
+	lengths := map[bool]map[int]bool{true: {}, false: {}}
+	for p := range l.prefixes {
+		lengths[p.Addr().Is4()][p.Bits()] = true
+	}
+	longestFirst := func(a, b int) int { return b - a }
+	l.v4 = slices.SortedFunc(maps.Keys(lengths[true]), longestFirst)
+	l.v6 = slices.SortedFunc(maps.Keys(lengths[false]), longestFirst)
 	return l
+}
+
+func (l *Lookup) add(subject string, o Override) {
+	if p, ok := subjectPrefix(subject); ok {
+		l.prefixes[p] = l.prefixes[p].or(o)
+	} else {
+		l.subjects[subject] = l.subjects[subject].or(o)
+	}
+}
+
+// or adds what another entry of the same or of a shorter prefix says and o does not. Of the same prefix, deny wins.
+func (o Override) or(other Override) Override {
+	return Override{Allow: o.Allow || other.Allow, Deny: o.Deny || other.Deny, Multiply: cmp.Or(o.Multiply, other.Multiply)}
 }
 
 // Of returns the override of a subject. If one entry allows it and another denies it, the longer prefix wins, and
 // deny wins a tie.
 func (l *Lookup) Of(subject string) Override {
+	var o Override
 	p, isPrefix := subjectPrefix(subject)
 	if !isPrefix {
-		return Override{Allow: l.allow.subjects[subject], Deny: l.deny.subjects[subject], Multiply: max(l.multiply[subject], 1)}
+		o = l.subjects[subject]
 	}
-	allow, deny := l.allow.longest(p), l.deny.longest(p)
-	o := Override{Allow: allow >= 0 && allow > deny, Deny: deny >= 0 && deny >= allow, Multiply: 1}
-	for _, bits := range l.lengths.containing(p) {
-		if factor := l.prefixes[cut(p, bits)]; factor > 0 {
-			o.Multiply = factor
-			break
+	lengths := l.v6
+	if p.Addr().Is4() {
+		lengths = l.v4
+	}
+	for _, bits := range lengths {
+		if bits > p.Bits() {
+			continue // so does each length if the subject is no prefix, which has -1 bits
 		}
+		shorter := l.prefixes[netip.PrefixFrom(p.Addr(), bits).Masked()]
+		if o.Allow || o.Deny {
+			shorter.Allow, shorter.Deny = false, false
+		}
+		o = o.or(shorter)
 	}
+	o.Allow, o.Multiply = o.Allow && !o.Deny, max(o.Multiply, 1)
 	return o
-}
-
-func newSubjectSet(subjects []string) subjectSet {
-	set := subjectSet{subjects: map[string]bool{}, prefixes: map[netip.Prefix]bool{}}
-	for _, s := range subjects {
-		if p, ok := subjectPrefix(s); ok {
-			set.prefixes[p] = true
-			set.lengths.add(p)
-		} else {
-			set.subjects[s] = true
-		}
-	}
-	set.lengths.sort()
-	return set
-}
-
-// longest returns the length of the longest prefix that contains p, or -1.
-func (set *subjectSet) longest(p netip.Prefix) int {
-	for _, bits := range set.lengths.containing(p) {
-		if set.prefixes[cut(p, bits)] {
-			return bits
-		}
-	}
-	return -1
-}
-
-func (b *prefixLengths) add(p netip.Prefix) {
-	if p.Addr().Is4() {
-		b.v4 = append(b.v4, p.Bits())
-	} else {
-		b.v6 = append(b.v6, p.Bits())
-	}
-}
-
-func (b *prefixLengths) sort() {
-	for _, bits := range []*[]int{&b.v4, &b.v6} {
-		slices.Sort(*bits)
-		slices.Reverse(*bits)
-		*bits = slices.Compact(*bits)
-	}
-}
-
-// containing returns the lengths of prefixes that may contain p.
-func (b *prefixLengths) containing(p netip.Prefix) []int {
-	all := b.v6
-	if p.Addr().Is4() {
-		all = b.v4
-	}
-	for len(all) > 0 && all[0] > p.Bits() {
-		all = all[1:]
-	}
-	return all
-}
-
-func cut(p netip.Prefix, bits int) netip.Prefix {
-	return netip.PrefixFrom(p.Addr(), bits).Masked()
 }
 
 // subjectPrefix returns the prefix of an ip= subject; an address is a prefix of all its bits.
