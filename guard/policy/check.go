@@ -109,7 +109,7 @@ func (t Tier) covers(other Tier) bool {
 func (a *Abuse) checkEscalation(at string, found *problems) {
 	memory := a.StrikeMemory
 	if memory == 0 {
-		memory = DefaultStrikeMemory
+		memory = defaultStrikeMemory
 	}
 	for i, block := range a.Escalation {
 		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goccy/go-yaml/parser"
+
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -24,6 +26,8 @@ type field struct {
 	format   string // key of formats, for text: the value, each element, or each key of a map
 	not      string // value of the enum that this field does not allow
 	kinds    map[Kind]kindRule
+
+	byDefault reflect.Value // invalid without one, or if it depends on other fields
 }
 
 // A kindRule is how a field differs in a limit of a kind.
@@ -95,6 +99,8 @@ func (f *field) read(tag string) {
 			f.format = value
 		case "not":
 			f.not = value
+		case "default":
+			f.byDefault = readDefault(value, f.typ)
 		case string(Quota), string(Concurrency):
 			rule := kindRule{none: value == "none"}
 			if !rule.none {
@@ -135,6 +141,19 @@ func readSpan(text string, t reflect.Type) *span {
 		panic(fmt.Sprintf("policy: tag %q is not a span", text))
 	}
 	return &span{minText: low, maxText: high, min: mustNumber(low, t), max: mustNumber(high, t)}
+}
+
+// readDefault reads a value as a policy has it.
+func readDefault(text string, t reflect.Type) reflect.Value {
+	file, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		panic(fmt.Sprintf("policy: tag %q: %v", text, err))
+	}
+	v, d := reflect.New(t).Elem(), newDecoder(file.Docs[0].Body)
+	if d.decode("", file.Docs[0].Body, v); len(d.found) > 0 {
+		panic(fmt.Sprintf("policy: tag %q: %v", text, d.found))
+	}
+	return v
 }
 
 // mustNumber reads a number of a tag. It panics in the first test that checks a policy, because that reads all tags.

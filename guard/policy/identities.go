@@ -177,7 +177,7 @@ func (p *Policy) Subject(text string) (string, error) {
 	case !p.isSourced(name):
 		return "", fmt.Errorf("must begin with %s, which identity %s is the first of", either(p.Alternatives(name)), name)
 	case p.OfAddress(name):
-		address, ok := identity.AddressValue(value, cmp.Or(id.IPv4Prefix, DefaultIPv4Prefix), cmp.Or(id.IPv6Prefix, DefaultIPv6Prefix))
+		address, ok := identity.AddressValue(value, cmp.Or(id.IPv4Prefix, defaultIPv4Prefix), cmp.Or(id.IPv6Prefix, defaultIPv6Prefix))
 		if !ok {
 			return "", errors.New("must have an address")
 		}

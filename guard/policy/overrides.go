@@ -236,9 +236,9 @@ func (id *Identity) checkSubject(at, name, value string, found *problems) {
 		found.add(at, "never matches: %v, got %s", err, quote(value))
 		return
 	}
-	family, bits := "IPv4", cmp.Or(id.IPv4Prefix, DefaultIPv4Prefix)
+	family, bits := "IPv4", cmp.Or(id.IPv4Prefix, defaultIPv4Prefix)
 	if prefix.Addr().Is6() {
-		family, bits = "IPv6", cmp.Or(id.IPv6Prefix, DefaultIPv6Prefix)
+		family, bits = "IPv6", cmp.Or(id.IPv6Prefix, defaultIPv6Prefix)
 	}
 	if prefix.Bits() > bits || name != ByIP && prefix.Bits() < bits {
 		found.add(at, "never matches: %s subjects are /%d prefixes of %s addresses", name, bits, family)

@@ -100,24 +100,6 @@ func (c PlanLimit) apply(l Limit) Limit {
 	return l
 }
 
-// completePlans fills in all values of the limits that differ.
-func (p *Policy) completePlans() *Plans {
-	if p.Plans == nil {
-		return nil
-	}
-	c := &Plans{By: p.Plans.By, Named: make(map[string]Plan, len(p.Plans.Named))}
-	known := p.limitsByName()
-	for name, plan := range p.Plans.Named {
-		limits := maps.Clone(plan.Limits)
-		for at, differs := range limits {
-			l := p.completeLimits([]Limit{differs.apply(*known[at].limit)})[0]
-			limits[at] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Cost: l.Cost}
-		}
-		c.Named[name] = Plan{Limits: limits, Budgets: maps.Clone(plan.Budgets)}
-	}
-	return c
-}
-
 // A namedLimit is a limit with its path.
 type namedLimit struct {
 	at    string
