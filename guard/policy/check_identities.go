@@ -309,7 +309,7 @@ func (p *Policy) checkBounded(at string, e *Endpoint, isBad func(path string) bo
 		}
 		for i := range from.limits {
 			l := &from.limits[i]
-			reason := p.uncounted(l.By, l.Name)
+			reason := p.uncounted(l.By, l.Name, p.hasNoSource)
 			if l.Shadow {
 				reason = l.Name + " is a shadow limit"
 			}
@@ -320,7 +320,7 @@ func (p *Policy) checkBounded(at string, e *Endpoint, isBad func(path string) bo
 		}
 	}
 	if e.Abuse == CountAll && p.Abuse != nil {
-		reason := p.uncounted(p.Abuse.By, "abuse")
+		reason := p.uncounted(p.Abuse.By, "abuse", p.hasNoSource)
 		if reason == "" || isBad("abuse.by") {
 			return
 		}
@@ -333,22 +333,27 @@ func (p *Policy) checkBounded(at string, e *Endpoint, isBad func(path string) bo
 	found.add(at, "no limit of %s counts every request: %s; %s", quote(e.Name), strings.Join(reasons, ", "), boundIt)
 }
 
-// uncounted returns why a limit by these identities skips some requests or counts them by a claimed identity; "" if it does not. An
-// identity that is not defined or has no source is another check's problem.
-func (p *Policy) uncounted(by By, limit string) string {
+// hasNoSource reports whether every request has an identity, which is then an address. An identity that is not defined or has no source
+// is another check's problem.
+func (p *Policy) hasNoSource(identity string) bool {
+	id := p.Identities[identity]
+	return id.source() == ""
+}
+
+// uncounted returns why a limit by these identities skips some requests or counts them by a claimed identity; "" if it does not. always
+// reports whether every request has an identity.
+func (p *Policy) uncounted(by By, limit string, always func(identity string) bool) string {
 	if len(by) == 0 {
 		by = By{ByClient}
 	}
 	for _, name := range by {
-		always := name == ByAll
-		for _, one := range p.Alternatives(name) {
-			id := p.Identities[one]
-			if id.Claimed {
+		all := p.Alternatives(name)
+		for _, one := range all {
+			if p.Identities[one].Claimed {
 				return fmt.Sprintf("%s uses the claimed identity %s", limit, one)
 			}
-			always = always || id.source() == ""
 		}
-		if !always {
+		if name != ByAll && !slices.ContainsFunc(all, always) {
 			return fmt.Sprintf("%s skips requests without %s", limit, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -350,33 +351,30 @@ func first(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// scalar fills in a value that is neither a section nor a list. It reads whole numbers and amounts from their text, without a float64.
+// scalar fills in a value that is neither a section nor a list.
 func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
+	if err := setScalar(v, n); err != nil {
+		d.wrong(path, n, "%v, got %s", err, describe(n))
+	}
+}
+
+// setScalar reads whole numbers and amounts from their text, without a float64.
+func setScalar(v reflect.Value, n ast.Node) error {
 	text, isText := textOf(n)
 	number, isNumber := numberOf(n)
 	switch {
 	case v.Type() == durationType:
 		duration, err := parseDuration(text)
-		if !isText || err != nil {
-			d.wrong(path, n, "%v, got %s", errDuration, describe(n))
-			return
-		}
 		v.SetInt(int64(duration))
+		return err
 	case v.Type() == microsType:
 		amount, err := ParseMicros(text + number)
-		if err != nil || !isText && !isNumber {
-			if err == nil {
-				err = errMicros
-			}
-			d.wrong(path, n, "%v, got %s", err, describe(n))
-			return
-		}
 		v.SetInt(int64(amount))
+		return err
 	case v.Kind() == reflect.Bool:
 		b, ok := n.(*ast.BoolNode)
 		if !ok {
-			d.wrong(path, n, "must be true or false, got %s", describe(n))
-			return
+			return errors.New("must be true or false")
 		}
 		v.SetBool(b.Value)
 	case v.Kind() == reflect.String:
@@ -384,25 +382,23 @@ func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 			text, isText = text+number, isText || isNumber
 		}
 		if !isText {
-			d.wrong(path, n, "must be text, got %s", describe(n))
-			return
+			return errors.New("must be text")
 		}
 		v.SetString(text)
 	case v.Kind() == reflect.Float64:
 		f, err := strconv.ParseFloat(number, 64)
 		if err != nil {
-			d.wrong(path, n, "must be a number, got %s", describe(n))
-			return
+			return errors.New("must be a number")
 		}
 		v.SetFloat(f)
 	default:
 		whole, err := strconv.ParseInt(number, 10, v.Type().Bits())
 		if err != nil || number[0] == '+' {
-			d.wrong(path, n, "must be a whole number, got %s", describe(n))
-			return
+			return errors.New("must be a whole number")
 		}
 		v.SetInt(whole)
 	}
+	return nil
 }
 
 func textOf(n ast.Node) (string, bool) {
@@ -425,15 +421,14 @@ func numberOf(n ast.Node) (string, bool) {
 
 // describe names a value of the file for a message.
 func describe(n ast.Node) string {
-	switch node := n.(type) {
+	if text, ok := textOf(n); ok {
+		return quote(text)
+	}
+	switch n.(type) {
 	case *ast.MappingNode:
 		return "a mapping"
 	case *ast.SequenceNode:
 		return "a list"
-	case *ast.StringNode:
-		return quote(node.Value)
-	case *ast.LiteralNode:
-		return quote(node.Value.Value)
 	case *ast.NullNode:
 		return "nothing"
 	}

@@ -96,29 +96,15 @@ func (p *Policy) checkCounted(at string, d *Descriptor, e *Endpoint, found *prob
 	if e.Unbounded || len(d.Entries) == 0 {
 		return
 	}
-	counts := func(l Limit) bool { return !l.Shadow && p.countsDescriptor(l.By, d) }
+	hasEntry := func(identity string) bool {
+		return slices.ContainsFunc(d.Entries, func(e DescriptorEntry) bool { return e.Identity == identity })
+	}
+	counts := func(l Limit) bool { return !l.Shadow && p.uncounted(l.By, l.Name, hasEntry) == "" }
 	if slices.ContainsFunc(e.Limits, counts) || slices.ContainsFunc(p.Limits, counts) {
 		return
 	}
-	if e.Abuse == CountAll && p.Abuse != nil && p.countsDescriptor(p.Abuse.By, d) {
+	if e.Abuse == CountAll && p.Abuse != nil && p.uncounted(p.Abuse.By, "abuse", hasEntry) == "" {
 		return
 	}
 	found.add(at, "no limit of %s counts it: add an entry with the verified identity that a limit is by, a limit with by: all, or unbounded: true to the endpoint", quote(e.Name))
-}
-
-// countsDescriptor reports whether a limit by these identities counts every request with the descriptor, whatever value clients choose.
-func (p *Policy) countsDescriptor(by By, d *Descriptor) bool {
-	if len(by) == 0 {
-		by = By{ByClient}
-	}
-	for _, name := range by {
-		given := name == ByAll
-		for _, one := range p.Alternatives(name) {
-			given = given || slices.ContainsFunc(d.Entries, func(e DescriptorEntry) bool { return e.Identity == one })
-		}
-		if !given || !p.Verified(name) {
-			return false
-		}
-	}
-	return true
 }

@@ -100,7 +100,7 @@ func (f *field) read(tag string) {
 		case "not":
 			f.not = value
 		case "default":
-			f.byDefault = readDefault(value, f.typ)
+			f.byDefault = readTag(value, f.typ)
 		case string(Quota), string(Concurrency):
 			rule := kindRule{none: value == "none"}
 			if !rule.none {
@@ -140,11 +140,11 @@ func readSpan(text string, t reflect.Type) *span {
 	if !ok {
 		panic(fmt.Sprintf("policy: tag %q is not a span", text))
 	}
-	return &span{minText: low, maxText: high, min: mustNumber(low, t), max: mustNumber(high, t)}
+	return &span{minText: low, maxText: high, min: asFloat(readTag(low, t)), max: asFloat(readTag(high, t))}
 }
 
-// readDefault reads a value as a policy has it.
-func readDefault(text string, t reflect.Type) reflect.Value {
+// readTag reads a value as a policy has it. It panics in the first test that checks a policy, because that reads all tags.
+func readTag(text string, t reflect.Type) reflect.Value {
 	file, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
 		panic(fmt.Sprintf("policy: tag %q: %v", text, err))
@@ -156,26 +156,12 @@ func readDefault(text string, t reflect.Type) reflect.Value {
 	return v
 }
 
-// mustNumber reads a number of a tag. It panics in the first test that checks a policy, because that reads all tags.
-func mustNumber(text string, t reflect.Type) float64 {
-	var n float64
-	var err error
-	switch t {
-	case durationType:
-		var d time.Duration
-		d, err = parseDuration(text)
-		n = float64(d)
-	case microsType:
-		var m Micros
-		m, err = ParseMicros(text)
-		n = float64(m)
-	default:
-		n, err = strconv.ParseFloat(text, 64)
+// asFloat returns a number, whatever its type.
+func asFloat(v reflect.Value) float64 {
+	if v.CanFloat() {
+		return v.Float()
 	}
-	if err != nil {
-		panic(fmt.Sprintf("policy: tag %q: %v", text, err))
-	}
-	return n
+	return float64(v.Int())
 }
 
 // bounds checks each value against its field's tags. A zero value is omitted, unless given reports that the file sets it.
@@ -276,13 +262,7 @@ func (b *bounds) text(at, value string, f *field) {
 }
 
 func (b *bounds) number(at string, v reflect.Value, f *field) {
-	var n float64
-	if v.CanFloat() {
-		n = v.Float()
-	} else {
-		n = float64(v.Int())
-	}
-	switch {
+	switch n := asFloat(v); {
 	case f.format == "share":
 		if math.IsNaN(n) || n <= 0 || n > 1 {
 			b.found.add(at, "must be above 0 and at most 1, got %v", n)

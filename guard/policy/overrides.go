@@ -152,7 +152,10 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	each("allow", o.Allow)
 	each("deny", o.Deny)
 
-	top := o.greatest(p)
+	if len(o.Multiply) == 0 {
+		return
+	}
+	limit, budget := p.greatest()
 	factors := map[string]string{}
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
@@ -165,8 +168,15 @@ func (o *Overrides) check(p *Policy, found *problems) {
 			continue
 		}
 		p.checkSubject(at, subject, "multiply", found)
-		if factor := o.Multiply[subject]; factor > 1 && factor <= wire.MaxLimit {
-			top.check(at, factor, found)
+		factor := o.Multiply[subject]
+		if factor <= 1 || factor > wire.MaxLimit {
+			continue
+		}
+		if limit.leaves(factor) {
+			found.add(at, "raises %s to %d, above the maximum %d", limit.at, limit.n*factor, limit.most)
+		}
+		if budget.leaves(factor) {
+			found.add(at, "raises %s above the maximum %s", budget.at, Micros(budget.most))
 		}
 	}
 }
@@ -255,59 +265,42 @@ func subjectText(prefix netip.Prefix) string {
 	return prefix.String()
 }
 
-// greatest holds the largest limit and budget: a factor raises them above their bounds first.
-type greatest struct {
-	limit, budget     int64
-	maxLimit          int64 // of its kind
-	limitAt, budgetAt string
+// A raised value is a limit or a budget that factors multiply.
+type raised struct {
+	at      string
+	n, most int64
 }
 
-func (o *Overrides) greatest(p *Policy) greatest {
-	var g greatest
-	more := false
-	for _, factor := range o.Multiply {
-		more = more || factor > 1
-	}
-	if !more {
-		return g
-	}
-	limit := func(at string, l *Limit) {
-		n, most := max(l.Limit, l.Burst), wire.MaxOf(l.Kind)
-		if !l.By.Global() && (g.limit == 0 || n*g.maxLimit > g.limit*most) {
-			g.limit, g.maxLimit, g.limitAt = n, most, at
-		}
-	}
-	budget := func(at string, b Micros) {
-		if int64(b) > g.budget {
-			g.budget, g.budgetAt = int64(b), at
+// leaves reports whether a factor raises a value above its maximum that is not above it already.
+func (r raised) leaves(factor int64) bool { return r.n > r.most/factor && r.n <= r.most }
+
+// greatest returns the limit and the budget that a factor raises above their maximum first.
+func (p *Policy) greatest() (limit, budget raised) {
+	raise := func(top *raised, at string, n, most int64) {
+		if top.most == 0 || float64(n)/float64(most) > float64(top.n)/float64(top.most) {
+			*top = raised{at, n, most}
 		}
 	}
 	kinds := map[string]Kind{}
 	p.eachLimit(func(at, endpoint string, l *Limit) {
-		limit(at, l)
 		kinds[wire.LimitName(endpoint, l.Name)] = l.Kind
+		if !l.By.Global() {
+			raise(&limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.Kind))
+		}
 	})
 	if p.Cost != nil {
 		for i, b := range p.Cost.Budgets {
-			budget(fmt.Sprintf("cost.budgets[%d]", i), b.Budget)
+			raise(&budget, fmt.Sprintf("cost.budgets[%d]", i), int64(b.Budget), wire.MaxBudget)
 		}
 	}
 	p.eachPlan(func(at string, plan *Plan) {
 		for _, name := range slices.Sorted(maps.Keys(plan.Limits)) {
-			limit(planLimitPath(at, name), &Limit{Kind: kinds[name], Limit: plan.Limits[name].Limit, Burst: plan.Limits[name].Burst})
+			l := plan.Limits[name]
+			raise(&limit, planLimitPath(at, name), max(l.Limit, l.Burst), wire.MaxOf(kinds[name]))
 		}
 		for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
-			budget(planBudgetPath(at, name), plan.Budgets[name])
+			raise(&budget, planBudgetPath(at, name), int64(plan.Budgets[name]), wire.MaxBudget)
 		}
 	})
-	return g
-}
-
-func (g greatest) check(at string, factor int64, found *problems) {
-	if g.limit > g.maxLimit/factor && g.limit <= g.maxLimit {
-		found.add(at, "raises %s to %d, above the maximum %d", g.limitAt, g.limit*factor, g.maxLimit)
-	}
-	if g.budget > wire.MaxBudget/factor && g.budget <= wire.MaxBudget {
-		found.add(at, "raises %s above the maximum %s", g.budgetAt, Micros(wire.MaxBudget))
-	}
+	return limit, budget
 }
