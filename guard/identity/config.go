@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -57,25 +58,12 @@ type Verifier interface {
 	Verify(ctx context.Context, value string) (subject string, err error)
 }
 
-// Verified reports whether clients cannot choose the value of the identity.
-func (c *Config) Verified() bool {
-	return c.Address || c.JWT != nil || c.Certificate != "" || c.Func != nil || c.Verify != nil
-}
-
 const (
 	maxIdentities = 16
-	maxName       = 32  // bytes of an identity's name
 	maxSourceName = 256 // bytes of the name of a header, cookie, parameter, wildcard or claim
 )
 
-// Check returns the error that New would return for invalid options or identities. It reads neither files nor URLs.
-func Check(o Options, identities ...Config) error {
-	if _, err := o.complete(); err != nil {
-		return fmt.Errorf("identity: %w", err)
-	}
-	_, err := complete(identities)
-	return err
-}
+var validName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
 // complete checks identities and returns them with defaults and canonical names.
 func complete(identities []Config) ([]Config, error) {
@@ -86,8 +74,8 @@ func complete(identities []Config) ([]Config, error) {
 	fingerprint := ""
 	for i := range done {
 		c := &done[i]
-		if !isName(c.Name) {
-			return nil, fmt.Errorf("identity: name of identity %d must be 1 to %d of the characters a-z 0-9 _ -, got %q", i, maxName, c.Name)
+		if !validName.MatchString(c.Name) {
+			return nil, fmt.Errorf("identity: name of identity %d must be 1 to 32 of the characters a-z 0-9 _ -, got %q", i, c.Name)
 		}
 		if slices.ContainsFunc(done[:i], func(other Config) bool { return other.Name == c.Name }) {
 			return nil, fmt.Errorf("identity %s: duplicate name", c.Name)
@@ -226,13 +214,4 @@ func completePrefix(bits *int, field string, byDefault, most int) error {
 		return fmt.Errorf("%s must be 1 to %d, got %d", field, most, *bits)
 	}
 	return nil
-}
-
-func isName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; c != '_' && c != '-' && (!isAlnum(c) || 'A' <= c && c <= 'Z') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxName
 }

@@ -30,7 +30,7 @@ const (
 // removes a key, its tokens end. The cache holds 8 MiB. Another one, of 1 MiB, holds tokens that were refused, so that the same bytes are
 // verified once. A token is tried with at most 8 keys, and more than 3 different tokens in a request are ErrAmbiguous.
 //
-// A Reader reloads a file of keys within 2 s after a change. It fetches a URL every Options.KeyRefresh, and at most every 30 s for tokens
+// A Reader reloads a file of keys within 2 s after a change. It fetches a URL every 15 min, and at most every 30 s for tokens
 // with an unknown kid. If that fails, the old keys stay in use. No token is valid before the first response of a URL.
 //
 // The keys, not the token, determine the allowed algorithms: a key verifies its own alg, or those of its type if it has none.

@@ -208,6 +208,7 @@ func (s *keySource) requestRefresh() {
 
 const (
 	fetchTimeout = 10 * time.Second
+	keyRefresh   = 15 * time.Minute // between fetches
 	minPause     = 30 * time.Second // between fetches for unknown kids, which clients choose
 	firstRetry   = time.Second      // after a failed fetch; doubles up to minPause
 )
@@ -248,10 +249,9 @@ func checkKeyURL(u *url.URL, allowHTTP bool) error {
 
 // A fetch keeps the keys of a URL fresh.
 type fetch struct {
-	source  *keySource
-	client  *http.Client
-	refresh time.Duration
-	report  func(source string, err error)
+	source *keySource
+	client *http.Client
+	report func(source string, err error)
 
 	content []byte // of the last valid response
 	retry   time.Duration
@@ -285,7 +285,7 @@ func (f *fetch) once(ctx context.Context) time.Duration {
 		f.report(f.source.name, nil)
 	}
 	f.content, f.retry = content, 0
-	return f.refresh
+	return keyRefresh
 }
 
 // wait waits for a pause, which a token with an unknown key shortens. It reports false when ctx ends.

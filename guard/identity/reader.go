@@ -15,12 +15,6 @@ import (
 	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
-const (
-	defaultKeyRefresh = 15 * time.Minute
-	minKeyRefresh     = time.Minute
-	maxKeyRefresh     = 24 * time.Hour
-)
-
 // Options configure a Reader. The zero value trusts no proxies.
 type Options struct {
 	// TrustedProxies are the peers whose ForwardedHeader the Reader trusts. Defaults to none.
@@ -28,8 +22,6 @@ type Options struct {
 	// ForwardedHeader is the header to which proxies add the address of their peer: Forwarded in the form of RFC 7239, any
 	// other in the form of X-Forwarded-For. Defaults to X-Forwarded-For.
 	ForwardedHeader string
-	// KeyRefresh is the interval between fetches of a URL's keys, 1 min to 24 h. Defaults to 15 min.
-	KeyRefresh time.Duration
 	// Client fetches keys. It follows redirects to https only, and each fetch ends after 10 s. Defaults to a client on
 	// http.DefaultTransport.
 	Client *http.Client
@@ -55,12 +47,6 @@ func (o Options) complete() (Options, error) {
 			return o, fmt.Errorf("TrustedProxies[%d] must be a valid prefix: use netip.ParsePrefix", i)
 		}
 		o.TrustedProxies[i] = unmap(p).Masked()
-	}
-	if o.KeyRefresh == 0 {
-		o.KeyRefresh = defaultKeyRefresh
-	}
-	if o.KeyRefresh < minKeyRefresh || o.KeyRefresh > maxKeyRefresh {
-		return o, fmt.Errorf("KeyRefresh must be %v to %v, got %v", minKeyRefresh, maxKeyRefresh, o.KeyRefresh)
 	}
 	o.Client = fetcher(o.Client)
 	if o.OnReload == nil {
@@ -209,7 +195,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 	r.stop = stop
 	for _, from := range keys {
 		if from.file == nil {
-			f := &fetch{source: from, client: o.Client, refresh: o.KeyRefresh, report: r.report}
+			f := &fetch{source: from, client: o.Client, report: r.report}
 			r.ended.Go(func() { f.run(ctx) })
 		}
 	}
