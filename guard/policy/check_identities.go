@@ -130,15 +130,12 @@ func (v *Verify) check(at, source string, found *problems) {
 func (id *Identity) checkFirst(at, name string, p *Policy, found *problems) {
 	for i, one := range id.First {
 		at := fmt.Sprintf("%s.first[%d]", at, i)
-		other, defined := p.Identities[one]
-		switch {
+		switch wrong := p.notSourced(one); {
 		case !is("identity", one): // reported by bounds
-		case one == ByAll:
-			found.add(at, "must be an identity, not all")
-		case one == name || defined && len(other.First) > 0 || one == ByClient && !defined:
+		case one == name:
 			found.add(at, "must be an identity with a source of its own, got %s", quote(one))
-		case !defined && one != ByIP:
-			found.add(at, "unknown identity %s%s", quote(one), spelling.DidYouMean(one, p.sourced()))
+		case wrong != "":
+			found.add(at, "%s", wrong)
 		case slices.Contains(id.First[:i], one):
 			found.add(at, "duplicate identity %s", one)
 		case p.OfAddress(one) && i < len(id.First)-1:

@@ -164,6 +164,20 @@ func (p *Policy) isSourced(name string) bool {
 	return len(alternatives) == 1 && alternatives[0] == name
 }
 
+// notSourced returns why a name is not that of an identity with a source of its own, or "".
+func (p *Policy) notSourced(name string) string {
+	_, defined := p.Identities[name]
+	switch {
+	case name == ByAll:
+		return "must be an identity, not all"
+	case !defined && name != ByIP && name != ByClient:
+		return "unknown identity " + quote(name) + spelling.DidYouMean(name, p.sourced())
+	case !p.isSourced(name):
+		return "must be an identity with a source of its own, got " + quote(name)
+	}
+	return ""
+}
+
 // Subject returns the subject of IDENTITY=VALUE in the form that requests have: ip=203.0.113.7 for ip=::ffff:203.0.113.7, ip=2001:db8::/64 for
 // ip=2001:db8::1, user=a%2Bb for user=a+b. A subject in that form stays the same. Of a secret, such as an API key, VALUE is what identifies it.
 func (p *Policy) Subject(text string) (string, error) {

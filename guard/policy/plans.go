@@ -141,15 +141,10 @@ func (p *Policy) checkPlans(isBad func(path string) bool, found *problems) {
 func (p *Policy) checkPlansBy(found *problems) {
 	const at = "plans.by"
 	by := p.Plans.By
-	_, defined := p.Identities[by]
-	switch {
+	switch wrong := p.notSourced(by); {
 	case !is("identity", by): // reported by bounds
-	case by == ByAll:
-		found.add(at, "must be an identity, not all")
-	case !defined && by != ByIP && by != ByClient:
-		found.add(at, "unknown identity %s%s", quote(by), spelling.DidYouMean(by, p.sourced()))
-	case !p.isSourced(by):
-		found.add(at, "must be an identity with a source of its own, got %s", quote(by))
+	case wrong != "":
+		found.add(at, "%s", wrong)
 	case !p.Verified(by):
 		found.add(at, "must be a verified identity: any client can claim a plan by %s", quote(by))
 	case p.OfAddress(by):
