@@ -121,7 +121,7 @@ func (l *Limit) Calendar() (*calendar.Calendar, error) {
 	if l.Kind != Quota {
 		return nil, nil
 	}
-	return calendar.New(calendar.Period{Every: calendar.Every(l.Every), Zone: l.Zone, Starts: string(l.Starts)})
+	return calendar.New(calendar.Period{Every: l.Every, Zone: l.Zone, Starts: string(l.Starts)})
 }
 
 // checkPeriod checks that a quota has a period and no window.

@@ -44,20 +44,16 @@ func (d *decoder) isBad(path string) bool {
 // locate adds a position to a problem: that of its path, or else of the nearest parent. A problem with a whole entry is at the
 // entry's name.
 func (d *decoder) locate(p Problem) Problem {
-	p.Line, p.Column = 1, 1
+	at := d.at[p.Path]
 	if name := d.at[p.Path+".name"]; name != nil && strings.HasSuffix(p.Path, "]") {
-		p.Line, p.Column = position(name)
-		return p
+		at = name
 	}
-	for path := p.Path; ; path = parent(path) {
-		if t := d.at[path]; t != nil {
-			p.Line, p.Column = position(t)
-			return p
-		}
-		if path == "" {
-			return p
-		}
+	for path := p.Path; at == nil && path != ""; {
+		path = parent(path)
+		at = d.at[path]
 	}
+	p.Line, p.Column = position(at)
+	return p
 }
 
 // parent cuts the last key or index off a path.
@@ -102,10 +98,6 @@ func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 	case reflect.Struct:
 		d.section(path, n, v)
 	case reflect.Slice:
-		if v.Type() == byType {
-			d.by(path, n, v)
-			return
-		}
 		d.list(path, n, v)
 	case reflect.Map:
 		d.mapping(path, n, v)
@@ -138,9 +130,19 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
+// list fills in a list. A by may also be one identity.
 func (d *decoder) list(path string, n ast.Node, v reflect.Value) {
-	sequence, ok := n.(*ast.SequenceNode)
-	if !ok {
+	sequence, isList := n.(*ast.SequenceNode)
+	text, isText := textOf(n)
+	switch isBy := v.Type() == byType; {
+	case isList:
+	case isBy && isText:
+		v.Set(reflect.ValueOf(By{text}))
+		return
+	case isBy:
+		d.wrong(path, n, "must be an identity or a list of identities, got %s", describe(n))
+		return
+	default:
 		d.wrong(path, n, "must be a list, got %s", describe(n))
 		return
 	}
@@ -153,20 +155,6 @@ func (d *decoder) list(path string, n ast.Node, v reflect.Value) {
 			continue
 		}
 		d.decode(at, element, v.Index(i))
-	}
-}
-
-// by fills in one identity, or a list of them.
-func (d *decoder) by(path string, n ast.Node, v reflect.Value) {
-	text, isText := textOf(n)
-	_, isList := n.(*ast.SequenceNode)
-	switch {
-	case isText:
-		v.Set(reflect.ValueOf(By{text}))
-	case isList:
-		d.list(path, n, v)
-	default:
-		d.wrong(path, n, "must be an identity or a list of identities, got %s", describe(n))
 	}
 }
 

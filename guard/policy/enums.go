@@ -21,15 +21,15 @@ const (
 )
 
 // Every is the length of a quota's period.
-type Every string
+type Every = calendar.Every
 
 // The lengths of periods.
 const (
-	Hour  = Every(calendar.Hour)
-	Day   = Every(calendar.Day)
-	Week  = Every(calendar.Week)
-	Month = Every(calendar.Month)
-	Year  = Every(calendar.Year)
+	Hour  = calendar.Hour
+	Day   = calendar.Day
+	Week  = calendar.Week
+	Month = calendar.Month
+	Year  = calendar.Year
 )
 
 // Starts is when the periods of a quota start, as package calendar reads it. A file may write a day of the month as a number.

@@ -72,7 +72,7 @@ func parse(data []byte) (*Policy, problems) {
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, problems{syntax(err)}
+		return nil, problems{*syntax(err)}
 	}
 	root, wrong := document(file)
 	if wrong != nil {
@@ -89,17 +89,16 @@ func parse(data []byte) (*Policy, problems) {
 	return p, d.found
 }
 
-func syntax(err error) Problem {
+func syntax(err error) *Problem {
 	var at interface {
 		GetToken() *token.Token
 		GetMessage() string
 	}
 	if !errors.As(err, &at) || at.GetToken() == nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		return Problem{Line: 1, Column: 1, Message: text}
+		return problemAt(nil, text)
 	}
-	line, column := position(at.GetToken())
-	return Problem{Line: line, Column: column, Message: at.GetMessage()}
+	return problemAt(at.GetToken(), at.GetMessage())
 }
 
 // document returns the one document of a file. An empty file is an error: it may be incomplete, because a writer truncates it first.
@@ -110,16 +109,20 @@ func document(file *ast.File) (ast.Node, *Problem) {
 			continue
 		}
 		if root != nil {
-			line, column := position(first(doc.Body))
-			return nil, &Problem{Line: line, Column: column, Message: "must be one document"}
+			return nil, problemAt(first(doc.Body), "must be one document")
 		}
 		root = doc.Body
 	}
 	switch root.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return nil, &Problem{Line: 1, Column: 1, Message: "is empty: write at least `version: 1`"}
+		return nil, problemAt(nil, "is empty: write at least `version: 1`")
 	}
 	return root, nil
+}
+
+func problemAt(t *token.Token, message string) *Problem {
+	line, column := position(t)
+	return &Problem{Line: line, Column: column, Message: message}
 }
 
 func position(t *token.Token) (line, column int) {

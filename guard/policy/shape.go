@@ -92,8 +92,7 @@ func checkShape(tokens token.Tokens) *Problem {
 			continue
 		}
 		if message := s.add(t); message != "" {
-			line, column := position(t)
-			return &Problem{Line: line, Column: column, Message: message}
+			return problemAt(t, message)
 		}
 		s.last = t
 	}
