@@ -103,14 +103,20 @@ func (c *Config) complete() error {
 	if !c.Address && (c.IPv4Prefix != 0 || c.IPv6Prefix != 0) {
 		return errors.New("IPv4Prefix and IPv6Prefix apply only to Address")
 	}
-	if err := completePrefix(&c.IPv4Prefix, "IPv4Prefix", 32, 32); err != nil {
+	err := cmp.Or(
+		completePrefix(&c.IPv4Prefix, "IPv4Prefix", 32, 32),
+		completePrefix(&c.IPv6Prefix, "IPv6Prefix", 64, 128),
+		completeHeader(&c.Header, "Header"),
+		completeHeader(&c.Fingerprint, "Fingerprint"),
+		checkCookie(c.Cookie, "Cookie"),
+		checkPrintable(c.Query, "Query"),
+		checkPrintable(c.Path, "Path"),
+	)
+	if err != nil {
 		return err
 	}
-	if err := completePrefix(&c.IPv6Prefix, "IPv6Prefix", 64, 128); err != nil {
-		return err
-	}
-	if err := c.completeNames(); err != nil {
-		return err
+	if c.Verify == nil && IsCredentials(c.Header) {
+		return fmt.Errorf("header %s holds a secret: use JWT, or set Verify", c.Header)
 	}
 	switch c.Certificate {
 	case "", CertificateSHA256, CertificateCommonName, CertificateDNS, CertificateURI:
@@ -154,27 +160,6 @@ func (c *Config) checkSource() error {
 	return fmt.Errorf("must have one source, got %s", strings.Join(sources, " and "))
 }
 
-func (c *Config) completeNames() error {
-	if err := completeHeader(&c.Header, "Header"); err != nil {
-		return err
-	}
-	if err := completeHeader(&c.Fingerprint, "Fingerprint"); err != nil {
-		return err
-	}
-	if c.Verify == nil && IsCredentials(c.Header) {
-		return fmt.Errorf("header %s holds a secret: use JWT, or set Verify", c.Header)
-	}
-	if err := checkCookie(c.Cookie, "Cookie"); err != nil {
-		return err
-	}
-	for _, source := range []struct{ field, name string }{{"Query", c.Query}, {"Path", c.Path}} {
-		if len(source.name) > maxSourceName || !printable(source.name) {
-			return fmt.Errorf("%s must have at most %d printable bytes, got %.40q", source.field, maxSourceName, source.name)
-		}
-	}
-	return nil
-}
-
 // completeHeader checks the name of a header and makes it canonical.
 func completeHeader(name *string, field string) error {
 	if *name == "" {
@@ -204,6 +189,13 @@ func CheckHeader(name string) error {
 func checkCookie(name, field string) error {
 	if name != "" && (len(name) > maxSourceName || !isToken(name)) {
 		return fmt.Errorf("%s must be a cookie name, got %.40q", field, name)
+	}
+	return nil
+}
+
+func checkPrintable(name, field string) error {
+	if len(name) > maxSourceName || !printable(name) {
+		return fmt.Errorf("%s must have at most %d printable bytes, got %.40q", field, maxSourceName, name)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -59,23 +60,15 @@ func (j *JWT) complete() error {
 	if j.Header != "" && j.Cookie != "" {
 		return errors.New("JWT: set Header or Cookie, not both")
 	}
-	if j.Header == "" && j.Cookie == "" {
-		j.Header = "Authorization"
+	if j.Cookie == "" {
+		j.Header = cmp.Or(j.Header, "Authorization")
 	}
-	if err := completeHeader(&j.Header, "JWT.Header"); err != nil {
+	j.Claim, j.Leeway = cmp.Or(j.Claim, "sub"), cmp.Or(j.Leeway, defaultLeeway)
+	if err := cmp.Or(completeHeader(&j.Header, "JWT.Header"), checkCookie(j.Cookie, "JWT.Cookie")); err != nil {
 		return err
-	}
-	if err := checkCookie(j.Cookie, "JWT.Cookie"); err != nil {
-		return err
-	}
-	if j.Claim == "" {
-		j.Claim = "sub"
 	}
 	if len(j.Claim) > maxSourceName {
 		return fmt.Errorf("JWT.Claim must have at most %d bytes, got %d", maxSourceName, len(j.Claim))
-	}
-	if j.Leeway == 0 {
-		j.Leeway = defaultLeeway
 	}
 	if j.Leeway < 0 || j.Leeway > maxLeeway {
 		return fmt.Errorf("JWT.Leeway must be 0 to %v, got %v", maxLeeway, j.Leeway)

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ type Options struct {
 
 // complete returns options with defaults, checked.
 func (o Options) complete() (Options, error) {
-	if o.ForwardedHeader == "" {
-		o.ForwardedHeader = "X-Forwarded-For"
-	}
+	o.ForwardedHeader = cmp.Or(o.ForwardedHeader, "X-Forwarded-For")
 	if !isToken(o.ForwardedHeader) {
 		return o, fmt.Errorf("ForwardedHeader must be a header name, got %q", o.ForwardedHeader)
 	}
