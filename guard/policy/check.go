@@ -1,10 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
@@ -107,17 +107,14 @@ func (t Tier) covers(other Tier) bool {
 }
 
 func (a *Abuse) checkEscalation(at string, found *problems) {
-	memory := a.StrikeMemory
-	if memory == 0 {
-		memory = defaultStrikeMemory
-	}
+	memory := cmp.Or(a.StrikeMemory, defaultStrikeMemory)
 	for i, block := range a.Escalation {
 		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {
 			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next step would never be reached",
 				FormatDuration(memory), FormatDuration(block))
 		}
 	}
-	if a.StrikeMemory != time.Duration(0) && len(a.Escalation) == 0 {
+	if a.StrikeMemory != 0 && len(a.Escalation) == 0 {
 		found.add(at+".strike_memory", "has no effect without abuse.escalation")
 	}
 }

@@ -14,6 +14,17 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
+// Overrides are exceptions for single subjects, such as "key=ab12", or "ip=" and a prefix. An exact subject wins over a
+// prefix, and a longer prefix over a shorter one.
+type Overrides struct {
+	// Allow lists subjects of verified identities without limits. Defaults to none.
+	Allow []string `yaml:"allow" policy:"items=0..100000,is=subject"`
+	// Deny lists subjects that guard always refuses, without a Redis call. Defaults to none.
+	Deny []string `yaml:"deny" policy:"items=0..100000,is=subject"`
+	// Multiply holds factors of all limits and budgets, 1 to 1000000, by subject of a verified identity. Defaults to none.
+	Multiply map[string]int64 `yaml:"multiply" policy:"items=0..100000,is=subject,1..1000000"`
+}
+
 // An Override is the effect of the overrides on one subject.
 type Override struct {
 	Allow    bool  // no limits apply

@@ -230,17 +230,6 @@ type Idempotency struct {
 	Repeats *int64 `yaml:"repeats" policy:"0..8,default=1"`
 }
 
-// Overrides are exceptions for single subjects, such as "key=ab12", or "ip=" and a prefix. An exact subject wins over a
-// prefix, and a longer prefix over a shorter one.
-type Overrides struct {
-	// Allow lists subjects of verified identities without limits. Defaults to none.
-	Allow []string `yaml:"allow" policy:"items=0..100000,is=subject"`
-	// Deny lists subjects that guard always refuses, without a Redis call. Defaults to none.
-	Deny []string `yaml:"deny" policy:"items=0..100000,is=subject"`
-	// Multiply holds factors of all limits and budgets, 1 to 1000000, by subject of a verified identity. Defaults to none.
-	Multiply map[string]int64 `yaml:"multiply" policy:"items=0..100000,is=subject,1..1000000"`
-}
-
 // Schema is the JSON Schema of a policy file, for editors: start a file with `# yaml-language-server: $schema=<URL or path>`. It covers
 // keys, types and bounds; only [Policy.Check] finds contradictions. A test generates it from the structs.
 //
