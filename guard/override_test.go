@@ -39,7 +39,7 @@ type operator struct {
 
 func newOperator(t *testing.T, rdb fcall.Caller) operator {
 	t.Helper()
-	c, err := override.New(rdb, fcall.Options{Namespace: policy.DefaultNamespace})
+	c, err := override.New(rdb, fcall.Options{Namespace: "guard"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,6 @@ func TestNew_rejectsIdentities(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("want %s, got %v, %v", want, err, r)
 		}
-		if err := Check(Options{}, c); !strings.Contains(want, "stat ") && (err == nil || err.Error() != want) {
-			t.Errorf("Check: want %s, got %v", want, err)
-		}
 	}
 }
 
@@ -86,8 +83,6 @@ func TestNew_rejectsOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		`identity: ForwardedHeader must be a header name, got "X Forwarded"`:        {ForwardedHeader: "X Forwarded"},
 		"identity: TrustedProxies[1] must be a valid prefix: use netip.ParsePrefix": {TrustedProxies: []netip.Prefix{trusted[0], {}}},
-		"identity: KeyRefresh must be 1m0s to 24h0m0s, got 59s":                     {KeyRefresh: 59 * time.Second},
-		"identity: KeyRefresh must be 1m0s to 24h0m0s, got 24h0m0.000000001s":       {KeyRefresh: 24*time.Hour + 1},
 	} {
 		if _, err := New(o); err == nil || err.Error() != want {
 			t.Errorf("want %s, got %v", want, err)

@@ -16,7 +16,7 @@
 // request as subjects: user=42, ip=203.0.113.7, ip=2001:db8::/64. Subjects are bounded and safe to print, see [Value].
 //
 // A verified identity is one whose value clients cannot choose: the address, a JWT, a certificate, the service's own code, or
-// a value that a [Verifier] accepts. All others are claimed. [Config.Verified] reports whether an identity is verified.
+// a value that a [Verifier] accepts. All others are claimed.
 //
 // A duplicate or empty header never removes an identity. The first value of a claimed source counts. [Found.Also] holds the
 // other values, so that a deny rule applies to all of them. Two values of one source that both verify are [ErrAmbiguous].

@@ -38,7 +38,7 @@ func TestReader_keyURLRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fetch{source: from, client: fetcher(nil), refresh: time.Hour, report: func(_ string, err error) { reports <- err }}
+	f := &fetch{source: from, client: fetcher(nil), report: func(_ string, err error) { reports <- err }}
 	v := &verification{keys: from, cache: newTokenCache()}
 	for _, step := range []struct {
 		name, answer, report string

@@ -61,7 +61,7 @@ func checkFound(t *testing.T, got Found) {
 	names := map[string]bool{}
 	for i, subject := range slices.Concat(got.Subjects, got.Also) {
 		name, value, _ := strings.Cut(subject, "=")
-		if len(subject) > 289 || !isName(name) || strings.Contains(value, "+") || strings.ContainsFunc(subject, unicode.IsControl) {
+		if len(subject) > 289 || !validName.MatchString(name) || strings.Contains(value, "+") || strings.ContainsFunc(subject, unicode.IsControl) {
 			t.Errorf("got %+q", subject)
 		}
 		if i < len(got.Subjects) && names[name] {

@@ -1,11 +1,21 @@
 package identity
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/json"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/maypok86/otter/v2"
 )
 
 const (
@@ -21,26 +31,28 @@ const (
 // removes a key, its tokens end. The cache holds 8 MiB. Another one, of 1 MiB, holds tokens that were refused, so that the same bytes are
 // verified once. A token is tried with at most 8 keys, and more than 3 different tokens in a request are ErrAmbiguous.
 //
+// A Reader reloads a file of keys within 2 s after a change. It fetches a URL every 15 min, and at most every 30 s for tokens
+// with an unknown kid. If that fails, the old keys stay in use. No token is valid before the first response of a URL.
+//
 // The keys, not the token, determine the allowed algorithms: a key verifies its own alg, or those of its type if it has none.
 type JWT struct {
-	// Header is the header with the token, with or without the scheme Bearer. Defaults to Authorization, which requires the
-	// scheme, unless Cookie is set.
-	Header string
-	// Cookie is the cookie with the token. Defaults to none.
-	Cookie string
-	// Claim is a claim at the token's top level: a string or a whole number. Other types count as missing. Defaults to sub.
-	Claim string
-	// Keys is the path of a file with a JWK Set (RFC 7517) or public keys in PEM, or the https URL of a JWK Set (http only for
-	// loopback addresses). Only files may hold shared secrets (kty oct). A Reader reloads a file within 2 s after a change. It
-	// fetches a URL every Options.KeyRefresh, and at most every 30 s for tokens with an unknown kid. If that fails, the old keys
-	// stay in use. No token is valid before the first response of a URL. Required.
-	Keys string
-	// Issuer is the required iss. Defaults to any.
-	Issuer string
+	// Claim is the name of a claim at the token's top level whose value is text or a whole number; other types count as missing. Required
+	// in a policy; in Go it defaults to sub.
+	Claim string `yaml:"claim" policy:"required,is=parameter"`
+	// Keys is a file or an https URL of a JWKS (RFC 7517; http only for loopback addresses), or a file with public keys in PEM. Only files
+	// may hold shared secrets (kty oct). Required in one jwt of a policy.
+	Keys string `yaml:"keys" policy:"is=path"`
+	// Issuer is the required value of iss. Defaults to any.
+	Issuer string `yaml:"issuer" policy:"is=path"`
 	// Audience is a required entry of aud. Set it if the issuer also signs tokens for other services. Defaults to any.
-	Audience string
-	// Leeway is the tolerated difference between clocks, at most 10 min. Defaults to 30 s.
-	Leeway time.Duration
+	Audience string `yaml:"audience" policy:"is=path"`
+	// Header is the name of the header with the token, with or without the scheme Bearer. Defaults to Authorization, which requires the
+	// scheme, unless Cookie is set.
+	Header string `yaml:"header" policy:"is=header"`
+	// Cookie is the name of the cookie with the token. Defaults to none.
+	Cookie string `yaml:"cookie" policy:"is=header"`
+	// Leeway is the tolerated difference between clocks, 1ms to 10m. Defaults to 30s.
+	Leeway time.Duration `yaml:"leeway" policy:"1ms..10m"`
 }
 
 // complete sets defaults and canonical names, and checks them.
@@ -48,23 +60,15 @@ func (j *JWT) complete() error {
 	if j.Header != "" && j.Cookie != "" {
 		return errors.New("JWT: set Header or Cookie, not both")
 	}
-	if j.Header == "" && j.Cookie == "" {
-		j.Header = "Authorization"
+	if j.Cookie == "" {
+		j.Header = cmp.Or(j.Header, "Authorization")
 	}
-	if err := completeHeader(&j.Header, "JWT.Header"); err != nil {
+	j.Claim, j.Leeway = cmp.Or(j.Claim, "sub"), cmp.Or(j.Leeway, defaultLeeway)
+	if err := cmp.Or(completeHeader(&j.Header, "JWT.Header"), checkCookie(j.Cookie, "JWT.Cookie")); err != nil {
 		return err
-	}
-	if err := checkCookie(j.Cookie, "JWT.Cookie"); err != nil {
-		return err
-	}
-	if j.Claim == "" {
-		j.Claim = "sub"
 	}
 	if len(j.Claim) > maxSourceName {
 		return fmt.Errorf("JWT.Claim must have at most %d bytes, got %d", maxSourceName, len(j.Claim))
-	}
-	if j.Leeway == 0 {
-		j.Leeway = defaultLeeway
 	}
 	if j.Leeway < 0 || j.Leeway > maxLeeway {
 		return fmt.Errorf("JWT.Leeway must be 0 to %v, got %v", maxLeeway, j.Leeway)
@@ -103,4 +107,225 @@ func (j *JWT) addTokens(v *values, r *http.Request) {
 			}
 		})
 	}
+}
+
+const (
+	maxToken  = 16 << 10 // bytes
+	maxTokens = 3        // different ones of a request
+	maxTried  = 8        // keys, for one token
+)
+
+// A verification is shared by the identities that read claims of the same tokens.
+type verification struct {
+	JWT    // without a Claim
+	claims []string
+	keys   *keySource
+	index  int // in Reader.verifications
+	cache  *tokenCache
+}
+
+type claims map[string]json.RawMessage
+
+// verify returns the texts of the claims of a token that is valid at now, with "" for a missing claim.
+func (v *verification) verify(token string, now time.Time) ([]string, bool) {
+	if len(token) > maxToken || strings.Count(token, ".") != 2 {
+		return nil, false
+	}
+	id, keys := tokenID{v.index, sha256.Sum256([]byte(token))}, v.keys.keys.Load()
+	if texts, ok := v.cache.find(id, keys, now); ok {
+		return texts, texts != nil
+	}
+	jws, err := jose.ParseSignedCompact(token, algorithms)
+	if err != nil {
+		return nil, false
+	}
+	payload, tried, known := v.payload(jws, keys)
+	if !known {
+		v.keys.requestRefresh()
+	}
+	if tried == 0 {
+		return nil, false
+	}
+	var all claims
+	expiry, begins := now, never
+	if !known {
+		begins = now.Add(minPause) // the next keys of a URL may verify it
+	}
+	ok := utf8.Valid(payload) && json.Unmarshal(payload, &all) == nil // duplicate claims are an error in this json package
+	if ok {
+		expiry, begins, ok = v.valid(payload, now)
+	}
+	if !ok {
+		v.cache.refuse(id, keys, now, begins)
+		return nil, false
+	}
+	texts := make([]string, len(v.claims))
+	for i, name := range v.claims {
+		texts[i] = all.text(name)
+	}
+	v.cache.keep(id, keys, texts, now, expiry.Add(v.Leeway))
+	return texts, true
+}
+
+// payload returns the payload that one of the keys signed, nil without one, how many it tried, and whether one has the kid of the token.
+// keys is nil before the first response of a URL.
+func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) (payload []byte, tried int, known bool) {
+	header := jws.Signatures[0].Protected
+	for _, extension := range []jose.HeaderKey{"crit", "b64"} { // none is supported
+		if _, ok := header.ExtraHeaders[extension]; ok {
+			return nil, 0, true
+		}
+	}
+	var set []key
+	if keys != nil {
+		set = *keys
+	}
+	if header.KeyID == "" && len(set) > maxTried {
+		return nil, 0, true
+	}
+	known = header.KeyID == ""
+	for i := range set {
+		key := &set[i]
+		if key.id != "" && header.KeyID != "" && key.id != header.KeyID {
+			continue
+		}
+		known = known || key.id == header.KeyID
+		if !slices.Contains(key.algorithms, jose.SignatureAlgorithm(header.Algorithm)) || tried == maxTried {
+			continue
+		}
+		tried++
+		if payload, err := jws.Verify(key.key); err == nil {
+			return payload, tried, true
+		}
+	}
+	return nil, tried, known
+}
+
+// never is when a token begins to be valid that is not.
+var never = time.Unix(1<<40, 0)
+
+// valid checks the registered claims. It returns the expiry, and when a token that is not valid begins to be.
+func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time.Time, ok bool) {
+	var registered struct {
+		Issuer    string           `json:"iss"`
+		Audience  jwt.Audience     `json:"aud"`
+		Expiry    *jwt.NumericDate `json:"exp"`
+		NotBefore *jwt.NumericDate `json:"nbf"`
+		IssuedAt  *jwt.NumericDate `json:"iat"`
+	}
+	if json.Unmarshal(payload, &registered) != nil || registered.Expiry == nil {
+		return expiry, never, false
+	}
+	expected := jwt.Expected{Issuer: v.Issuer, Time: now}
+	if v.Audience != "" {
+		expected.AnyAudience = jwt.Audience{v.Audience}
+	}
+	err := jwt.Claims{
+		Issuer: registered.Issuer, Audience: registered.Audience,
+		Expiry: registered.Expiry, NotBefore: registered.NotBefore, IssuedAt: registered.IssuedAt,
+	}.ValidateWithLeeway(expected, v.Leeway)
+	begins = never
+	switch {
+	case errors.Is(err, jwt.ErrNotValidYet):
+		begins = registered.NotBefore.Time().Add(-v.Leeway)
+	case errors.Is(err, jwt.ErrIssuedInTheFuture):
+		begins = registered.IssuedAt.Time().Add(-v.Leeway)
+	}
+	return registered.Expiry.Time(), begins, err == nil
+}
+
+var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,38})$`)
+
+// text returns a claim that is a string or a whole number, and "" for any other.
+func (c claims) text(name string) string {
+	raw, ok := c[name]
+	if !ok {
+		return ""
+	}
+	if wholeNumber.Match(raw) {
+		return string(raw)
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil || strings.ContainsRune(text, utf8.RuneError) { // U+FFFD stands for any half of a surrogate pair
+		return ""
+	}
+	return text
+}
+
+const (
+	maxCached    = 5 * time.Minute // before a token is verified again
+	cacheBytes   = 8 << 20         // of all valid tokens of a Reader
+	refusedBytes = 1 << 20         // of all refused tokens
+	tokenBytes   = 256             // of a cached token without its claims
+)
+
+// A tokenCache holds the outcome of tokens by SHA-256, and evicts the least used ones. Refused tokens, of which a client can make any number,
+// evict no valid ones.
+type tokenCache struct{ valid, refused tokenStore }
+
+// A tokenStore is an otter.Cache; see refusals.Cache.
+type tokenStore interface {
+	GetIfPresent(tokenID) (*cachedToken, bool)
+	Set(tokenID, *cachedToken) (*cachedToken, bool)
+	Invalidate(tokenID) (*cachedToken, bool)
+}
+
+type tokenID struct {
+	verification int
+	digest       [sha256.Size]byte
+}
+
+type cachedToken struct {
+	keys        *[]key // with which it was verified; with other keys, the entry is stale
+	from, until time.Time
+	texts       []string // nil if it was refused
+}
+
+func newTokenCache() *tokenCache {
+	return &tokenCache{valid: newTokenStore(cacheBytes), refused: newTokenStore(refusedBytes)}
+}
+
+func newTokenStore(bytes uint64) tokenStore {
+	return otter.Must(&otter.Options[tokenID, *cachedToken]{
+		MaximumWeight: bytes,
+		Weigher: func(_ tokenID, t *cachedToken) uint32 {
+			weight := tokenBytes
+			for _, text := range t.texts {
+				weight += len(text)
+			}
+			return uint32(weight)
+		},
+	})
+}
+
+// find returns the claims of a token that is valid at now, or nil for one that was refused, if keys are still those that verified it.
+func (c *tokenCache) find(id tokenID, keys *[]key, now time.Time) (texts []string, known bool) {
+	for _, store := range []tokenStore{c.valid, c.refused} {
+		t, ok := store.GetIfPresent(id)
+		if !ok {
+			continue
+		}
+		if t.keys == keys && !now.Before(t.from) && !now.After(t.until) {
+			return t.texts, true
+		}
+		store.Invalidate(id)
+	}
+	return nil, false
+}
+
+// keep keeps the claims of a token until it expires.
+func (c *tokenCache) keep(id tokenID, keys *[]key, texts []string, now, expires time.Time) {
+	until := now.Add(maxCached)
+	if expires.Before(until) {
+		until = expires
+	}
+	c.valid.Set(id, &cachedToken{keys: keys, until: until, texts: texts})
+}
+
+// refuse keeps that a token is refused from now until another time.
+func (c *tokenCache) refuse(id tokenID, keys *[]key, now, until time.Time) {
+	if longest := now.Add(maxCached); longest.Before(until) {
+		until = longest
+	}
+	c.refused.Set(id, &cachedToken{keys: keys, from: now, until: until})
 }

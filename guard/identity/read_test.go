@@ -265,25 +265,3 @@ func TestRead_returnsSubjectsInConfigOrder(t *testing.T) {
 		}
 	}
 }
-
-func TestConfig_verified(t *testing.T) {
-	for _, c := range []struct {
-		Config
-		want bool
-	}{
-		{Config{Address: true}, true},
-		{Config{JWT: &JWT{}}, true},
-		{Config{Certificate: CertificateURI}, true},
-		{Config{Func: func(*http.Request) (string, error) { return "", nil }}, true},
-		{Config{Header: "A", Verify: accepting{}}, true},
-		{Config{Header: "A"}, false},
-		{Config{Cookie: "A"}, false},
-		{Config{Query: "A"}, false},
-		{Config{Path: "A"}, false},
-		{Config{Fingerprint: "A"}, false},
-	} {
-		if got := c.Verified(); got != c.want {
-			t.Errorf("%+v: got %v", c.Config, got)
-		}
-	}
-}

@@ -1,8 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Check returns all problems of a policy as an [*Error] without file and lines, or nil. A zero value counts as omitted.
@@ -44,4 +48,134 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	p.checkPlans(isBad, &found)
 	p.Overrides.check(p, &found)
 	return found
+}
+
+// checkEndpoint finds settings of an endpoint that need a section the policy does not have, or that never apply.
+func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
+	if e.Abuse != "" && p.Abuse == nil {
+		found.add(at+".abuse", "requires abuse.tiers: the policy has no abuse")
+	}
+	if e.Abuse == CountAll && p.Abuse != nil {
+		for i, t := range p.Abuse.Tiers {
+			if t.Threshold == 1 {
+				found.add(at+".abuse", "must not be all: the threshold of abuse.tiers[%d] is 1, so every request would be refused", i)
+			}
+		}
+	}
+	p.checkIdempotency(at+".idempotency", e, found)
+	if e.Cost == nil {
+		return
+	}
+	if p.Cost == nil {
+		found.add(at+".cost", "requires cost.budgets: the policy has no cost")
+		return
+	}
+	for i, b := range p.Cost.Budgets {
+		if b.Budget > 0 && e.Cost.Estimate > b.Budget {
+			found.add(at+".cost.estimate", "must be at most the budget %s of cost.budgets[%d], got %s: the estimate would never fit", b.Budget, i, e.Cost.Estimate)
+		}
+	}
+}
+
+func (c *Cost) check(at string, found *problems) {
+	if len(c.Budgets) > 0 {
+		return
+	}
+	if c.Hold != 0 {
+		found.add(at+".hold", "has no effect without cost.budgets")
+	}
+	if c.Penalty != 0 {
+		found.add(at+".penalty", "has no effect without cost.budgets")
+	}
+}
+
+func (a *Abuse) check(at string, found *problems) {
+	for i, t := range a.Tiers {
+		for j, other := range a.Tiers {
+			if i != j && other.covers(t) && (j < i || !t.covers(other)) {
+				found.add(fmt.Sprintf("%s.tiers[%d]", at, i), "has no effect: tiers[%d] starts no later and blocks at least as long", j)
+				break
+			}
+		}
+	}
+	a.checkEscalation(at, found)
+}
+
+// covers reports whether t blocks whenever other does, at least as long.
+func (t Tier) covers(other Tier) bool {
+	return t.Threshold <= other.Threshold && t.Window >= other.Window && t.Block >= other.Block
+}
+
+func (a *Abuse) checkEscalation(at string, found *problems) {
+	memory := cmp.Or(a.StrikeMemory, defaultStrikeMemory)
+	for i, block := range a.Escalation {
+		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {
+			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next step would never be reached",
+				FormatDuration(memory), FormatDuration(block))
+		}
+	}
+	if a.StrikeMemory != 0 && len(a.Escalation) == 0 {
+		found.add(at+".strike_memory", "has no effect without abuse.escalation")
+	}
+}
+
+// checkIdempotency finds an ID without a source, and a fingerprint that a client could repeat for free. Only a required
+// challenge prevents that, because one request consumes it.
+func (p *Policy) checkIdempotency(at string, e *Endpoint, found *problems) {
+	i := e.Idempotency
+	switch {
+	case i == nil:
+	case i.Header == "" && !i.Fingerprint && len(e.Match) > 0:
+		found.add(at+".header", "is required of an endpoint with match, unless fingerprint is true")
+	case i.Header != "" && i.Fingerprint:
+		found.add(at+".header", "cannot be combined with fingerprint: true: an ID has one source")
+	case i.Fingerprint && (e.Challenge == nil || !e.Challenge.Required):
+		found.add(at+".fingerprint", "requires challenge: {required: true} on the endpoint")
+	case i.Fingerprint && !p.hasVerifiedFingerprint():
+		found.add(at+".fingerprint", "requires an identity with a verified fingerprint")
+	}
+}
+
+func (p *Policy) hasVerifiedFingerprint() bool {
+	for _, id := range p.Identities {
+		if id.Fingerprint != "" && id.Verify != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// maxWireName is the most bytes of ENDPOINT/LIMIT, as in library guard.
+const maxWireName = 64
+
+// checkNames finds names that would mean two things in Redis, in a header or in a metric.
+func (p *Policy) checkNames(found *problems) {
+	first := map[string]string{} // path of each name's first use, by scope and name
+	add := func(scope, at, name string) bool {
+		key := scope + " " + name
+		other, used := first[key]
+		if name == "" || used {
+			if used {
+				found.add(at, "%s is already the name of %s", quote(name), other)
+			}
+			return false
+		}
+		first[key] = at
+		return true
+	}
+	p.eachLimit(func(at, endpoint string, l *Limit) {
+		scope := at[:strings.LastIndexByte(at, '[')] // limits or endpoints[0].limits
+		full := wire.LimitName(endpoint, l.Name)
+		if at += ".name"; add(scope, at, l.Name) && is("limit", full) && len(full) > maxWireName {
+			found.add(at, "must have at most %d bytes together with the endpoint's name, got %d: %s", maxWireName, len(full), quote(full))
+		}
+	})
+	if p.Cost != nil {
+		for i, b := range p.Cost.Budgets {
+			add("limits", fmt.Sprintf("cost.budgets[%d].name", i), b.Name) // shares the policy's limits' scope
+		}
+	}
+	for i := range p.Endpoints {
+		add("endpoints", fmt.Sprintf("endpoints[%d].name", i), p.Endpoints[i].Name)
+	}
 }

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -128,19 +130,229 @@ func (v *Verify) check(at, source string, found *problems) {
 func (id *Identity) checkFirst(at, name string, p *Policy, found *problems) {
 	for i, one := range id.First {
 		at := fmt.Sprintf("%s.first[%d]", at, i)
-		other, defined := p.Identities[one]
-		switch {
-		case checkIdentity(one) != "": // reported by bounds
-		case one == ByAll:
-			found.add(at, "must be an identity, not all")
-		case one == name || defined && len(other.First) > 0 || one == ByClient && !defined:
+		switch wrong := p.notSourced(one); {
+		case !is("identity", one): // reported by bounds
+		case one == name:
 			found.add(at, "must be an identity with a source of its own, got %s", quote(one))
-		case !defined && one != ByIP:
-			found.add(at, "unknown identity %s%s", quote(one), spelling.DidYouMean(one, p.sourced()))
+		case wrong != "":
+			found.add(at, "%s", wrong)
 		case slices.Contains(id.First[:i], one):
 			found.add(at, "duplicate identity %s", one)
 		case p.OfAddress(one) && i < len(id.First)-1:
 			found.add(at, "must be last: every request has an address, so later identities are never used")
 		}
 	}
+}
+
+// checkTokens finds tokens without keys that the policy's other tokens could not complete.
+func (p *Policy) checkTokens(found *problems) {
+	keyed := map[JWT]bool{}
+	for _, id := range p.Identities {
+		if id.JWT != nil && id.JWT.Keys != "" {
+			token := *id.JWT
+			token.Claim = ""
+			keyed[token] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
+		id := p.Identities[name]
+		if id.JWT == nil {
+			continue
+		}
+		at := identityPath(name) + ".jwt"
+		switch {
+		case id.JWT.Keys != "":
+			if err := identity.CheckKeys(id.JWT.Keys); err != nil {
+				found.add(at+".keys", "%s", err)
+			}
+		case len(keyed) == 0:
+			found.add(at+".keys", "is required in one jwt of the policy")
+		case len(keyed) > 1:
+			found.add(at+".keys", "is required, because the other tokens differ in more than their claim")
+		}
+		if id.JWT.Header != "" && id.JWT.Cookie != "" {
+			found.add(at+".cookie", "cannot be combined with header: a token has one source")
+		}
+	}
+}
+
+// wildcard finds the name of each wildcard in a pattern: id of /chat/{id}, path of /files/{path...}.
+var wildcard = regexp.MustCompile(`\{([^{}.$]+)(\.\.\.)?\}`)
+
+// wildcards returns the names of all wildcards in the endpoints' patterns. It returns nil if an endpoint has no patterns,
+// because its requests may then have any path value.
+func wildcards(endpoints []Endpoint) map[string]bool {
+	if len(endpoints) == 0 {
+		return nil
+	}
+	names := map[string]bool{}
+	for i := range endpoints {
+		if len(endpoints[i].Match) == 0 {
+			return nil
+		}
+		for _, pattern := range endpoints[i].Match {
+			for _, match := range wildcard.FindAllStringSubmatch(pattern, -1) {
+				names[match[1]] = true
+			}
+		}
+	}
+	return names
+}
+
+// checkBys finds identities that are not defined, and those that no request can have.
+func (p *Policy) checkBys(found *problems) {
+	values := wildcards(p.Endpoints)
+	for i := range p.Limits {
+		p.checkBy(fmt.Sprintf("limits[%d]", i), p.Limits[i].By, true, values, found)
+	}
+	if p.Cost != nil {
+		p.checkBy("cost", p.Cost.By, false, values, found)
+	}
+	if p.Abuse != nil {
+		p.checkBy("abuse", p.Abuse.By, false, values, found)
+	}
+	for i := range p.Endpoints {
+		e, at := &p.Endpoints[i], fmt.Sprintf("endpoints[%d]", i)
+		values := wildcards(p.Endpoints[i : i+1])
+		for j := range e.Limits {
+			p.checkBy(fmt.Sprintf("%s.limits[%d]", at, j), e.Limits[j].By, true, values, found)
+		}
+		if e.Challenge != nil {
+			p.checkBy(at+".challenge", e.Challenge.By, false, values, found)
+		}
+	}
+}
+
+// checkBy checks a by against the identities and the wildcards of its endpoints.
+func (p *Policy) checkBy(at string, by By, global bool, values map[string]bool, found *problems) {
+	for i, name := range by {
+		at := at + ".by"
+		if len(by) > 1 {
+			at = fmt.Sprintf("%s[%d]", at, i)
+		}
+		_, defined := p.Identities[name]
+		switch {
+		case !is("identity", name): // reported by bounds
+		case name == ByAll && !global:
+			found.add(at, "must be an identity, not all")
+		case name == ByAll && len(by) > 1:
+			found.add(at, "must be the only entry: all counts every request together")
+		case name == ByAll:
+		case !defined && name != ByIP && name != ByClient:
+			names := p.names()
+			if global {
+				names = append(names, ByAll)
+			}
+			found.add(at, "unknown identity %s%s", quote(name), spelling.DidYouMean(name, names))
+		case slices.Contains(by[:i], name):
+			found.add(at, "duplicate identity %s", name)
+		default:
+			if path := p.missingWildcard(name, values); path != "" {
+				found.add(at, "never applies: identity %s needs the wildcard {%s}, which no pattern in match has", name, path)
+			}
+		}
+	}
+}
+
+// missingWildcard returns the wildcard that an identity needs and no pattern has, or "" if some request may have the identity.
+func (p *Policy) missingWildcard(name string, values map[string]bool) string {
+	first := ""
+	for _, one := range p.Alternatives(name) {
+		id := p.Identities[one]
+		if id.Path == "" || values == nil || values[id.Path] {
+			return ""
+		}
+		first = cmp.Or(first, id.Path)
+	}
+	return first
+}
+
+// checkReceipt finds an idempotency header that also identifies the client: all its requests would share one ID.
+func (p *Policy) checkReceipt(at string, e *Endpoint, found *problems) {
+	if e.Idempotency == nil {
+		return
+	}
+	for _, name := range p.names() {
+		id := p.Identities[name]
+		headers := []string{id.Header, id.Fingerprint}
+		if id.JWT != nil {
+			headers = append(headers, id.JWT.Header)
+			if id.JWT.Header == "" && id.JWT.Cookie == "" {
+				headers = append(headers, "Authorization")
+			}
+		}
+		if slices.ContainsFunc(headers, func(h string) bool { return h != "" && strings.EqualFold(h, e.Idempotency.Header) }) {
+			found.add(at+".idempotency.header", "must not be the header of identity %s: all requests of a client would have the same ID", name)
+			return
+		}
+	}
+}
+
+const boundIt = "add a limit with by: ip or by: all, or set unbounded: true"
+
+// checkBounded finds an endpoint that a request could pass without being counted by a verified identity or a global limit. It assumes
+// that a limit that could not be read counts every request.
+func (p *Policy) checkBounded(at string, e *Endpoint, isBad func(path string) bool, found *problems) {
+	if e.Unbounded {
+		return
+	}
+	var reasons []string
+	for _, from := range []struct {
+		at     string
+		limits []Limit
+	}{{at + ".limits", e.Limits}, {"limits", p.Limits}} {
+		if isBad(from.at) {
+			return
+		}
+		for i := range from.limits {
+			l := &from.limits[i]
+			reason := p.uncounted(l.By, l.Name, p.hasNoSource)
+			if l.Shadow {
+				reason = l.Name + " is a shadow limit"
+			}
+			if reason == "" || isBad(fmt.Sprintf("%s[%d].by", from.at, i)) {
+				return
+			}
+			reasons = append(reasons, reason)
+		}
+	}
+	if e.Abuse == CountAll && p.Abuse != nil {
+		reason := p.uncounted(p.Abuse.By, "abuse", p.hasNoSource)
+		if reason == "" || isBad("abuse.by") {
+			return
+		}
+		reasons = append(reasons, reason)
+	}
+	if len(reasons) == 0 {
+		found.add(at, "%s has no limit: %s", quote(e.Name), boundIt)
+		return
+	}
+	found.add(at, "no limit of %s counts every request: %s; %s", quote(e.Name), strings.Join(reasons, ", "), boundIt)
+}
+
+// hasNoSource reports whether every request has an identity, which is then an address. An identity that is not defined or has no source
+// is another check's problem.
+func (p *Policy) hasNoSource(identity string) bool {
+	id := p.Identities[identity]
+	return id.source() == ""
+}
+
+// uncounted returns why a limit by these identities skips some requests or counts them by a claimed identity; "" if it does not. always
+// reports whether every request has an identity.
+func (p *Policy) uncounted(by By, limit string, always func(identity string) bool) string {
+	if len(by) == 0 {
+		by = By{ByClient}
+	}
+	for _, name := range by {
+		all := p.Alternatives(name)
+		for _, one := range all {
+			if p.Identities[one].Claimed {
+				return fmt.Sprintf("%s uses the claimed identity %s", limit, one)
+			}
+		}
+		if name != ByAll && !slices.ContainsFunc(all, always) {
+			return fmt.Sprintf("%s skips requests without %s", limit, name)
+		}
+	}
+	return ""
 }

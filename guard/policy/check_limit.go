@@ -1,9 +1,13 @@
 package policy
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"time"
+
+	"github.com/rlfunc/rlfunc/calendar"
 )
 
 const (
@@ -41,22 +45,43 @@ func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 }
 
 func (l *Limit) check(at string, p *Policy, found *problems) {
-	l.checkPeriod(at, found)
-	l.checkPlaces(at, found)
-	if l.Kind == GCRA {
-		l.checkBurst(at, found)
-	} else {
-		if l.Burst != 0 {
-			found.add(at+".burst", "applies only to kind gcra, not to %s", l.kind())
-		}
-		if l.kind() == SlidingLog && l.Cost > 1 {
-			found.add(at+".cost", "must be 1 for a sliding_log, which counts requests, got %d", l.Cost)
-		} else if l.Limit > 0 && l.Cost > l.Limit {
-			found.add(at+".cost", "must be at most the limit %d, got %d: a larger cost never fits", l.Limit, l.Cost)
+	for _, only := range []struct {
+		kind  Kind
+		key   string
+		given bool
+	}{
+		{Quota, "every", l.Every != ""},
+		{Quota, "zone", l.Zone != ""},
+		{Quota, "starts", l.Starts != ""},
+		{Concurrency, "lease", l.Lease != 0},
+		{GCRA, "burst", l.Burst != 0},
+	} {
+		if only.given && l.Kind != only.kind {
+			found.add(at+"."+only.key, "applies only to kind %s, not to %s", only.kind, l.kind())
 		}
 	}
-	if l.Kind == SlidingCounter && l.Window > maxCounterWindow {
-		found.add(at+".window", "must be at most 90d for a sliding_counter, got %s", FormatDuration(l.Window))
+	switch l.kind() {
+	case Quota:
+		l.checkPeriod(at, found)
+	case Concurrency:
+		if l.Window != 0 {
+			found.add(at+".window", "must be omitted for a concurrency: a request has its places until it ends")
+		}
+		if l.Count != nil {
+			found.add(at+".count", "must be omitted for a concurrency: a request has its places whatever its response will be")
+		}
+	case SlidingCounter:
+		if l.Window > maxCounterWindow {
+			found.add(at+".window", "must be at most 90d for a sliding_counter, got %s", FormatDuration(l.Window))
+		}
+	}
+	switch {
+	case l.Kind == GCRA:
+		l.checkBurst(at, found)
+	case l.kind() == SlidingLog && l.Cost > 1:
+		found.add(at+".cost", "must be 1 for a sliding_log, which counts requests, got %d", l.Cost)
+	case l.Limit > 0 && l.Cost > l.Limit:
+		found.add(at+".cost", "must be at most the limit %d, got %d: a larger cost never fits", l.Limit, l.Cost)
 	}
 	if c := l.Count; c != nil && len(c.Status)+len(c.Code) == 0 {
 		found.add(at+".count", "must have a status or a code")
@@ -64,16 +89,13 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 	if l.Prefetch != nil {
 		l.checkPrefetch(at+".prefetch", found)
 	}
-	if l.Share != 0 && (l.OnFailure == Open || l.OnFailure == Closed || l.OnFailure == "" && p.OnFailure != "" && p.OnFailure != Local) {
+	if mode := cmp.Or(l.OnFailure, p.OnFailure); l.Share != 0 && (mode == Open || mode == Closed) {
 		found.add(at+".share", "applies only with on_failure: local")
 	}
 }
 
 func (l *Limit) checkBurst(at string, found *problems) {
-	burst := l.Burst
-	if burst == 0 {
-		burst = l.Limit
-	}
+	burst := cmp.Or(l.Burst, l.Limit)
 	if burst > 0 && l.Cost > burst {
 		found.add(at+".cost", "must be at most the burst %d, got %d: a larger cost never fits", burst, l.Cost)
 	}
@@ -92,9 +114,71 @@ func refillTime(burst int64, window time.Duration, limit int64) time.Duration {
 	return time.Duration(min(quotient, uint64(maxRefill)+1))
 }
 
-func (l *Limit) kind() Kind {
-	if l.Kind == "" {
-		return SlidingLog
+func (l *Limit) kind() Kind { return cmp.Or(l.Kind, SlidingLog) }
+
+// Calendar returns the calendar of a quota, or nil for another kind. It returns a *calendar.Error if the policy was not checked.
+func (l *Limit) Calendar() (*calendar.Calendar, error) {
+	if l.Kind != Quota {
+		return nil, nil
 	}
-	return l.Kind
+	return calendar.New(calendar.Period{Every: l.Every, Zone: l.Zone, Starts: string(l.Starts)})
+}
+
+// checkPeriod checks that a quota has a period and no window.
+func (l *Limit) checkPeriod(at string, found *problems) {
+	if l.Window != 0 {
+		found.add(at+".window", "must be omitted for a quota: its length is every")
+	}
+	if l.Every == "" {
+		found.add(at+".every", "is required for a quota")
+		return
+	}
+	var wrong *calendar.Error
+	if _, err := l.Calendar(); errors.As(err, &wrong) && wrong.Field != "every" { // reported by bounds
+		found.add(at+"."+wrong.Field, "must %s, got %s", wrong.Must, quote(wrong.Got))
+	}
+}
+
+// concurrencyOf returns the first limit of kind concurrency of an endpoint or of the whole policy, or nil.
+func (p *Policy) concurrencyOf(e *Endpoint) *Limit {
+	all := [][]Limit{p.Limits}
+	if e != nil {
+		all = append(all, e.Limits)
+	}
+	for _, limits := range all {
+		for i := range limits {
+			if limits[i].Kind == Concurrency {
+				return &limits[i]
+			}
+		}
+	}
+	return nil
+}
+
+// checkPrefetch finds limits whose tokens cannot be taken in batches.
+func (l *Limit) checkPrefetch(at string, found *problems) {
+	switch atOnce := cmp.Or(l.Burst, l.Limit); {
+	case l.kind() != GCRA && l.kind() != FixedWindow && l.kind() != Quota:
+		found.add(at, "applies only to kind gcra, fixed_window and quota, not to %s: only these bound what a batch admits later than it was taken", l.kind())
+	case !l.By.Global():
+		found.add(at, "applies only to a global limit, by: all: a process would hold tokens of each subject")
+	case l.Cost > 1:
+		found.add(at, "applies only with cost 1, got %d", l.Cost)
+	case l.Count != nil:
+		found.add(at, "must not be combined with count")
+	case atOnce > 0 && l.Prefetch.Most > atOnce:
+		found.add(at+".most", "must be at most what the limit admits at once, %d, got %d", atOnce, l.Prefetch.Most)
+	}
+}
+
+// checkDynamic finds limits that a request must not replace.
+func (l *Limit) checkDynamic(at, endpoint string, found *problems) {
+	switch k := l.kind(); {
+	case endpoint == "":
+		found.add(at, "applies only to a limit of an endpoint: a request replaces the limits of its endpoint")
+	case k != SlidingLog && k != FixedWindow:
+		found.add(at, "applies only to kind sliding_log and fixed_window, not to %s: only these count the same in any window", k)
+	case l.Prefetch != nil:
+		found.add(at, "must not be combined with prefetch")
+	}
 }

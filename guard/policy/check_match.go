@@ -30,15 +30,14 @@ func (p *Policy) checkMatch(found *problems) {
 			if checkPattern(pattern) != "" {
 				continue // reported by bounds
 			}
-			if rejected, _ := register(http.NewServeMux(), pattern); rejected != "" {
-				found.add(at, "%s", rejected)
-				continue
-			}
-			if rejected, other := register(mux, pattern); rejected != "" {
+			switch rejected, other := register(mux, pattern); {
+			case other != "":
 				found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), paths[other], rejected)
-				continue
+			case rejected != "":
+				found.add(at, "%s", rejected)
+			default:
+				paths[pattern] = at
 			}
-			paths[pattern] = at
 		}
 	}
 }

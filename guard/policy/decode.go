@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,14 +20,13 @@ const maxValues = 300_000
 type decoder struct {
 	found   problems
 	aliases map[*ast.AliasNode]ast.Node
-	open    map[ast.Node]bool       // aliased nodes that are being decoded
 	at      map[string]*token.Token // by path
 	bad     map[string]bool         // paths of values that could not be read; they have no other problems
 	values  int
 }
 
 func newDecoder(root ast.Node) *decoder {
-	return &decoder{aliases: resolveAliases(root), open: map[ast.Node]bool{}, at: map[string]*token.Token{}, bad: map[string]bool{}}
+	return &decoder{aliases: resolveAliases(root), at: map[string]*token.Token{}, bad: map[string]bool{}}
 }
 
 func (d *decoder) isGiven(path string) bool { return d.at[path] != nil }
@@ -44,20 +44,16 @@ func (d *decoder) isBad(path string) bool {
 // locate adds a position to a problem: that of its path, or else of the nearest parent. A problem with a whole entry is at the
 // entry's name.
 func (d *decoder) locate(p Problem) Problem {
-	p.Line, p.Column = 1, 1
+	at := d.at[p.Path]
 	if name := d.at[p.Path+".name"]; name != nil && strings.HasSuffix(p.Path, "]") {
-		p.Line, p.Column = position(name)
-		return p
+		at = name
 	}
-	for path := p.Path; ; path = parent(path) {
-		if t := d.at[path]; t != nil {
-			p.Line, p.Column = position(t)
-			return p
-		}
-		if path == "" {
-			return p
-		}
+	for path := p.Path; at == nil && path != ""; {
+		path = parent(path)
+		at = d.at[path]
 	}
+	p.Line, p.Column = position(at)
+	return p
 }
 
 // parent cuts the last key or index off a path.
@@ -88,11 +84,9 @@ func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 		}
 		return
 	}
-	n, done := d.follow(path, n)
-	if n == nil {
+	if n = d.follow(path, n); n == nil {
 		return
 	}
-	defer done()
 	if _, ok := n.(*ast.NullNode); ok {
 		delete(d.at, path) // an empty `limits:` counts as omitted
 		return
@@ -104,10 +98,6 @@ func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 	case reflect.Struct:
 		d.section(path, n, v)
 	case reflect.Slice:
-		if v.Type() == byType {
-			d.by(path, n, v)
-			return
-		}
 		d.list(path, n, v)
 	case reflect.Map:
 		d.mapping(path, n, v)
@@ -140,9 +130,19 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
+// list fills in a list. A by may also be one identity.
 func (d *decoder) list(path string, n ast.Node, v reflect.Value) {
-	sequence, ok := n.(*ast.SequenceNode)
-	if !ok {
+	sequence, isList := n.(*ast.SequenceNode)
+	text, isText := textOf(n)
+	switch isBy := v.Type() == byType; {
+	case isList:
+	case isBy && isText:
+		v.Set(reflect.ValueOf(By{text}))
+		return
+	case isBy:
+		d.wrong(path, n, "must be an identity or a list of identities, got %s", describe(n))
+		return
+	default:
 		d.wrong(path, n, "must be a list, got %s", describe(n))
 		return
 	}
@@ -158,20 +158,6 @@ func (d *decoder) list(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
-// by fills in one identity, or a list of them.
-func (d *decoder) by(path string, n ast.Node, v reflect.Value) {
-	text, isText := textOf(n)
-	_, isList := n.(*ast.SequenceNode)
-	switch {
-	case isText:
-		v.Set(reflect.ValueOf(By{text}))
-	case isList:
-		d.list(path, n, v)
-	default:
-		d.wrong(path, n, "must be an identity or a list of identities, got %s", describe(n))
-	}
-}
-
 // entryPath returns the path of an entry of a map, whose key is a name, or a subject of any bytes.
 func entryPath(path, key string, t reflect.Type) string {
 	if t.Elem().Kind() == reflect.Struct {
@@ -182,7 +168,7 @@ func entryPath(path, key string, t reflect.Type) string {
 
 // structPath returns the path of a section of a map.
 func structPath(path, key string) string {
-	if checkIdentity(key) == "" {
+	if is("identity", key) {
 		return join(path, key)
 	}
 	return path + "[" + strconv.Quote(key) + "]"
@@ -205,4 +191,234 @@ func (d *decoder) mapping(path string, n ast.Node, v reflect.Value) {
 		}
 		v.SetMapIndex(reflect.ValueOf(e.key), value)
 	}
+}
+
+// An entry is a key of a mapping with its value.
+type entry struct {
+	key   string
+	token *token.Token // of the key
+	value ast.Node
+}
+
+// where returns the position for problems of the value: a scalar itself, or the key of a section or list.
+func (e entry) where() *token.Token {
+	switch e.value.(type) {
+	case *ast.MappingNode, *ast.SequenceNode, *ast.NullNode, *ast.AnchorNode, *ast.AliasNode:
+		return e.token
+	}
+	return e.value.GetToken()
+}
+
+// entries returns the entries of a mapping with its merges. Its own keys win, then those of earlier merges.
+func (d *decoder) entries(path string, n ast.Node) ([]entry, bool) {
+	var own, merged []entry
+	has := map[string]bool{}
+	mapping, ok := n.(*ast.MappingNode)
+	if !ok {
+		d.wrong(path, n, "must be a mapping, got %s", describe(n))
+		return nil, false
+	}
+	for _, pair := range mapping.Values {
+		if pair.Key.IsMergeKey() {
+			merged = append(merged, d.merged(path, pair.Value)...)
+			continue
+		}
+		key, ok := keyText(pair.Key)
+		switch {
+		case !ok:
+			d.add(path, pair.Key.GetToken(), "must have a plain-text key")
+		case has[key]:
+			d.add(path, pair.Key.GetToken(), "duplicate key %s", quote(key))
+		default:
+			has[key] = true
+			own = append(own, entry{key, pair.Key.GetToken(), pair.Value})
+		}
+	}
+	for _, e := range merged {
+		if !has[e.key] {
+			has[e.key] = true
+			own = append(own, e)
+		}
+	}
+	return own, true
+}
+
+// merged returns the entries of a merge, which names one mapping or several.
+func (d *decoder) merged(path string, n ast.Node) []entry {
+	if d.values++; d.values > maxValues {
+		return nil // decode reports this
+	}
+	if n = d.follow(path, n); n == nil {
+		return nil
+	}
+	if sequence, ok := n.(*ast.SequenceNode); ok {
+		var all []entry
+		for _, element := range sequence.Values {
+			all = append(all, d.merged(path, element)...)
+		}
+		return all
+	}
+	all, _ := d.entries(path, n)
+	d.values += len(all)
+	return all
+}
+
+func keyText(key ast.MapKeyNode) (string, bool) {
+	switch k := key.(type) {
+	case *ast.StringNode:
+		return k.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
+		return k.GetToken().Value, true
+	}
+	return "", false
+}
+
+// follow returns the value behind anchors and aliases, or nil after it has reported a problem.
+func (d *decoder) follow(path string, n ast.Node) ast.Node {
+	for {
+		switch node := n.(type) {
+		case *ast.AnchorNode:
+			n = node.Value
+		case *ast.AliasNode:
+			switch n = d.aliases[node]; n {
+			case nil:
+				d.wrong(path, node, "unknown anchor: *%s", aliasName(node))
+				return nil
+			case node:
+				d.wrong(path, node, "refers to itself: *%s", aliasName(node))
+				return nil
+			}
+		case *ast.TagNode:
+			d.wrong(path, node, "must have no tag, got %s", node.Start.Value)
+			return nil
+		default:
+			return n
+		}
+	}
+}
+
+func aliasName(alias *ast.AliasNode) string { return alias.Value.GetToken().Value }
+
+// resolveAliases returns the node of each alias: the last anchor of its name before it, or the alias itself if it is in that anchor.
+func resolveAliases(root ast.Node) map[*ast.AliasNode]ast.Node {
+	r := &resolver{anchors: map[string]ast.Node{}, aliases: map[*ast.AliasNode]ast.Node{}}
+	ast.Walk(r, root)
+	return r.aliases
+}
+
+type resolver struct {
+	anchors map[string]ast.Node // the values; of an anchor that has not ended, the anchor
+	aliases map[*ast.AliasNode]ast.Node
+}
+
+func (r *resolver) Visit(n ast.Node) ast.Visitor {
+	switch node := n.(type) {
+	case *ast.AnchorNode:
+		name := node.Name.GetToken().Value
+		r.anchors[name] = node
+		ast.Walk(r, node.Value)
+		if r.anchors[name] == node {
+			r.anchors[name] = node.Value
+		}
+		return nil
+	case *ast.AliasNode:
+		target := r.anchors[aliasName(node)]
+		if _, open := target.(*ast.AnchorNode); open {
+			target = node
+		}
+		r.aliases[node] = target
+	}
+	return r
+}
+
+// first returns the first token of a list element.
+func first(n ast.Node) *token.Token {
+	if mapping, ok := n.(*ast.MappingNode); ok && !mapping.IsFlowStyle && len(mapping.Values) > 0 {
+		return mapping.Values[0].Key.GetToken()
+	}
+	return n.GetToken()
+}
+
+// scalar fills in a value that is neither a section nor a list.
+func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
+	if err := setScalar(v, n); err != nil {
+		d.wrong(path, n, "%v, got %s", err, describe(n))
+	}
+}
+
+// setScalar reads whole numbers and amounts from their text, without a float64.
+func setScalar(v reflect.Value, n ast.Node) error {
+	text, isText := textOf(n)
+	number, isNumber := numberOf(n)
+	switch {
+	case v.Type() == durationType:
+		duration, err := parseDuration(text)
+		v.SetInt(int64(duration))
+		return err
+	case v.Type() == microsType:
+		amount, err := ParseMicros(text + number)
+		v.SetInt(int64(amount))
+		return err
+	case v.Kind() == reflect.Bool:
+		b, ok := n.(*ast.BoolNode)
+		if !ok {
+			return errors.New("must be true or false")
+		}
+		v.SetBool(b.Value)
+	case v.Kind() == reflect.String:
+		if v.Type() == startsType {
+			text, isText = text+number, isText || isNumber
+		}
+		if !isText {
+			return errors.New("must be text")
+		}
+		v.SetString(text)
+	case v.Kind() == reflect.Float64:
+		f, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return errors.New("must be a number")
+		}
+		v.SetFloat(f)
+	default:
+		whole, err := strconv.ParseInt(number, 10, v.Type().Bits())
+		if err != nil || number[0] == '+' {
+			return errors.New("must be a whole number")
+		}
+		v.SetInt(whole)
+	}
+	return nil
+}
+
+func textOf(n ast.Node) (string, bool) {
+	switch node := n.(type) {
+	case *ast.StringNode:
+		return node.Value, true
+	case *ast.LiteralNode:
+		return node.Value.Value, true
+	}
+	return "", false
+}
+
+func numberOf(n ast.Node) (string, bool) {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// describe names a value of the file for a message.
+func describe(n ast.Node) string {
+	if text, ok := textOf(n); ok {
+		return quote(text)
+	}
+	switch n.(type) {
+	case *ast.MappingNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.NullNode:
+		return "nothing"
+	}
+	return strings.Trim(quote(n.GetToken().Value), `"`)
 }

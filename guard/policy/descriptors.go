@@ -1,5 +1,14 @@
 package policy
 
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
 // A Descriptor maps rate limit descriptors of Envoy to an endpoint and to identities; see package envoyguard.
 type Descriptor struct {
 	// Domain is the domain of the requests. Required.
@@ -18,4 +27,84 @@ type DescriptorEntry struct {
 	Value string `yaml:"value" policy:"is=path"`
 	// Identity is the identity that the entry's value has; an address or a header. Any value matches. Defaults to none.
 	Identity string `yaml:"identity" policy:"is=identity"`
+}
+
+// checkDescriptors finds descriptors that never match, and those that pass uncounted.
+func (p *Policy) checkDescriptors(isBad func(path string) bool, found *problems) {
+	first := map[string]int{}
+	for i := range p.Descriptors {
+		d, at := &p.Descriptors[i], fmt.Sprintf("descriptors[%d]", i)
+		problems := len(*found)
+		p.checkEntries(at, d, found)
+		e, defined := p.Endpoint(d.Endpoint)
+		if !defined && d.Endpoint != "" {
+			names := make([]string, len(p.Endpoints))
+			for i := range p.Endpoints {
+				names[i] = p.Endpoints[i].Name
+			}
+			found.add(at+".endpoint", "unknown endpoint %s%s", quote(d.Endpoint), spelling.DidYouMean(d.Endpoint, names))
+		}
+		if l := p.concurrencyOf(e); l != nil {
+			found.add(at+".endpoint", "must not have a limit of kind concurrency, such as %s: Envoy does not report when a request ends", quote(l.Name))
+		}
+		shape := d.shape()
+		if j, ok := first[shape]; ok {
+			found.add(at, "never matches: descriptors[%d] matches the same", j)
+			continue
+		}
+		first[shape] = i
+		if defined && len(*found) == problems && !isBad(at) && !isBad("limits") && !isBad("endpoints") {
+			p.checkCounted(at, d, e, found)
+		}
+	}
+}
+
+func (p *Policy) checkEntries(at string, d *Descriptor, found *problems) {
+	var seen []string
+	for i, entry := range d.Entries {
+		at := fmt.Sprintf("%s.entries[%d]", at, i)
+		name := entry.Identity
+		id, defined := p.Identities[name]
+		switch {
+		case (entry.Value == "") == (name == ""):
+			found.add(at, "must have either value or identity")
+		case name == "" || !is("identity", name): // the latter is reported by bounds
+		case !defined && name != ByIP:
+			found.add(at+".identity", "unknown identity %s%s", quote(name), spelling.DidYouMean(name, p.sourced()))
+		case !p.OfAddress(name) && id.Header == "":
+			found.add(at+".identity", "must be an address or a header, got %s", quote(name))
+		case slices.Contains(seen, name):
+			found.add(at+".identity", "duplicate identity %s", name)
+		}
+		seen = append(seen, name)
+	}
+}
+
+// shape is the same for descriptors that match the same.
+func (d *Descriptor) shape() string {
+	var b strings.Builder
+	b.WriteString(d.Domain)
+	for _, e := range d.Entries {
+		b.WriteString(" " + e.Key + "=" + strconv.Quote(e.Value))
+	}
+	return b.String()
+}
+
+// checkCounted finds a descriptor whose identities no limit counts. checkBounded cannot find it: an endpoint's requests have an address,
+// but a descriptor has its entries only.
+func (p *Policy) checkCounted(at string, d *Descriptor, e *Endpoint, found *problems) {
+	if e.Unbounded || len(d.Entries) == 0 {
+		return
+	}
+	hasEntry := func(identity string) bool {
+		return slices.ContainsFunc(d.Entries, func(e DescriptorEntry) bool { return e.Identity == identity })
+	}
+	counts := func(l Limit) bool { return !l.Shadow && p.uncounted(l.By, l.Name, hasEntry) == "" }
+	if slices.ContainsFunc(e.Limits, counts) || slices.ContainsFunc(p.Limits, counts) {
+		return
+	}
+	if e.Abuse == CountAll && p.Abuse != nil && p.uncounted(p.Abuse.By, "abuse", hasEntry) == "" {
+		return
+	}
+	found.add(at, "no limit of %s counts it: add an entry with the verified identity that a limit is by, a limit with by: all, or unbounded: true to the endpoint", quote(e.Name))
 }

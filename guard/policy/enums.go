@@ -1,6 +1,11 @@
 package policy
 
-import "github.com/rlfunc/rlfunc/calendar"
+import (
+	"reflect"
+
+	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/guard/identity"
+)
 
 // Kind is the algorithm of a limit: a function of library ratelimit.
 type Kind string
@@ -16,15 +21,15 @@ const (
 )
 
 // Every is the length of a quota's period.
-type Every string
+type Every = calendar.Every
 
 // The lengths of periods.
 const (
-	Hour  = Every(calendar.Hour)
-	Day   = Every(calendar.Day)
-	Week  = Every(calendar.Week)
-	Month = Every(calendar.Month)
-	Year  = Every(calendar.Year)
+	Hour  = calendar.Hour
+	Day   = calendar.Day
+	Week  = calendar.Week
+	Month = calendar.Month
+	Year  = calendar.Year
 )
 
 // Starts is when the periods of a quota start, as package calendar reads it. A file may write a day of the month as a number.
@@ -58,17 +63,6 @@ const (
 	PayloadPath Payload = "path" // the path of the request's URL
 )
 
-// Certificate is a part of a client certificate.
-type Certificate string
-
-// The parts of a client certificate.
-const (
-	CertificateSHA256     Certificate = "sha256"      // digest of the certificate
-	CertificateCommonName Certificate = "common_name" // common name of the certificate's subject
-	CertificateDNS        Certificate = "dns"         // first DNS name
-	CertificateURI        Certificate = "uri"         // first URI, such as a SPIFFE ID
-)
-
 // Case is how upper and lower case compare.
 type Case string
 
@@ -90,27 +84,27 @@ const (
 // StatusCode is the name of a gRPC status code.
 type StatusCode string
 
-var statusCodes = []string{
-	"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
-	"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",
+// enums holds the values of each type that has few; "" means omitted.
+var enums = map[reflect.Type][]string{
+	reflect.TypeFor[Kind]():      texts(SlidingLog, SlidingCounter, FixedWindow, GCRA, Quota, Concurrency),
+	reflect.TypeFor[Every]():     texts(Hour, Day, Week, Month, Year),
+	reflect.TypeFor[OnFailure](): texts(Open, Closed, Local),
+	reflect.TypeFor[Count]():     texts(CountAll, CountRefused),
+	reflect.TypeFor[Payload]():   texts(PayloadNone, PayloadPath),
+	reflect.TypeFor[Case]():      texts(CaseExact, CaseFold),
+	reflect.TypeFor[Unmatched](): texts(UnmatchedPass, UnmatchedRefuse),
+	reflect.TypeFor[identity.CertificatePart](): texts(
+		identity.CertificateSHA256, identity.CertificateCommonName, identity.CertificateDNS, identity.CertificateURI),
+	reflect.TypeFor[StatusCode](): {
+		"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
+		"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",
+	},
 }
 
-// An enum is a string type with few values; "" means omitted.
-type enum interface{ values() []string }
-
-func (Kind) values() []string {
-	return []string{string(SlidingLog), string(SlidingCounter), string(FixedWindow), string(GCRA), string(Quota), string(Concurrency)}
+func texts[T ~string](values ...T) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
 }
-
-func (Every) values() []string {
-	return []string{string(Hour), string(Day), string(Week), string(Month), string(Year)}
-}
-func (OnFailure) values() []string { return []string{string(Open), string(Closed), string(Local)} }
-func (Count) values() []string     { return []string{string(CountAll), string(CountRefused)} }
-func (Payload) values() []string   { return []string{string(PayloadNone), string(PayloadPath)} }
-func (Certificate) values() []string {
-	return []string{string(CertificateSHA256), string(CertificateCommonName), string(CertificateDNS), string(CertificateURI)}
-}
-func (Case) values() []string       { return []string{string(CaseExact), string(CaseFold)} }
-func (Unmatched) values() []string  { return []string{string(UnmatchedPass), string(UnmatchedRefuse)} }
-func (StatusCode) values() []string { return statusCodes }

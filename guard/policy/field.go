@@ -2,14 +2,20 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// A field is one key of a section. Struct tags hold its bounds, both for Check and for schema.json.
+// A field is one key of a section. Struct tags hold its bounds and its default, for Check, Complete and schema.json.
 type field struct {
 	key      string
 	index    int
@@ -20,6 +26,8 @@ type field struct {
 	format   string // key of formats, for text: the value, each element, or each key of a map
 	not      string // value of the enum that this field does not allow
 	kinds    map[Kind]kindRule
+
+	byDefault reflect.Value // invalid without one, or if it depends on other fields
 }
 
 // A kindRule is how a field differs in a limit of a kind.
@@ -91,6 +99,8 @@ func (f *field) read(tag string) {
 			f.format = value
 		case "not":
 			f.not = value
+		case "default":
+			f.byDefault = readTag(value, f.typ)
 		case string(Quota), string(Concurrency):
 			rule := kindRule{none: value == "none"}
 			if !rule.none {
@@ -130,27 +140,152 @@ func readSpan(text string, t reflect.Type) *span {
 	if !ok {
 		panic(fmt.Sprintf("policy: tag %q is not a span", text))
 	}
-	return &span{minText: low, maxText: high, min: mustNumber(low, t), max: mustNumber(high, t)}
+	return &span{minText: low, maxText: high, min: asFloat(readTag(low, t)), max: asFloat(readTag(high, t))}
 }
 
-// mustNumber reads a number of a tag. It panics in the first test that checks a policy, because that reads all tags.
-func mustNumber(text string, t reflect.Type) float64 {
-	var n float64
-	var err error
-	switch t {
-	case durationType:
-		var d time.Duration
-		d, err = parseDuration(text)
-		n = float64(d)
-	case microsType:
-		var m Micros
-		m, err = ParseMicros(text)
-		n = float64(m)
-	default:
-		n, err = strconv.ParseFloat(text, 64)
-	}
+// readTag reads a value as a policy has it. It panics in the first test that checks a policy, because that reads all tags.
+func readTag(text string, t reflect.Type) reflect.Value {
+	file, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
 		panic(fmt.Sprintf("policy: tag %q: %v", text, err))
 	}
-	return n
+	v, d := reflect.New(t).Elem(), newDecoder(file.Docs[0].Body)
+	if d.decode("", file.Docs[0].Body, v); len(d.found) > 0 {
+		panic(fmt.Sprintf("policy: tag %q: %v", text, d.found))
+	}
+	return v
+}
+
+// asFloat returns a number, whatever its type.
+func asFloat(v reflect.Value) float64 {
+	if v.CanFloat() {
+		return v.Float()
+	}
+	return float64(v.Int())
+}
+
+// bounds checks each value against its field's tags. A zero value is omitted, unless given reports that the file sets it.
+type bounds struct {
+	found *problems
+	given func(path string) bool
+	// kinds are the kinds of limits by name: plans have the bounds of their limit's kind
+	kinds map[string]Kind
+
+	tooMany bool // a list or mapping has too many entries
+}
+
+// section checks a section; kind is that of the limit that it is about, if any.
+func (b *bounds) section(path string, v reflect.Value, kind Kind) {
+	for _, f := range fieldsOf(v.Type()) {
+		f = f.of(kind)
+		at := join(path, f.key)
+		value := v.Field(f.index)
+		if value.IsZero() && !b.given(at) {
+			if f.required {
+				b.found.add(at, "is required")
+			}
+			continue
+		}
+		b.value(at, value, &f)
+	}
+}
+
+func (b *bounds) value(at string, v reflect.Value, f *field) {
+	switch v.Kind() {
+	case reflect.Struct:
+		l, _ := v.Interface().(Limit)
+		b.section(at, v, l.Kind)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			b.value(at, v.Elem(), f)
+		}
+	case reflect.Slice:
+		if !b.count(at, v.Len(), f) {
+			return
+		}
+		for i := range v.Len() {
+			b.value(at+"["+strconv.Itoa(i)+"]", v.Index(i), f)
+		}
+	case reflect.Map:
+		if !b.count(at, v.Len(), f) {
+			return
+		}
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			name := entryPath(at, key.String(), v.Type())
+			b.text(name, key.String(), f)
+			if value := v.MapIndex(key); value.Kind() == reflect.Struct {
+				b.section(name, value, b.kinds[key.String()])
+			} else {
+				b.number(name, value, f)
+			}
+		}
+	case reflect.String:
+		if values := enums[v.Type()]; values != nil {
+			b.enum(at, v.String(), values, f)
+		} else {
+			b.text(at, v.String(), f)
+		}
+	case reflect.Bool:
+	default:
+		b.number(at, v, f)
+	}
+}
+
+// count reports whether the entries are few enough to be checked one by one.
+func (b *bounds) count(at string, n int, f *field) bool {
+	if f.items != nil && !f.items.contains(float64(n)) {
+		b.found.add(at, "must have %s, got %d", f.items.entries(), n)
+		if float64(n) > f.items.max {
+			b.tooMany = true
+			return false
+		}
+	}
+	return true
+}
+
+func (b *bounds) enum(at, value string, values []string, f *field) {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == f.not })
+	if !slices.Contains(values, value) {
+		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), spelling.DidYouMean(value, values))
+	}
+}
+
+func (b *bounds) text(at, value string, f *field) {
+	if f.format == "" {
+		return
+	}
+	if message := formats[f.format].check(value); message != "" {
+		b.found.add(at, "%s, got %s", message, quote(value))
+	}
+}
+
+func (b *bounds) number(at string, v reflect.Value, f *field) {
+	switch n := asFloat(v); {
+	case f.format == "share":
+		if math.IsNaN(n) || n <= 0 || n > 1 {
+			b.found.add(at, "must be above 0 and at most 1, got %v", n)
+		}
+	case f.bounds != nil && !f.bounds.contains(n):
+		b.found.add(at, "must be %s, got %s", f.bounds, format(v))
+	}
+}
+
+// format returns a number as a policy writes it.
+func format(v reflect.Value) string {
+	switch n := v.Interface().(type) {
+	case time.Duration:
+		return FormatDuration(n)
+	case Micros:
+		return n.String()
+	}
+	return strconv.FormatInt(v.Int(), 10)
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
 }

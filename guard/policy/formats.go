@@ -1,9 +1,14 @@
 package policy
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A textFormat is the required form of a text.
@@ -18,68 +23,35 @@ const (
 )
 
 var formats = map[string]textFormat{
-	"name":      {checkName, `^[A-Za-z0-9_-]{1,32}$`},
-	"limit":     {checkLimitName, `^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`},
-	"namespace": {checkNamespace, `^[A-Za-z0-9_.-]{1,64}$`},
-	"header":    {checkHeader, "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"},
+	"name":      matching(`^[A-Za-z0-9_-]{1,32}$`, "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"),
+	"limit":     matching(`^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`, "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"),
+	"namespace": matching(`^[A-Za-z0-9_.-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."),
+	"header":    matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "must be a header name"),
+	"identity":  matching(`^[a-z][a-z0-9_-]{0,31}$`, "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"),
+	"parameter": matching(`^[A-Za-z0-9_.:/-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"),
+	"path":      {checkPath, `^.+$`},
 	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
-	"pattern":   {checkPattern, patternText},
+	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
-	"identity":  {checkIdentity, `^[a-z][a-z0-9_-]{0,31}$`},
-	"parameter": {checkParameter, `^[A-Za-z0-9_.:/-]{1,64}$`},
-	"path":      {checkPath, `^.+$`},
 }
 
-func checkName(s string) string {
-	if s == "" || len(s) > 32 || !all(s, "_-") {
-		return "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"
-	}
-	return ""
+func matching(pattern, message string) textFormat {
+	valid := regexp.MustCompile(pattern)
+	return textFormat{pattern: pattern, check: func(s string) string {
+		if valid.MatchString(s) {
+			return ""
+		}
+		return message
+	}}
 }
 
-func checkLimitName(s string) string {
-	endpoint, name, ok := strings.Cut(s, "/")
-	if !ok {
-		endpoint, name = name, endpoint
-	}
-	if ok && checkName(endpoint) != "" || checkName(name) != "" {
-		return "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"
-	}
-	return ""
-}
-
-func checkIdentity(s string) string {
-	if s == "" || len(s) > 32 || s[0] < 'a' || s[0] > 'z' || !all(s, "_-") || strings.ToLower(s) != s {
-		return "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"
-	}
-	return ""
-}
-
-func checkParameter(s string) string {
-	if s == "" || len(s) > 64 || !all(s, "_-.:/") {
-		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"
-	}
-	return ""
-}
+// is reports whether a text has a format.
+func is(format, text string) bool { return formats[format].check(text) == "" }
 
 func checkPath(s string) string {
 	if s == "" || len(s) > 1024 {
 		return "must be 1 to 1024 bytes"
-	}
-	return ""
-}
-
-func checkNamespace(s string) string {
-	if s == "" || len(s) > 64 || !all(s, "_-.") {
-		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."
-	}
-	return ""
-}
-
-func checkHeader(s string) string {
-	if s == "" || len(s) > 64 || !all(s, "!#$%&'*+-.^_`|~") {
-		return "must be a header name"
 	}
 	return ""
 }
@@ -90,8 +62,6 @@ func checkPrefix(s string) string {
 	}
 	return ""
 }
-
-const patternText = `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`
 
 func checkSubject(s string) string {
 	if s == "" || len(s) > maxSubject {
@@ -122,7 +92,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 		return netip.Prefix{}, errPrefix
 	}
 	if p.Masked() != p {
-		return netip.Prefix{}, hostBitsError{p.Masked()}
+		return netip.Prefix{}, fmt.Errorf("must have no host bits set, as in %s", p.Masked())
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < 96 {
@@ -133,26 +103,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-type prefixError string
-
-func (e prefixError) Error() string { return string(e) }
-
-const errPrefix = prefixError("must be an address or a prefix such as 10.0.0.0/8")
-
-type hostBitsError struct{ masked netip.Prefix }
-
-func (e hostBitsError) Error() string {
-	return "must have no host bits set, as in " + e.masked.String()
-}
-
-func all(s, others string) bool {
-	for _, c := range []byte(s) {
-		if !('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z') && strings.IndexByte(others, c) < 0 {
-			return false
-		}
-	}
-	return true
-}
+var errPrefix = errors.New("must be an address or a prefix such as 10.0.0.0/8")
 
 const maxQuoted = 64
 
@@ -171,4 +122,85 @@ func either(values []string) string {
 		return values[0]
 	}
 	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
+const day = 24 * time.Hour
+
+var errDuration = errors.New("must be a duration such as 90s, 1m30s or 30d")
+
+// parseDuration reads Go's syntax, or whole days such as 30d.
+func parseDuration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || !isDigits(days) || n > math.MaxInt64/int64(day) {
+			return 0, errDuration
+		}
+		return time.Duration(n) * day, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errDuration
+	}
+	return d, nil
+}
+
+// FormatDuration returns a duration as policies write it: 1m30s, or whole days such as 30d.
+func FormatDuration(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	text := d.String()
+	for _, zero := range []struct{ end, short string }{{"m0s", "m"}, {"h0m", "h"}} {
+		if strings.HasSuffix(text, zero.end) {
+			text = strings.TrimSuffix(text, zero.end) + zero.short
+		}
+	}
+	return text
+}
+
+// Micros is an amount in millionths of any currency. It mirrors fcall.Micros, because this package does not link a Redis client.
+type Micros int64
+
+const (
+	microDigits = 6
+	oneUnit     = 1_000_000
+)
+
+var errMicros = errors.New(`must be an amount with at most six decimals, such as 5 or "0.000001"`)
+
+// ParseMicros reads decimal text such as "5" or "0.000001" exactly. It accepts at most six decimals and no exponent.
+func ParseMicros(text string) (Micros, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, frac, point := strings.Cut(digits, ".")
+	octal := len(whole) > 1 && whole[0] == '0' // some YAML parsers read 010 as 8
+	if !isDigits(whole) || octal || point && !isDigits(frac) || len(frac) > microDigits {
+		return 0, errMicros
+	}
+	units, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || units > (1<<63-1)/oneUnit-1 {
+		return 0, fmt.Errorf("must be less than %d", int64((1<<63-1)/oneUnit))
+	}
+	rest, _ := strconv.ParseInt((frac + "000000")[:microDigits], 10, 64)
+	m := Micros(units*oneUnit + rest)
+	if negative {
+		m = -m
+	}
+	return m, nil
+}
+
+// String returns the amount without trailing zeros: 5, 0.02.
+func (m Micros) String() string {
+	sign, u := "", uint64(m)
+	if m < 0 {
+		sign, u = "-", -u
+	}
+	whole := sign + strconv.FormatUint(u/oneUnit, 10)
+	if u%oneUnit == 0 {
+		return whole
+	}
+	return whole + "." + strings.TrimRight(strconv.FormatUint(oneUnit+u%oneUnit, 10)[1:], "0")
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -1,10 +1,15 @@
 package policy
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // By selects the subject that a limit counts: one identity, or a combination of several.
@@ -45,7 +50,7 @@ type Identity struct {
 	// JWT is a claim of a signed token. Defaults to none.
 	JWT *JWT `yaml:"jwt"`
 	// Certificate is a part of a client certificate that the server has verified. Defaults to none.
-	Certificate Certificate `yaml:"certificate"`
+	Certificate identity.CertificatePart `yaml:"certificate"`
 	// Func reads the identity with a func of the service that has its name. Defaults to false.
 	Func bool `yaml:"func"`
 	// First lists other identities; this identity is the first that the request has. Defaults to none.
@@ -59,22 +64,7 @@ type Identity struct {
 
 // JWT is a claim of a signed token. A JWT without Keys is another claim of the same token as the policy's other JWTs. It
 // takes omitted values from them, so they must agree.
-type JWT struct {
-	// Claim is the name of a claim whose value is text or a whole number. Required.
-	Claim string `yaml:"claim" policy:"required,is=parameter"`
-	// Keys is a file or an https URL of a JWKS, or a file with public keys in PEM. Required in one jwt of a policy.
-	Keys string `yaml:"keys" policy:"is=path"`
-	// Issuer is the required value of iss. Defaults to any.
-	Issuer string `yaml:"issuer" policy:"is=path"`
-	// Audience is a required entry of aud. Defaults to any.
-	Audience string `yaml:"audience" policy:"is=path"`
-	// Header is the name of the header with the token. Defaults to Authorization: Bearer.
-	Header string `yaml:"header" policy:"is=header"`
-	// Cookie is the name of the cookie with the token. Defaults to none.
-	Cookie string `yaml:"cookie" policy:"is=header"`
-	// Leeway is the tolerated difference between clocks, 1ms to 10m. Defaults to 30s.
-	Leeway time.Duration `yaml:"leeway" policy:"1ms..10m"`
-}
+type JWT = identity.JWT
 
 // Verify is the proof of a value. Exactly one key is set.
 type Verify struct {
@@ -172,4 +162,123 @@ func (p *Policy) Undefined(subjects []string) string {
 func (p *Policy) isSourced(name string) bool {
 	alternatives := p.Alternatives(name)
 	return len(alternatives) == 1 && alternatives[0] == name
+}
+
+// notSourced returns why a name is not that of an identity with a source of its own, or "".
+func (p *Policy) notSourced(name string) string {
+	_, defined := p.Identities[name]
+	switch {
+	case name == ByAll:
+		return "must be an identity, not all"
+	case !defined && name != ByIP && name != ByClient:
+		return "unknown identity " + quote(name) + spelling.DidYouMean(name, p.sourced())
+	case !p.isSourced(name):
+		return "must be an identity with a source of its own, got " + quote(name)
+	}
+	return ""
+}
+
+// Subject returns the subject of IDENTITY=VALUE in the form that requests have: ip=203.0.113.7 for ip=::ffff:203.0.113.7, ip=2001:db8::/64 for
+// ip=2001:db8::1, user=a%2Bb for user=a+b. A subject in that form stays the same. Of a secret, such as an API key, VALUE is what identifies it.
+func (p *Policy) Subject(text string) (string, error) {
+	name, value, named := strings.Cut(text, "=")
+	id, defined := p.Identities[name]
+	switch {
+	case !named || value == "":
+		return "", errors.New("must be IDENTITY=VALUE")
+	case !defined && name != ByIP && name != ByClient:
+		return "", fmt.Errorf("must be of an identity of the policy%s", spelling.DidYouMean(name, p.sourced()))
+	case !p.isSourced(name):
+		return "", fmt.Errorf("must begin with %s, which identity %s is the first of", either(p.Alternatives(name)), name)
+	case p.OfAddress(name):
+		address, ok := identity.AddressValue(value, cmp.Or(id.IPv4Prefix, defaultIPv4Prefix), cmp.Or(id.IPv6Prefix, defaultIPv6Prefix))
+		if !ok {
+			return "", errors.New("must have an address")
+		}
+		return name + "=" + address, nil
+	case !identity.IsValue(value):
+		value = identity.Value(value)
+	}
+	return name + "=" + value, nil
+}
+
+// Code holds the service's own code for identities, by identity name. It must match the policy exactly.
+type Code struct {
+	// Funcs read the identities with func: true. Defaults to none.
+	Funcs map[string]identity.Func
+	// Verifiers check the values of the identities with verify: {func: true}. Defaults to none.
+	Verifiers map[string]identity.Verifier
+}
+
+// Reader returns a reader of the policy's identities. Its Close stops background work, such as refreshing keys.
+func (p *Policy) Reader(code Code, o identity.Options) (*identity.Reader, error) {
+	all := p.completeIdentities()
+	ip := all[ByIP]
+	o.ForwardedHeader = ip.ForwardedHeader
+	for i, text := range ip.TrustedProxies {
+		prefix, err := parsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("identities.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
+		}
+		o.TrustedProxies = append(o.TrustedProxies, prefix)
+	}
+	var configs []identity.Config
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		id := all[name]
+		if len(id.First) > 0 {
+			continue
+		}
+		c, err := id.config(name, p.OfAddress(name), code)
+		if err != nil {
+			return nil, fmt.Errorf("identities.%s: %w", name, err)
+		}
+		configs = append(configs, c)
+	}
+	if err := code.checkUnused(all); err != nil {
+		return nil, err
+	}
+	return identity.New(o, configs...)
+}
+
+func (id *Identity) config(name string, address bool, code Code) (identity.Config, error) {
+	c := identity.Config{
+		Name: name, Header: id.Header, Cookie: id.Cookie, Query: id.Query, Path: id.Path, Fingerprint: id.Fingerprint,
+		JWT: id.JWT, Certificate: id.Certificate,
+	}
+	if address {
+		c.Address, c.IPv4Prefix, c.IPv6Prefix = true, id.IPv4Prefix, id.IPv6Prefix
+	}
+	if id.Func {
+		if c.Func = code.Funcs[name]; c.Func == nil {
+			return c, fmt.Errorf("func is true, but the service registers none: set Funcs[%q]", name)
+		}
+	}
+	var err error
+	switch v := id.Verify; {
+	case v == nil:
+	case v.SHA256File != "":
+		c.Verify, err = identity.NewDigests(v.SHA256File)
+	case v.HMACFile != "":
+		c.Verify, err = identity.NewHMACFile(v.HMACFile)
+	default:
+		if c.Verify = code.Verifiers[name]; c.Verify == nil {
+			err = fmt.Errorf("verify.func is true, but the service registers no verifier: set Verifiers[%q]", name)
+		}
+	}
+	return c, err
+}
+
+// checkUnused finds code that the policy does not use: its author may take a value for verified that is not.
+func (c *Code) checkUnused(all map[string]Identity) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Funcs)) {
+		if !all[name].Func {
+			return fmt.Errorf("identities.%s: the service registers a func, but the policy does not set func: true", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Verifiers)) {
+		if v := all[name].Verify; v == nil || !v.Func {
+			return fmt.Errorf("identities.%s: the service registers a verifier, but the policy does not set verify: {func: true}", name)
+		}
+	}
+	return nil
 }

@@ -2,17 +2,24 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // MaxFileSize is the most bytes of a file, 1 MiB.
@@ -65,7 +72,7 @@ func parse(data []byte) (*Policy, problems) {
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, problems{syntax(err)}
+		return nil, problems{*syntax(err)}
 	}
 	root, wrong := document(file)
 	if wrong != nil {
@@ -82,17 +89,16 @@ func parse(data []byte) (*Policy, problems) {
 	return p, d.found
 }
 
-func syntax(err error) Problem {
+func syntax(err error) *Problem {
 	var at interface {
 		GetToken() *token.Token
 		GetMessage() string
 	}
 	if !errors.As(err, &at) || at.GetToken() == nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		return Problem{Line: 1, Column: 1, Message: text}
+		return problemAt(nil, text)
 	}
-	line, column := position(at.GetToken())
-	return Problem{Line: line, Column: column, Message: at.GetMessage()}
+	return problemAt(at.GetToken(), at.GetMessage())
 }
 
 // document returns the one document of a file. An empty file is an error: it may be incomplete, because a writer truncates it first.
@@ -103,16 +109,20 @@ func document(file *ast.File) (ast.Node, *Problem) {
 			continue
 		}
 		if root != nil {
-			line, column := position(first(doc.Body))
-			return nil, &Problem{Line: line, Column: column, Message: "must be one document"}
+			return nil, problemAt(first(doc.Body), "must be one document")
 		}
 		root = doc.Body
 	}
 	switch root.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return nil, &Problem{Line: 1, Column: 1, Message: "is empty: write at least `version: 1`"}
+		return nil, problemAt(nil, "is empty: write at least `version: 1`")
 	}
 	return root, nil
+}
+
+func problemAt(t *token.Token, message string) *Problem {
+	line, column := position(t)
+	return &Problem{Line: line, Column: column, Message: message}
 }
 
 func position(t *token.Token) (line, column int) {
@@ -120,4 +130,90 @@ func position(t *token.Token) (line, column int) {
 		return 1, 1
 	}
 	return t.Position.Line, t.Position.Column
+}
+
+// Watch calls f with the policy in a file, or with its error: once before Watch returns, then within a second after each change of the
+// content. Calls never overlap. On an error, keep the current policy. Watch follows files that are renamed over, swapped by symbolic
+// links (as in a ConfigMap), or removed and created again. It ends with ctx.
+func Watch(ctx context.Context, path string, f func(*Policy, error)) {
+	var p *Policy
+	file := reload.File(path, MaxFileSize+1, func(content []byte) (err error) { // Parse refuses a byte more
+		parsed, err := Parse(path, content)
+		if err == nil {
+			p = parsed
+		}
+		return err
+	})
+	report := func(err error) {
+		if err != nil {
+			f(nil, err)
+		} else {
+			f(p, nil)
+		}
+	}
+	report(file.Load())
+	go file.Follow(ctx, time.Second/2, report)
+}
+
+// A Problem is one error in a policy. File, Line and Column are zero for a policy in Go.
+type Problem struct {
+	File    string `json:"file"`             // name of the file, as the caller gave it
+	Line    int    `json:"line,omitempty"`   // from 1
+	Column  int    `json:"column,omitempty"` // from 1, in characters
+	Path    string `json:"path,omitempty"`   // such as endpoints[0].limits[1].window; "" for the whole policy
+	Message string `json:"message"`          // such as "must be 1us to 3650d, got 0s"
+}
+
+// String returns file:line:col: path: message, without parts that are zero.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File + ":")
+		if p.Line > 0 {
+			b.WriteString(strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column) + ":")
+		}
+		b.WriteByte(' ')
+	}
+	if p.Path != "" {
+		b.WriteString(p.Path + ": ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
+}
+
+// maxProblems is the most problems in an Error, besides one that counts the rest.
+const maxProblems = 100
+
+// An Error holds the problems of a policy by position, at least one. After 100 problems, one more counts the rest.
+type Error struct {
+	Problems []Problem
+}
+
+// Error returns one line for each problem.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+type problems []Problem
+
+func (ps *problems) add(path, format string, args ...any) {
+	*ps = append(*ps, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (ps problems) err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if rest := len(ps) - maxProblems; rest > 0 {
+		last := ps[maxProblems]
+		ps = append(ps[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line, Column: last.Column, Message: fmt.Sprintf("and %d more problems", rest)})
+	}
+	return &Error{Problems: ps}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 const everything = `# yaml-language-server: $schema=schema.json
@@ -95,7 +97,7 @@ func wantEverything() *Policy {
 			"device": {Fingerprint: "X-Print", Verify: &Verify{HMACFile: "secrets.txt"}},
 			"page":   {Query: "page", Claimed: true},
 			"team":   {Path: "team", Claimed: true},
-			"mesh":   {Certificate: CertificateURI},
+			"mesh":   {Certificate: identity.CertificateURI},
 			"own":    {Func: true},
 			"client": {First: []string{"user", "key", "ip"}},
 		},

@@ -2,10 +2,13 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/internal/spelling"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
@@ -97,24 +100,6 @@ func (c PlanLimit) apply(l Limit) Limit {
 	return l
 }
 
-// completePlans fills in all values of the limits that differ.
-func (p *Policy) completePlans() *Plans {
-	if p.Plans == nil {
-		return nil
-	}
-	c := &Plans{By: p.Plans.By, Named: make(map[string]Plan, len(p.Plans.Named))}
-	known := p.limitsByName()
-	for name, plan := range p.Plans.Named {
-		limits := maps.Clone(plan.Limits)
-		for at, differs := range limits {
-			l := p.completeLimits([]Limit{differs.apply(*known[at].limit)})[0]
-			limits[at] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Cost: l.Cost}
-		}
-		c.Named[name] = Plan{Limits: limits, Budgets: maps.Clone(plan.Budgets)}
-	}
-	return c
-}
-
 // A namedLimit is a limit with its path.
 type namedLimit struct {
 	at    string
@@ -126,4 +111,96 @@ func (p *Policy) limitsByName() map[string]namedLimit {
 	known := map[string]namedLimit{}
 	p.eachLimit(func(at, endpoint string, l *Limit) { known[wire.LimitName(endpoint, l.Name)] = namedLimit{at, l} })
 	return known
+}
+
+// checkPlans finds plans that no request can have, and limits and budgets that are out of bounds.
+func (p *Policy) checkPlans(isBad func(path string) bool, found *problems) {
+	if p.Plans == nil {
+		return
+	}
+	p.checkPlansBy(found)
+	known := p.limitsByName()
+	p.eachPlan(func(at string, plan *Plan) {
+		for _, name := range slices.Sorted(maps.Keys(plan.Limits)) {
+			at := planLimitPath(at, name)
+			l, ok := known[name]
+			switch {
+			case !is("limit", name): // reported by bounds
+			case !ok:
+				found.add(at, "unknown limit %s%s", quote(name), spelling.DidYouMean(name, slices.Sorted(maps.Keys(known))))
+			case l.limit.By.Global():
+				found.add(at, "must not be a global limit, which counts the requests of all plans together")
+			case !isBad(l.at + ".kind"):
+				plan.Limits[name].check(at, l.limit, p, found)
+			}
+		}
+		p.checkPlanBudgets(at, plan, found)
+	})
+}
+
+func (p *Policy) checkPlansBy(found *problems) {
+	const at = "plans.by"
+	by := p.Plans.By
+	switch wrong := p.notSourced(by); {
+	case !is("identity", by): // reported by bounds
+	case wrong != "":
+		found.add(at, "%s", wrong)
+	case !p.Verified(by):
+		found.add(at, "must be a verified identity: any client can claim a plan by %s", quote(by))
+	case p.OfAddress(by):
+		found.add(at, "must not be an address identity: an address never names a plan")
+	}
+}
+
+// check reports the problems that the limit has with the plan's values, and not without them.
+func (c PlanLimit) check(at string, l *Limit, p *Policy, found *problems) {
+	var own, differing problems
+	changed := c.apply(*l)
+	l.check(at, p, &own)
+	changed.check(at, p, &differing)
+	for _, problem := range differing {
+		if !slices.Contains(own, problem) {
+			found.add(strings.TrimSuffix(problem.Path, ".window"), "%s", problem.Message)
+		}
+	}
+}
+
+func (p *Policy) checkPlanBudgets(at string, plan *Plan, found *problems) {
+	if len(plan.Budgets) > 0 && p.Cost == nil {
+		found.add(at+".budgets", "requires cost.budgets: the policy has no cost")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
+		at, budget := planBudgetPath(at, name), plan.Budgets[name]
+		var names []string
+		for _, b := range p.Cost.Budgets {
+			names = append(names, b.Name)
+		}
+		if !slices.Contains(names, name) {
+			found.add(at, "unknown budget %s%s", quote(name), spelling.DidYouMean(name, names))
+			continue
+		}
+		for i := range p.Endpoints {
+			if c := p.Endpoints[i].Cost; c != nil && budget > 0 && c.Estimate > budget {
+				found.add(at, "must be at least the estimate %s of endpoints[%d], got %s: the estimate would never fit", c.Estimate, i, budget)
+			}
+		}
+	}
+}
+
+// eachPlan calls f with every plan and its path.
+func (p *Policy) eachPlan(f func(at string, plan *Plan)) {
+	if p.Plans == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Plans.Named)) {
+		plan := p.Plans.Named[name]
+		f(structPath("plans.named", name), &plan)
+	}
+}
+
+func planLimitPath(at, name string) string { return structPath(at+".limits", name) }
+
+func planBudgetPath(at, name string) string {
+	return fmt.Sprintf("%s.budgets[%s]", at, strconv.Quote(name))
 }

@@ -1,28 +1,31 @@
 package policy
 
-import "time"
+import (
+	_ "embed"
+	"time"
+)
 
 // A Policy holds the identities of requests and the limits that count them. The zero Policy limits nothing.
 type Policy struct {
 	// Version is the version of the policy format. Defaults to 1, the only one.
-	Version int `yaml:"version" policy:"1..1"`
+	Version int `yaml:"version" policy:"1..1,default=1"`
 	// Namespace begins every key in Redis: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to guard.
-	Namespace string `yaml:"namespace" policy:"is=namespace"`
+	Namespace string `yaml:"namespace" policy:"is=namespace,default=guard"`
 	// Timeout is the deadline of a decision's Redis call, 1ms to 1m. Defaults to 50ms.
-	Timeout time.Duration `yaml:"timeout" policy:"1ms..1m"`
+	Timeout time.Duration `yaml:"timeout" policy:"1ms..1m,default=50ms"`
 	// OnFailure is the failure mode of limits that have none: open allows, closed fails the request, local decides in this process by
 	// its share. Defaults to local.
-	OnFailure OnFailure `yaml:"on_failure"`
+	OnFailure OnFailure `yaml:"on_failure" policy:"default=local"`
 	// Share is the part of a limit that one process admits in failure mode local, above 0 and at most 1. A process that knows the number of
 	// processes admits an even part if that is more. The shares of all replicas should add up to 1. Defaults to 0.25.
-	Share float64 `yaml:"share" policy:"is=share"`
+	Share float64 `yaml:"share" policy:"is=share,default=0.25"`
 	// Identities are answers to "who is this?" by name, at most 15. Two need no definition: ip is the client's address, and client is ip
 	// unless you define it. Defaults to these two.
 	Identities map[string]Identity `yaml:"identities" policy:"items=0..15,is=identity"`
 	// Paths is how request paths are compared with the endpoints' patterns.
 	Paths Paths `yaml:"paths"`
 	// Unmatched is how guard handles requests that no endpoint matches. Defaults to pass.
-	Unmatched Unmatched `yaml:"unmatched"`
+	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
 	// Limits apply to all endpoints together, at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Cost holds the money budgets that endpoints charge. Defaults to none.
@@ -67,9 +70,9 @@ type Limit struct {
 	Name string `yaml:"name" policy:"required,is=name"`
 	// By is the identity that the limit counts, or several, whose combination is one subject; all counts every request. The limit skips
 	// requests that lack an identity. Defaults to client.
-	By By `yaml:"by" policy:"items=0..4,is=identity"`
+	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Kind is the algorithm. Defaults to sliding_log.
-	Kind Kind `yaml:"kind"`
+	Kind Kind `yaml:"kind" policy:"default=sliding_log"`
 	// Limit is the capacity of a window, 1 to 1000000, for a quota to 16777216; for a gcra the tokens that one window refills, and for a
 	// concurrency the requests, or places, at the same time. Required.
 	Limit int64 `yaml:"limit" policy:"required,1..1000000,quota=1..16777216"`
@@ -90,7 +93,7 @@ type Limit struct {
 	Burst int64 `yaml:"burst" policy:"1..1000000"`
 	// Cost is the charge of one request, 1 to 1000000 and at most the limit; 1 for a sliding_log. For a concurrency, the places of one
 	// request, at most 1000. Defaults to 1.
-	Cost int64 `yaml:"cost" policy:"1..1000000,concurrency=1..1000"`
+	Cost int64 `yaml:"cost" policy:"1..1000000,concurrency=1..1000,default=1"`
 	// Count selects the responses that count. guard charges each request first, and refunds it after any other response. Defaults to all.
 	Count *Responses `yaml:"count"`
 	// OnFailure is the failure mode of this limit. Defaults to the policy's.
@@ -115,3 +118,120 @@ func (p *Policy) Endpoint(name string) (*Endpoint, bool) {
 	}
 	return nil, false
 }
+
+// Cost holds the money budgets of a subject. guard reserves an estimate when it admits a request; the service settles the real cost.
+// A subject has one account, which each endpoint with a cost charges.
+type Cost struct {
+	// By is the identity that has the account, or several, as for a limit; not all. Defaults to client.
+	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
+	// Budgets are 1 to 16 budgets, decided together: guard reserves the estimate in all of them or in none. Required.
+	Budgets []Budget `yaml:"budgets" policy:"required,items=1..16"`
+	// Hold is how long an estimate counts without a settlement, 1us to 3650d. Defaults to each budget's window.
+	Hold time.Duration `yaml:"hold" policy:"1us..3650d"`
+	// Penalty is how long guard refuses a subject that exceeded a budget, 1us to 3650d. Defaults to none.
+	Penalty time.Duration `yaml:"penalty" policy:"1us..3650d"`
+	// OnFailure is the failure mode of the budgets. Defaults to the policy's.
+	OnFailure OnFailure `yaml:"on_failure"`
+}
+
+// EndpointCost is the charge of an endpoint's requests to the policy's budgets.
+type EndpointCost struct {
+	// Estimate is the amount that a request reserves unless its caller gives one, at most 1000000000 and at most each budget.
+	// Defaults to 0.
+	Estimate Micros `yaml:"estimate" policy:"0..1000000000"`
+}
+
+// A Budget is the amount of money that a subject may spend in a window.
+type Budget struct {
+	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -. Required.
+	Name string `yaml:"name" policy:"required,is=name"`
+	// Budget is the amount, 0.000001 to 1000000000 units of any currency. Required.
+	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000"`
+	// Window is the length of the window, 1us to 3650d. Required.
+	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
+}
+
+// Abuse blocks a subject after too many attempts. Attempts and blocks of a subject hold on all endpoints of the policy.
+type Abuse struct {
+	// By is the identity whose attempts count; one, and not all. Defaults to client.
+	By By `yaml:"by" policy:"items=0..1,is=identity,default=client"`
+	// Tiers are 1 to 8 thresholds that start a block. Required.
+	Tiers []Tier `yaml:"tiers" policy:"required,items=1..8"`
+	// Escalation is how long the first, second, ... block within the strike memory lasts, each 1ms to 3650d, at most 8. The last one
+	// repeats. Defaults to none: each block lasts as long as its tier says.
+	Escalation []time.Duration `yaml:"escalation" policy:"items=0..8,1ms..3650d"`
+	// StrikeMemory is how long a block counts for the escalation, from its start, 1ms to 3650d. Defaults to 30d.
+	StrikeMemory time.Duration `yaml:"strike_memory" policy:"1ms..3650d"`
+	// OnFailure is the failure mode of blocks and attempts. Defaults to the policy's.
+	OnFailure OnFailure `yaml:"on_failure"`
+}
+
+// A Tier starts a block when a subject reaches a number of attempts in a window.
+type Tier struct {
+	// Threshold is the number of the attempt that guard refuses and that starts the block, 1 to 10000. Required.
+	Threshold int64 `yaml:"threshold" policy:"required,1..10000"`
+	// Window is the time in which attempts count, 1us to 3650d. Required.
+	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
+	// Block is how long the block lasts, 1ms to 3650d. Required.
+	Block time.Duration `yaml:"block" policy:"required,1ms..3650d"`
+}
+
+// Challenge is a one-time token. Exactly one request consumes it.
+type Challenge struct {
+	// By is the identity that the challenge is issued for, or several, as for a limit; not all. Defaults to client.
+	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
+	// Required refuses requests without a challenge. Defaults to false: a request may omit it, but a challenge that it carries must be
+	// valid.
+	Required bool `yaml:"required"`
+	// TTL is how long a challenge can be consumed after its issue, 1us to 3650d. Defaults to 5m.
+	TTL time.Duration `yaml:"ttl" policy:"1us..3650d,default=5m"`
+	// Header is the name of the header with the challenge. Defaults to X-Challenge.
+	Header string `yaml:"header" policy:"is=header,default=X-Challenge"`
+	// Payload binds a challenge to a path, or to nothing. Defaults to none: it is valid for any request.
+	Payload Payload `yaml:"payload" policy:"default=none"`
+	// OnFailure is open or closed, because a process alone cannot know whether a challenge was consumed. Defaults to the policy's, and
+	// to closed where that is local.
+	OnFailure OnFailure `yaml:"on_failure" policy:"not=local"`
+}
+
+// Responses selects the responses that a limit counts, by HTTP status, gRPC code or both.
+type Responses struct {
+	// Status holds HTTP statuses, each 100 to 599, at most 64. Defaults to none.
+	Status []int `yaml:"status" policy:"items=0..64,100..599"`
+	// Code holds gRPC status codes such as Unauthenticated, at most 17. Defaults to none.
+	Code []StatusCode `yaml:"code" policy:"items=0..17"`
+}
+
+// Prefetch takes several tokens of a gcra, fixed_window or quota by all in one call, and hands them out in the process.
+type Prefetch struct {
+	// Most is the number of tokens that one call takes at most, 2 to 10000, and no more than the limit admits at once. Required.
+	Most int64 `yaml:"most" policy:"required,2..10000"`
+	// For bounds how long a process uses tokens, and by how much a gcra may admit too many, 1ms to 10s. Defaults to 100ms.
+	For time.Duration `yaml:"for" policy:"1ms..10s,default=100ms"`
+}
+
+// Paths is how request paths are compared with patterns.
+type Paths struct {
+	// Case is exact or fold, which is for routers that treat /V1/Chat as /v1/chat. Defaults to exact.
+	Case Case `yaml:"case" policy:"default=exact"`
+}
+
+// Idempotency is the source of a request's own ID: a header or a fingerprint. guard does not count a repeat: a request with the ID
+// and method of an earlier one, by the same client to the same endpoint.
+type Idempotency struct {
+	// Header is the name of the header with the ID. Any client can use it to repeat a request for free. Required of an
+	// endpoint with match, unless fingerprint is true; code names it in others.
+	Header string `yaml:"header" policy:"is=header"`
+	// Fingerprint makes a verified fingerprint the ID, on an endpoint that requires the challenge in it. Defaults to false.
+	Fingerprint bool `yaml:"fingerprint"`
+	// For is how long guard knows an ID, 1us to 3650d. Defaults to 10m.
+	For time.Duration `yaml:"for" policy:"1us..3650d,default=10m"`
+	// Repeats is the number of repeats of an ID that pass uncounted, 0 to 8; one more is a new request. Defaults to 1.
+	Repeats *int64 `yaml:"repeats" policy:"0..8,default=1"`
+}
+
+// Schema is the JSON Schema of a policy file, for editors: start a file with `# yaml-language-server: $schema=<URL or path>`. It covers
+// keys, types and bounds; only [Policy.Check] finds contradictions. A test generates it from the structs.
+//
+//go:embed schema.json
+var Schema []byte

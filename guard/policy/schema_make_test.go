@@ -120,9 +120,9 @@ func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
 	case reflect.Float64:
 		return map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 	case reflect.String:
-		if e, ok := reflect.Zero(t).Interface().(enum); ok {
+		if all := enums[t]; all != nil {
 			var values []any
-			for _, v := range e.values() {
+			for _, v := range all {
 				if v != f.not {
 					values = append(values, v)
 				}

@@ -42,7 +42,7 @@ func TestSchema_matchesTheModel(t *testing.T) {
 func docComments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, file := range []string{"policy.go", "sections.go", "identities.go", "descriptors.go", "plans.go"} {
+	for _, file := range []string{"policy.go", "identities.go", "descriptors.go", "overrides.go", "plans.go", "../identity/jwt.go"} {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,9 @@ func docComments(t *testing.T) map[string]string {
 			}
 			if s, ok := spec.Type.(*ast.StructType); ok {
 				for _, f := range s.Fields.List {
-					docs[spec.Name.Name+"."+f.Names[0].Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+					for _, name := range f.Names {
+						docs[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+					}
 				}
 			}
 			return true

@@ -53,7 +53,7 @@ func (s *Service) check(subject string, combined bool) error {
 		return fmt.Errorf("%s has no values of its own: it is the first of %s that a request has; give the subject of one of these", name, strings.Join(id.First, ", "))
 	case s.OfAddress(name):
 		return checkAddress(name, id, value)
-	case id.Certificate == policy.CertificateSHA256 && !isDigest(strings.ReplaceAll(value, ":", "")):
+	case id.Certificate == identity.CertificateSHA256 && !isDigest(strings.ReplaceAll(value, ":", "")):
 		return fmt.Errorf("no request has the subject %s: give the SHA-256 of a certificate, 64 hexadecimal digits", subject)
 	}
 	if want := s.canonical(&id, value); want != value {
@@ -110,9 +110,9 @@ func (s *Service) canonical(id *policy.Identity, value string) string {
 		}
 	}
 	switch id.Certificate {
-	case policy.CertificateDNS:
+	case identity.CertificateDNS:
 		value = strings.ToLower(strings.TrimSuffix(value, "."))
-	case policy.CertificateSHA256:
+	case identity.CertificateSHA256:
 		value = strings.ToLower(strings.ReplaceAll(value, ":", ""))
 	}
 	if !identity.IsValue(value) {
