@@ -2,17 +2,40 @@ package api
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
+	"testing"
 	"time"
 	"unicode"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/internal/inspect"
 )
 
-// Document returns the OpenAPI 3.1 document of the API, from its Go types.
-func Document() ([]byte, error) {
+var update = flag.Bool("update", false, "write openapi.json")
+
+func TestDocument_describesTheTypes(t *testing.T) {
+	made, err := describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("openapi.json", made, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(document), string(made)); diff != "" {
+		t.Errorf("openapi.json: run go test ./serve/internal/api -update (-committed +made):\n%s", diff)
+	}
+}
+
+// describe returns the OpenAPI 3.1 document of the API, from its Go types.
+func describe() ([]byte, error) {
 	s := schemas{}
 	paths := map[string]any{}
 	for _, op := range (*API)(nil).operations() {
