@@ -18,11 +18,15 @@ type Call struct {
 	Header    http.Header // or gRPC metadata
 	Operation string      // the HTTP method or full gRPC method; a receipt is valid for one operation
 	Path      string      // the payload of a challenge for a path
+	Estimate  fcall.Micros
+	Weight    int64
 }
 
 // Request returns the guard request for an endpoint and for others that a router may also mean.
 func (c *Call) Request(p *policy.Policy, e *policy.Endpoint, others []string, found *identity.Found) guard.Request {
-	r := guard.Request{Endpoint: e.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also}
+	r := guard.Request{
+		Endpoint: e.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also, Estimate: c.Estimate, Weight: c.Weight,
+	}
 	if len(others) == 0 {
 		r.Receipt = c.receipt(e, found)
 	}
