@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -58,7 +58,7 @@ func (a *app) audit(ctx context.Context, last int) error {
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{output.Time(e.At), inspect.Visible(e.By), inspect.Visible(e.Command), inspect.Visible(e.Subject), inspect.Visible(e.Result), inspect.Visible(e.Reason)})
+		rows = append(rows, []string{output.Time(e.At), terminal.Visible(e.By), terminal.Visible(e.Command), terminal.Visible(e.Subject), terminal.Visible(e.Result), terminal.Visible(e.Reason)})
 	}
 	return a.table([]string{"when", "by", "command", "subject", "result", "reason"}, rows)
 }

@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard/internal/web"
@@ -10,14 +12,9 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// A batch is a block of a log, ready to decide.
+// A batch is a block of a log, ready to decide, with the counts of its lines.
 type batch struct {
-	jobs  []job
-	stats blockStats
-}
-
-// blockStats counts the lines of a block.
-type blockStats struct {
+	jobs                                         []job
 	bytes, lines, unmatched, disordered, limited int64
 	bad                                          []accesslog.Bad
 	subsecond                                    bool // a time has a fraction of a second
@@ -35,9 +32,7 @@ type preparer struct {
 }
 
 func (p *preparer) prepare(b *accesslog.Block) *batch {
-	out := &batch{jobs: make([]job, 0, len(b.Lines))}
-	out.stats.bytes, out.stats.bad = b.Bytes, b.Bad
-	out.stats.lines = int64(len(b.Lines) + len(b.Bad))
+	out := &batch{jobs: make([]job, 0, len(b.Lines)), bytes: b.Bytes, lines: int64(len(b.Lines) + len(b.Bad)), bad: b.Bad}
 	for i := range b.Lines {
 		p.line(&b.Lines[i], out)
 	}
@@ -45,21 +40,20 @@ func (p *preparer) prepare(b *accesslog.Block) *batch {
 }
 
 func (p *preparer) line(l *accesslog.Line, out *batch) {
-	stats := &out.stats
-	bad := func(why string) { stats.bad = append(stats.bad, accesslog.Bad{Number: l.Number, Why: why}) }
-	stats.subsecond = stats.subsecond || l.Time.Nanosecond() != 0
+	bad := func(why string) { out.bad = append(out.bad, accesslog.Bad{Number: l.Number, Why: why}) }
+	out.subsecond = out.subsecond || l.Time.Nanosecond() != 0
 	if l.Time.Before(p.clock) {
 		if behind := p.clock.Sub(l.Time); behind > p.late {
 			bad(fmt.Sprintf("is %s earlier than line %d: the log is not in order", behind, p.latest))
 			return
 		}
-		stats.disordered++
+		out.disordered++
 	} else {
 		p.clock, p.latest = l.Time, l.Number
 	}
 	found := p.routes.of(l.Method, l.Path)
 	if found.endpoint < 0 && found.err == nil {
-		stats.unmatched++
+		out.unmatched++
 		return
 	}
 	c, err := (*client)(nil), found.err
@@ -71,9 +65,9 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		return
 	}
 	if l.Status == http.StatusTooManyRequests {
-		stats.limited++
+		out.limited++
 	}
-	stats.unanswered = stats.unanswered || l.Status == 0
+	out.unanswered = out.unanswered || l.Status == 0
 	e := &p.policy.Endpoints[found.endpoint]
 	call := web.Call{Operation: l.Method, Path: l.Path}
 	if e.Idempotency != nil && l.ID != "" {
@@ -83,4 +77,81 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		number: l.Number, at: p.clock, endpoint: found.endpoint, client: c, status: l.Status,
 		request: call.Request(p.policy, e, found.others, &c.found),
 	})
+}
+
+// routes find endpoints as the middleware does, and cache them.
+type routes struct {
+	*web.Routes
+	places map[*policy.Endpoint]int // in the policy
+	fixed  int                      // endpoint of all lines, or -1
+	found  map[routeKey]routed
+}
+
+type routeKey struct{ method, path string }
+
+// routed is the endpoint of a line.
+type routed struct {
+	endpoint int      // -1 if none matches
+	others   []string // that a router may also mean: guard holds the request to all of them
+	err      error    // guard answers 400
+}
+
+// maxCached bounds the cache: a log may have many paths with IDs.
+const maxCached = 1 << 16
+
+// newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
+func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
+	r := &routes{fixed: -1, places: map[*policy.Endpoint]int{}, found: map[routeKey]routed{}}
+	for i := range p.Endpoints {
+		if r.places[&p.Endpoints[i]] = i; p.Endpoints[i].Name == endpoint {
+			r.fixed = i
+			return r, nil
+		}
+	}
+	if endpoint != "" {
+		return nil, fmt.Errorf("the policy has no endpoint %q%s", endpoint, endpointsOf(p))
+	}
+	var err error
+	if r.Routes, err = web.NewRoutes(p); err != nil {
+		return nil, err
+	}
+	if r.Empty() {
+		return nil, fmt.Errorf("no endpoint of the policy has a match: name the endpoint of the log%s", endpointsOf(p))
+	}
+	return r, nil
+}
+
+func endpointsOf(p *policy.Policy) string {
+	names := make([]string, len(p.Endpoints))
+	for i := range names {
+		names[i] = p.Endpoints[i].Name
+	}
+	if len(names) == 0 {
+		return " (it has none)"
+	}
+	return " (endpoints: " + strings.Join(names, ", ") + ")"
+}
+
+// of returns the endpoint of a request.
+func (r *routes) of(method, path string) routed {
+	if r.fixed >= 0 {
+		return routed{endpoint: r.fixed}
+	}
+	path, _, _ = strings.Cut(path, "?")
+	if found, ok := r.found[routeKey{method, path}]; ok {
+		return found
+	}
+	found := routed{endpoint: -1}
+	if u, err := url.ParseRequestURI(path); err == nil {
+		m, err := r.Match(&http.Request{Method: method, URL: u, Host: u.Host})
+		if m.Endpoint != nil {
+			found.endpoint = r.places[m.Endpoint]
+		}
+		found.others, found.err = m.Others, err
+	}
+	if len(r.found) >= maxCached {
+		clear(r.found)
+	}
+	r.found[routeKey{strings.Clone(method), strings.Clone(path)}] = found
+	return found
 }
