@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -35,34 +36,21 @@ type Problem struct {
 
 // problemFor returns the problem of a refusal.
 func problemFor(d *guard.Decision) *Problem {
-	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, RetryAfter: d.RetryAfter, Decision: d}
-	switch d.Reason {
-	case guard.ReasonBlocked:
-		p.Error, p.Message = "blocked", "This client is blocked"
-	case guard.ReasonAttempts:
-		p.Error, p.Message = "too_many_attempts", "Too many attempts"
-	case guard.ReasonBudget, guard.ReasonPenalty:
-		p.Error, p.Message = "cost_exceeded", "The budget is exhausted"
-	case guard.ReasonTooLarge:
-		p.Error, p.Message = "cost_exceeded", "The request costs more than the whole budget"
-	case guard.ReasonDenied:
-		return &Problem{Status: http.StatusForbidden, Error: "denied", Message: "This client is denied.", Decision: d}
-	case guard.ReasonChallenge:
-		p = &Problem{Status: http.StatusForbidden, Error: "challenge_invalid", Message: "The challenge is not valid. Request a new one.", Decision: d}
-		if d.Challenge == "absent" {
-			p.Error, p.Message = "challenge_required", "The request needs a challenge."
-		}
-		return p
-	default:
-		p.Error, p.Message = "rate_limited", "Too many requests"
-		if d.AwaitsPlace {
-			p.Message = "Too many requests at the same time"
-		}
+	name, text, advice := web.Refusal(d, "request")
+	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, Error: name, RetryAfter: d.RetryAfter, Decision: d}
+	forbidden := d.Reason == guard.ReasonDenied || d.Reason == guard.ReasonChallenge
+	if forbidden {
+		p.Type, p.Status, p.RetryAfter = "", http.StatusForbidden, 0
 	}
 	if p.RetryAfter > 0 {
-		p.Message += fmt.Sprintf(". Try again in %s.", inWords(web.Seconds(p.RetryAfter)))
-	} else {
-		p.Message += "."
+		advice = "try again in " + inWords(web.Seconds(p.RetryAfter))
+	}
+	p.Message = sentence(text)
+	if advice != "" {
+		p.Message += " " + sentence(advice)
+	}
+	if forbidden {
+		return p
 	}
 	for i := range d.Limits {
 		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !l.Global {
@@ -151,6 +139,8 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 type waiting struct {
 	RetryAfter int64 `json:"retryAfter"`
 }
+
+func sentence(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] + "." }
 
 func inWords(seconds int64) string {
 	switch {

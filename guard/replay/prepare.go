@@ -79,15 +79,12 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 	})
 }
 
-// routes find endpoints as the middleware does, and cache them.
+// routes find endpoints as the middleware does.
 type routes struct {
 	*web.Routes
 	places map[*policy.Endpoint]int // in the policy
 	fixed  int                      // endpoint of all lines, or -1
-	found  map[routeKey]routed
 }
-
-type routeKey struct{ method, path string }
 
 // routed is the endpoint of a line.
 type routed struct {
@@ -96,12 +93,9 @@ type routed struct {
 	err      error    // guard answers 400
 }
 
-// maxCached bounds the cache: a log may have many paths with IDs.
-const maxCached = 1 << 16
-
 // newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
 func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
-	r := &routes{fixed: -1, places: map[*policy.Endpoint]int{}, found: map[routeKey]routed{}}
+	r := &routes{fixed: -1, places: map[*policy.Endpoint]int{}}
 	for i := range p.Endpoints {
 		if r.places[&p.Endpoints[i]] = i; p.Endpoints[i].Name == endpoint {
 			r.fixed = i
@@ -138,9 +132,6 @@ func (r *routes) of(method, path string) routed {
 		return routed{endpoint: r.fixed}
 	}
 	path, _, _ = strings.Cut(path, "?")
-	if found, ok := r.found[routeKey{method, path}]; ok {
-		return found
-	}
 	found := routed{endpoint: -1}
 	if u, err := url.ParseRequestURI(path); err == nil {
 		m, err := r.Match(&http.Request{Method: method, URL: u, Host: u.Host})
@@ -149,9 +140,5 @@ func (r *routes) of(method, path string) routed {
 		}
 		found.others, found.err = m.Others, err
 	}
-	if len(r.found) >= maxCached {
-		clear(r.found)
-	}
-	r.found[routeKey{strings.Clone(method), strings.Clone(path)}] = found
 	return found
 }

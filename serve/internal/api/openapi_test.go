@@ -69,6 +69,20 @@ func describe() ([]byte, error) {
 	return append(document, '\n'), err
 }
 
+// problem is the RFC 9457 body of an error.
+type problem struct {
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	Status  int    `json:"status"`
+	Detail  string `json:"detail"`
+	Error   string `json:"error" doc:"bad_request, unauthorized, not_found, method_not_allowed, too_large, unknown_endpoint, limiter_unavailable, outcome_unknown, timeout, no_permission, limiter_unreadable or limiter_failed."`
+	Message string `json:"message"`
+	Seconds int64  `json:"retry_after_seconds,omitempty"`
+	Context *struct {
+		RetryAfter int64 `json:"retryAfter"`
+	} `json:"context,omitempty"`
+}
+
 type object = map[string]any
 
 // schemas are the JSON Schemas of structs by name.
