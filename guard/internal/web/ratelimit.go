@@ -108,11 +108,13 @@ type Names struct {
 // The names, canonical for HTTP so that net/http need not convert them.
 var (
 	HTTP = Names{
-		"Ratelimit", "Ratelimit-Policy", [3]string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"},
+		"Ratelimit", "Ratelimit-Policy",
+		[3]string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"},
 		[3]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
 	}
 	GRPC = Names{
-		"ratelimit", "ratelimit-policy", [3]string{"ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"},
+		"ratelimit", "ratelimit-policy",
+		[3]string{"ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"},
 		[3]string{"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"},
 	}
 )
