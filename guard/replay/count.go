@@ -32,6 +32,7 @@ type reporter struct {
 	rep        Report
 	bytes      int64
 	limits     map[meter]*Limit
+	endpoints  map[string]*EndpointCount
 	reasons    map[guard.Reason]int64
 	subjects   map[string]*SubjectCount
 	buckets    buckets
@@ -40,7 +41,7 @@ type reporter struct {
 }
 
 func newReporter(p *policy.Policy, w *clients, format string) *reporter {
-	r := &reporter{policy: p, clients: w, limits: map[meter]*Limit{}, reasons: map[guard.Reason]int64{}, subjects: map[string]*SubjectCount{}}
+	r := &reporter{policy: p, clients: w, limits: map[meter]*Limit{}, endpoints: map[string]*EndpointCount{}, reasons: map[guard.Reason]int64{}, subjects: map[string]*SubjectCount{}}
 	r.rep.Form, r.rep.Format = 1, format
 	r.rep.LeftOut = w.leftOut()
 	left := func(name string) bool {
@@ -69,6 +70,9 @@ func newReporter(p *policy.Policy, w *clients, format string) *reporter {
 		for _, b := range p.Cost.Budgets {
 			add(Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: b.Window.Seconds()})
 		}
+	}
+	for i := range r.rep.Endpoints {
+		r.endpoints[p.Endpoints[i].Name] = &r.rep.Endpoints[i]
 	}
 	for i := range r.rep.Limits {
 		l := &r.rep.Limits[i]
@@ -126,7 +130,7 @@ func (r *reporter) job(jb *job) {
 		r.subjects[d.Subject] = t
 	}
 	t.Requests++
-	e := &rep.Endpoints[jb.endpoint]
+	e := r.endpoints[jb.request.Endpoint]
 	e.Requests++
 	r.buckets.add(jb.at.UnixMicro(), d.Allowed)
 	r.refusals(d, true)

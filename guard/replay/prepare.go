@@ -51,12 +51,12 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 	} else {
 		p.clock, p.latest = l.Time, l.Number
 	}
-	found := p.routes.of(l.Method, l.Path)
-	if found.endpoint < 0 && found.err == nil {
+	found, err := p.routes.of(l.Method, l.Path)
+	if found.Endpoint == nil && err == nil {
 		out.unmatched++
 		return
 	}
-	c, err := (*client)(nil), found.err
+	var c *client
 	if err == nil {
 		c, err = p.clients.of(l)
 	}
@@ -68,51 +68,40 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		out.limited++
 	}
 	out.unanswered = out.unanswered || l.Status == 0
-	e := &p.policy.Endpoints[found.endpoint]
+	e := found.Endpoint
 	call := web.Call{Operation: l.Method, Path: l.Path}
 	if e.Idempotency != nil && l.ID != "" {
 		call.Header = http.Header{http.CanonicalHeaderKey(e.Idempotency.Header): {l.ID}}
 	}
 	out.jobs = append(out.jobs, job{
-		number: l.Number, at: p.clock, endpoint: found.endpoint, client: c, status: l.Status,
-		request: call.Request(p.policy, e, found.others, &c.found),
+		number: l.Number, at: p.clock, client: c, status: l.Status,
+		request: call.Request(p.policy, e, found.Others, &c.found),
 	})
 }
 
 // routes find endpoints as the middleware does.
 type routes struct {
 	*web.Routes
-	places map[*policy.Endpoint]int // in the policy
-	fixed  int                      // endpoint of all lines, or -1
-}
-
-// routed is the endpoint of a line.
-type routed struct {
-	endpoint int      // -1 if none matches
-	others   []string // that a router may also mean: guard holds the request to all of them
-	err      error    // guard answers 400
+	fixed *policy.Endpoint // of all lines; nil finds it
 }
 
 // newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
 func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
-	r := &routes{fixed: -1, places: map[*policy.Endpoint]int{}}
-	for i := range p.Endpoints {
-		if r.places[&p.Endpoints[i]] = i; p.Endpoints[i].Name == endpoint {
-			r.fixed = i
-			return r, nil
-		}
-	}
 	if endpoint != "" {
-		return nil, fmt.Errorf("the policy has no endpoint %q%s", endpoint, endpointsOf(p))
+		e, ok := p.Endpoint(endpoint)
+		if !ok {
+			return nil, fmt.Errorf("the policy has no endpoint %q%s", endpoint, endpointsOf(p))
+		}
+		return &routes{fixed: e}, nil
 	}
-	var err error
-	if r.Routes, err = web.NewRoutes(p); err != nil {
+	found, err := web.NewRoutes(p)
+	if err != nil {
 		return nil, err
 	}
-	if r.Empty() {
+	if found.Empty() {
 		return nil, fmt.Errorf("no endpoint of the policy has a match: name the endpoint of the log%s", endpointsOf(p))
 	}
-	return r, nil
+	return &routes{Routes: found}, nil
 }
 
 func endpointsOf(p *policy.Policy) string {
@@ -126,19 +115,15 @@ func endpointsOf(p *policy.Policy) string {
 	return " (endpoints: " + strings.Join(names, ", ") + ")"
 }
 
-// of returns the endpoint of a request.
-func (r *routes) of(method, path string) routed {
-	if r.fixed >= 0 {
-		return routed{endpoint: r.fixed}
+// of returns what a request matches. The error is that of a path for which guard answers 400.
+func (r *routes) of(method, path string) (web.Match, error) {
+	if r.fixed != nil {
+		return web.Match{Endpoint: r.fixed}, nil
 	}
 	path, _, _ = strings.Cut(path, "?")
-	found := routed{endpoint: -1}
-	if u, err := url.ParseRequestURI(path); err == nil {
-		m, err := r.Match(&http.Request{Method: method, URL: u, Host: u.Host})
-		if m.Endpoint != nil {
-			found.endpoint = r.places[m.Endpoint]
-		}
-		found.others, found.err = m.Others, err
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return web.Match{}, nil
 	}
-	return found
+	return r.Match(&http.Request{Method: method, URL: u, Host: u.Host})
 }

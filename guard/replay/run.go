@@ -142,7 +142,6 @@ func decide(ctx context.Context, jobs []job, judges []*judge) error {
 type job struct {
 	number   int64
 	at       time.Time
-	endpoint int
 	client   *client
 	status   int // 0 without one
 	request  guard.Request
