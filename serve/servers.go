@@ -37,10 +37,9 @@ type servers struct {
 	grpc  *grpc.Server
 	webs  []web
 	ready *readiness
-	close func() error // ends the background work of the API
 }
 
-// newServers returns the servers. Streams end with the context.
+// newServers returns the servers. Streams and the reloading of tokens end with the context.
 func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http.Handler) (*servers, error) {
 	service, err := envoyguard.New(g, envoyguard.Options{})
 	if err != nil {
@@ -58,7 +57,7 @@ func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http
 	}
 	ratelimitv3.RegisterRateLimitServiceServer(s.grpc, service)
 	grpc_health_v1.RegisterHealthServer(s.grpc, healthy)
-	s.webs, s.close, err = newWebs(o, g, probePort(s.ready), proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
+	s.webs, err = newWebs(ending, o, g, probePort(s.ready), proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
 	return s, err
 }
 

@@ -28,8 +28,9 @@ func refusal(d *guard.Decision) error {
 		code = codes.PermissionDenied
 	}
 	name, text, advice := web.Refusal(d, "call")
+	text = lower(text)
 	if advice != "" {
-		text += "; " + advice
+		text += "; " + lower(advice)
 	}
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{
 		Reason: strings.ToUpper(name), Domain: domain, Metadata: map[string]string{"endpoint": d.Endpoint},
@@ -43,6 +44,9 @@ func refusal(d *guard.Decision) error {
 	}
 	return with(code, text, details...)
 }
+
+// lower returns a sentence as a clause.
+func lower(sentence string) string { return strings.ToLower(sentence[:1]) + sentence[1:] }
 
 // violations lists the limits and budgets that refuse; nil if none does.
 func violations(d *guard.Decision) *errdetails.QuotaFailure {

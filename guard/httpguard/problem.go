@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -43,11 +42,11 @@ func problemFor(d *guard.Decision) *Problem {
 		p.Type, p.Status, p.RetryAfter = "", http.StatusForbidden, 0
 	}
 	if p.RetryAfter > 0 {
-		advice = "try again in " + inWords(web.Seconds(p.RetryAfter))
+		advice = "Try again in " + inWords(web.Seconds(p.RetryAfter))
 	}
-	p.Message = sentence(text)
+	p.Message = text + "."
 	if advice != "" {
-		p.Message += " " + sentence(advice)
+		p.Message += " " + advice + "."
 	}
 	if forbidden {
 		return p
@@ -139,8 +138,6 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 type waiting struct {
 	RetryAfter int64 `json:"retryAfter"`
 }
-
-func sentence(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] + "." }
 
 func inWords(seconds int64) string {
 	switch {

@@ -84,28 +84,28 @@ func WrongPart(err error) string {
 	return "cost"
 }
 
-// Refusal returns why a decision refuses: the name of the reason in answers, a clause for people, and what they can do besides waiting. call
-// is what a client sends: a request or a call.
+// Refusal returns why a decision refuses: the name of the reason in answers, a sentence for people, and what they can do besides waiting, both
+// without a full stop. call is what a client sends: a request or a call.
 func Refusal(d *guard.Decision, call string) (name, text, advice string) {
 	switch d.Reason {
 	case guard.ReasonDenied:
-		return "denied", "this client is denied", ""
+		return "denied", "This client is denied", ""
 	case guard.ReasonBlocked:
-		return "blocked", "this client is blocked", ""
+		return "blocked", "This client is blocked", ""
 	case guard.ReasonAttempts:
-		return "too_many_attempts", "too many attempts", ""
+		return "too_many_attempts", "Too many attempts", ""
 	case guard.ReasonBudget, guard.ReasonPenalty:
-		return "cost_exceeded", "the budget is exhausted", ""
+		return "cost_exceeded", "The budget is exhausted", ""
 	case guard.ReasonTooLarge:
-		return "cost_exceeded", "the " + call + " costs more than the whole budget", ""
+		return "cost_exceeded", "The " + call + " costs more than the whole budget", ""
 	case guard.ReasonChallenge:
 		if d.Challenge == "absent" {
-			return "challenge_required", "the " + call + " needs a challenge", ""
+			return "challenge_required", "The " + call + " needs a challenge", ""
 		}
-		return "challenge_invalid", "the challenge is not valid", "request a new one"
+		return "challenge_invalid", "The challenge is not valid", "Request a new one"
 	}
 	if d.AwaitsPlace {
-		return "rate_limited", "too many requests at the same time", ""
+		return "rate_limited", "Too many requests at the same time", ""
 	}
-	return "rate_limited", "too many requests", ""
+	return "rate_limited", "Too many requests", ""
 }

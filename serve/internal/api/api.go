@@ -126,17 +126,18 @@ func fail(w http.ResponseWriter, r *http.Request, status int, name, message stri
 }
 
 // Authorize returns a handler that passes on requests with a bearer token whose SHA-256 is in a file, see identity.Digests. The file is
-// reloaded until close is called.
-func Authorize(file string, next http.Handler) (h http.Handler, close func() error, err error) {
+// reloaded until ctx ends.
+func Authorize(ctx context.Context, file string, next http.Handler) (http.Handler, error) {
 	tokens, err := identity.NewDigests(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	const header = "Bearer"
 	reader, err := identity.New(identity.Options{}, identity.Config{Name: "program", Header: header, Verify: tokens})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	context.AfterFunc(ctx, func() { _ = reader.Close() })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lines := r.Header["Authorization"]
 		if len(lines) == 1 {
@@ -150,5 +151,5 @@ func Authorize(file string, next http.Handler) (h http.Handler, close func() err
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		fail(w, r, http.StatusUnauthorized, "unauthorized", "The request needs one bearer token of the tokens file.")
-	}), reader.Close, nil
+	}), nil
 }

@@ -353,11 +353,10 @@ func TestAuthorize_passesOnKnownTokensOnly(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "%x billing\n", sha256.Sum256([]byte("secret"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, closeTokens, err := Authorize(file, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	h, err := Authorize(t.Context(), file, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeTokens()
 	for _, c := range []struct {
 		lines []string
 		want  int
