@@ -3,7 +3,6 @@ package prefetch
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -24,11 +23,10 @@ func Guarded(client *guard.Client, subject fcall.Subject, limit func() guard.Lim
 	case l.Burst > 0:
 		atOnce = l.Burst
 	}
-	g := &guarded{client: client, subject: subject, limit: limit, bound: o.For}
-	if _, err := g.pack(l); err != nil {
+	if _, err := guard.PackLimit(l); err != nil {
 		return nil, fmt.Errorf("prefetch: %w", err)
 	}
-	return newLimiter(g, atOnce, o)
+	return newLimiter(&guarded{client, subject, limit, o.For}, atOnce, o)
 }
 
 type guarded struct {
@@ -36,29 +34,11 @@ type guarded struct {
 	subject fcall.Subject
 	limit   func() guard.Limit
 	bound   time.Duration
-	last    atomic.Pointer[packed]
-}
-
-// A packed limit is that of the last call: only quotas change, with their periods.
-type packed struct {
-	limit guard.Limit
-	pack  guard.LimitPack
-}
-
-func (s *guarded) pack(l guard.Limit) (guard.LimitPack, error) {
-	if last := s.last.Load(); last != nil && last.limit == l {
-		return last.pack, nil
-	}
-	pack, err := guard.PackLimit(l)
-	if err == nil {
-		s.last.Store(&packed{l, pack})
-	}
-	return pack, err
 }
 
 func (s *guarded) take(ctx context.Context, most int64) (batch.Grant, error) {
 	l := s.limit()
-	pack, err := s.pack(l)
+	pack, err := guard.PackLimit(l)
 	if err != nil {
 		return batch.Grant{}, err
 	}
@@ -71,7 +51,7 @@ func (s *guarded) take(ctx context.Context, most int64) (batch.Grant, error) {
 }
 
 func (s *guarded) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
-	pack, err := s.pack(s.limit())
+	pack, err := guard.PackLimit(s.limit())
 	if err != nil {
 		return 0, err
 	}

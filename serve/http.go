@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ func (w web) serve(connections int) error {
 	return w.Serve(port)
 }
 
-// newWebs returns the HTTP servers, and a func that ends the background work of the API.
-func newWebs(o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []web, closeAPI func() error, err error) {
+// newWebs returns the HTTP servers. The background work of the API ends with the context.
+func newWebs(ending context.Context, o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []web, err error) {
 	add := func(port net.Listener, h http.Handler, config *tls.Config) {
 		webs = append(webs, web{&http.Server{
 			Handler: h, TLSConfig: config, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
@@ -39,7 +40,7 @@ func newWebs(o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []w
 	}
 	config, err := o.newTLS(tls.VerifyClientCertIfGiven, "h2", "http/1.1") // the handlers require it
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	add(o.HTTP, proxies, config)
 	if o.Health != nil {
@@ -49,17 +50,17 @@ func newWebs(o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []w
 		add(o.Pprof, profiler(), nil)
 	}
 	if o.API == nil {
-		return webs, func() error { return nil }, nil
+		return webs, nil
 	}
 	if config, err = o.newTLS(tls.RequireAndVerifyClientCert, "h2", "http/1.1"); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	programs, closeAPI, err := newAPI(o, g)
+	programs, err := newAPI(ending, o, g)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	add(o.API, programs, config)
-	return webs, closeAPI, nil
+	return webs, nil
 }
 
 // probePort returns the handler of probes.
@@ -81,20 +82,20 @@ func proxyPort(o *Options, ready, metrics, forwardAuth http.Handler) http.Handle
 	return mux
 }
 
-// newAPI returns the handler of the port for programs, and a func that ends its background work.
-func newAPI(o *Options, g *guard.Guard) (http.Handler, func() error, error) {
+// newAPI returns the handler of the port for programs.
+func newAPI(ending context.Context, o *Options, g *guard.Guard) (http.Handler, error) {
 	h, err := api.New(g, o.Redis, o.Logger)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o.Tokens != "" {
-		return api.Authorize(o.Tokens, h)
+		return api.Authorize(ending, o.Tokens, h)
 	}
 	addr, ok := o.API.Addr().(*net.TCPAddr)
 	if ok && !addr.IP.IsLoopback() && (o.TLS == nil || o.TLS.ClientCA == "") {
-		return nil, nil, errors.New("the API's address is not a loopback address: programs need tokens or client certificates there")
+		return nil, errors.New("the API's address is not a loopback address: programs need tokens or client certificates there")
 	}
-	return h, func() error { return nil }, nil
+	return h, nil
 }
 
 func profiler() http.Handler {

@@ -108,8 +108,6 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
-
 	probe, err := newProbe(&o, g)
 	if err != nil {
 		return err

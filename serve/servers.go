@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,11 +10,8 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/envoyguard"
@@ -41,10 +37,9 @@ type servers struct {
 	grpc  *grpc.Server
 	webs  []web
 	ready *readiness
-	close func() error // ends the background work of the API
 }
 
-// newServers returns the servers. Streams end with the context.
+// newServers returns the servers. Streams and the reloading of tokens end with the context.
 func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http.Handler) (*servers, error) {
 	service, err := envoyguard.New(g, envoyguard.Options{})
 	if err != nil {
@@ -62,36 +57,8 @@ func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http
 	}
 	ratelimitv3.RegisterRateLimitServiceServer(s.grpc, service)
 	grpc_health_v1.RegisterHealthServer(s.grpc, healthy)
-	s.webs, s.close, err = newWebs(o, g, probePort(s.ready), proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
+	s.webs, err = newWebs(ending, o, g, probePort(s.ready), proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
 	return s, err
-}
-
-func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
-	config, err := o.newTLS(tls.RequireAndVerifyClientCert, "h2")
-	if err != nil {
-		return nil, err
-	}
-	security := insecure.NewCredentials()
-	if config != nil {
-		security = credentials.NewTLS(config)
-	}
-	return grpc.NewServer(append(more,
-		grpc.Creds(security),
-		envoyguard.ServerOption(),
-		grpc.NumStreamWorkers(maxStreams), // their stacks need not grow for each request; bench/NOTES.md has the figures
-		grpc.MaxRecvMsgSize(maxMessage),
-		// Of a fixed size: gRPC otherwise sends a ping with nearly each request to measure what the connection can carry.
-		grpc.StaticStreamWindowSize(window),
-		grpc.StaticConnWindowSize(window),
-		grpc.MaxHeaderListSize(maxMetadata),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.ConnectionTimeout(o.ReadTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionIdle: idleFor, MaxConnectionAge: maxAge, MaxConnectionAgeGrace: writeFor, Time: pingAfter, Timeout: o.ReadTimeout,
-		}),
-		// Envoy pings as often as its configuration says. An answer that it does not read makes the server read no further.
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Nanosecond, PermitWithoutStream: true}),
-	)...), nil
 }
 
 // serve serves in the background. The channel gets the error of each server that ends.

@@ -58,7 +58,6 @@ func onVirtualTimeWith(t *testing.T, connections int, encrypted bool, do func(t 
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
 		s.serve(&o)
 		do(t, p)
 		if err := s.shutdown(o.Drain); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // changeHelp is in the help of every command that changes a subject.
@@ -225,7 +226,7 @@ func (a *app) audit(ctx context.Context, s *service.Service, conn *connection.Co
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{output.Time(e.At), inspect.Visible(e.By), inspect.Visible(e.Command), inspect.Visible(e.Subject), inspect.Visible(e.Result), inspect.Visible(e.Reason)})
+		rows = append(rows, []string{output.Time(e.At), terminal.Visible(e.By), terminal.Visible(e.Command), terminal.Visible(e.Subject), terminal.Visible(e.Result), terminal.Visible(e.Reason)})
 	}
 	return a.table([]string{"when", "by", "command", "subject", "result", "reason"}, rows)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
@@ -229,14 +230,14 @@ func (a *app) printOverrides(namespace string, found []override.ListOverridesRes
 	}
 	var rows [][]string
 	for i, o := range all {
-		rows = append(rows, []string{inspect.Visible(o.Subject), effectOf(&found[i]), inspect.Words(found[i].Left), output.Time(o.Ends), inspect.Visible(o.By), inspect.Visible(o.Reason)})
+		rows = append(rows, []string{terminal.Visible(o.Subject), effectOf(&found[i]), inspect.Words(found[i].Left), output.Time(o.Ends), terminal.Visible(o.By), terminal.Visible(o.Reason)})
 	}
 	if err := a.table([]string{"subject", "effect", "left", "ends", "by", "reason"}, rows); err != nil {
 		return err
 	}
 	for _, o := range all {
 		if o.Finding != "" {
-			a.warnf("guards ignore the override of %s: %s", inspect.Visible(o.Subject), o.Finding)
+			a.warnf("guards ignore the override of %s: %s", terminal.Visible(o.Subject), o.Finding)
 		}
 	}
 	return nil
@@ -262,7 +263,7 @@ func overrideOf(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject
 	}
 	for _, o := range all {
 		if o.Subject == subject {
-			return fmt.Sprintf("%s until %s, by %s (%s)", effectOf(&o), o.Ends.UTC().Format("2006-01-02T15:04:05Z"), inspect.Visible(o.By), inspect.Visible(o.Reason)), nil
+			return fmt.Sprintf("%s until %s, by %s (%s)", effectOf(&o), o.Ends.UTC().Format("2006-01-02T15:04:05Z"), terminal.Visible(o.By), terminal.Visible(o.Reason)), nil
 		}
 	}
 	return "no override", nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -46,6 +48,20 @@ type Options struct {
 	Wait bool
 }
 
+// Headers is a revision of the RateLimit fields, an IETF draft: Draft11, Draft06 or NoHeaders.
+type Headers = web.Headers
+
+// The revisions.
+const (
+	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11. It lists each limit: ratelimit-policy: "minute";q=10;w=60 and ratelimit:
+	// "minute";r=7;t=53.
+	Draft11 = web.Draft11
+	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: ratelimit-limit, ratelimit-remaining and ratelimit-reset of the tightest limit.
+	Draft06 = web.Draft06
+	// NoHeaders sends no fields.
+	NoHeaders = web.NoHeaders
+)
+
 // An Interceptor applies a guard to a server's methods. It is safe for concurrent use.
 type Interceptor struct {
 	guard   *guard.Guard
@@ -55,15 +71,12 @@ type Interceptor struct {
 
 // New returns an interceptor that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*Interceptor, error) {
-	if g == nil {
-		return nil, errors.New("new grpc interceptor: guard must not be nil")
-	}
-	if o.Headers < Draft11 || o.Headers > NoHeaders {
-		return nil, fmt.Errorf("new grpc interceptor: invalid Headers %d: use Draft11, Draft06 or NoHeaders", o.Headers)
-	}
 	i := &Interceptor{guard: g, options: o}
-	var err error
-	if i.methods, err = web.Follow(g, i.compile); err != nil {
+	err := o.Headers.Check()
+	if err == nil {
+		i.methods, err = web.Follow(g, i.compile)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("new grpc interceptor: %w", err)
 	}
 	return i, nil
@@ -115,17 +128,11 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	}
 	asked := asRequest(ctx, method)
 	call := web.Call{Header: asked.Header, Operation: method, Path: method}
-	var measured guard.Request
-	i.measure(ctx, method, message, &measured)
-	of := func(who *identity.Found) guard.Request {
-		r := call.Request(methods.policy, e, others, who)
-		r.Estimate, r.Weight = measured.Estimate, measured.Weight
-		return r
-	}
+	call.Estimate, call.Weight = i.measure(ctx, method, message)
 	if !i.options.Wait {
 		d := i.guard.Refused(ctx, func() guard.Request {
 			who := methods.reader.ReadAddress(asked)
-			return of(&who)
+			return call.Request(methods.policy, e, others, &who)
 		})
 		if d != nil {
 			return nil, nil, i.refuse(ctx, d)
@@ -135,8 +142,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	if err != nil {
 		return nil, nil, invalid(unidentified)
 	}
-	r := of(&who)
-	d, err := i.decide(ctx, r)
+	d, err := i.decide(ctx, call.Request(methods.policy, e, others, &who))
 	switch {
 	case errors.Is(err, guard.ErrEndpoint) && methods != i.methods.Current():
 		return i.admit(ctx, method, message) // the policy was replaced meanwhile
@@ -149,14 +155,15 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	return d, &who, nil
 }
 
-// measure sets the weight and estimate of a call or message.
-func (i *Interceptor) measure(ctx context.Context, method string, message any, r *guard.Request) {
+// measure returns the estimate and weight of a call or message.
+func (i *Interceptor) measure(ctx context.Context, method string, message any) (estimate fcall.Micros, weight int64) {
 	if i.options.Estimate != nil {
-		r.Estimate = i.options.Estimate(ctx, method, message)
+		estimate = i.options.Estimate(ctx, method, message)
 	}
 	if i.options.Weight != nil {
-		r.Weight = i.options.Weight(ctx, method, message)
+		weight = i.options.Weight(ctx, method, message)
 	}
+	return estimate, weight
 }
 
 // decide returns a decision that allows, or the error to answer with. It returns ErrEndpoint unchanged.
@@ -183,12 +190,40 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 	return nil, failure(err)
 }
 
+// fields returns the RateLimit fields of a decision.
+func (i *Interceptor) fields(d *guard.Decision) metadata.MD {
+	md := metadata.MD{}
+	web.GRPC.Write(md, d, i.options.Headers, i.options.XHeaders)
+	return md
+}
+
+// retryAfter adds retry-after in whole seconds, rounded up, if waiting helps.
+func retryAfter(md metadata.MD, wait time.Duration) {
+	if wait > 0 {
+		md["retry-after"] = []string{strconv.FormatInt(web.Seconds(wait), 10)}
+	}
+}
+
 // refuse returns the error of a refusal, and sets its trailer.
 func (i *Interceptor) refuse(ctx context.Context, d *guard.Decision) error {
 	trailer := i.fields(d)
 	retryAfter(trailer, d.RetryAfter)
 	_ = grpc.SetTrailer(ctx, trailer)
 	return refusal(d)
+}
+
+// Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
+func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Explanation, error) {
+	methods := i.methods.Current()
+	endpoint, others, err := methods.endpoints(fullMethod)
+	if endpoint == nil {
+		return &guard.Explanation{}, err
+	}
+	found, err := methods.reader.Read(asRequest(ctx, fullMethod), nil)
+	if err != nil {
+		return nil, err
+	}
+	return i.guard.Explain(guard.Request{Endpoint: endpoint.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also})
 }
 
 type contextKey struct{}

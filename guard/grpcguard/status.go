@@ -3,6 +3,7 @@ package grpcguard
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -22,26 +23,18 @@ const domain = "rlfunc"
 
 // refusal returns the status error of a refusal.
 func refusal(d *guard.Decision) error {
-	code, reason, text := codes.ResourceExhausted, "RATE_LIMITED", "too many requests"
-	if d.AwaitsPlace {
-		text = "too many requests at the same time"
+	code := codes.ResourceExhausted
+	if d.Reason == guard.ReasonDenied || d.Reason == guard.ReasonChallenge {
+		code = codes.PermissionDenied
 	}
-	switch d.Reason {
-	case guard.ReasonBlocked:
-		reason, text = "BLOCKED", "this client is blocked"
-	case guard.ReasonAttempts:
-		reason, text = "TOO_MANY_ATTEMPTS", "too many attempts"
-	case guard.ReasonBudget, guard.ReasonPenalty, guard.ReasonTooLarge:
-		reason, text = "COST_EXCEEDED", "the budget is exhausted"
-	case guard.ReasonDenied:
-		code, reason, text = codes.PermissionDenied, "DENIED", "this client is denied"
-	case guard.ReasonChallenge:
-		code, reason, text = codes.PermissionDenied, "CHALLENGE_INVALID", "the challenge is not valid; request a new one"
-		if d.Challenge == "absent" {
-			reason, text = "CHALLENGE_REQUIRED", "the call needs a challenge"
-		}
+	name, text, advice := web.Refusal(d, "call")
+	text = lower(text)
+	if advice != "" {
+		text += "; " + lower(advice)
 	}
-	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: domain, Metadata: map[string]string{"endpoint": d.Endpoint}}}
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{
+		Reason: strings.ToUpper(name), Domain: domain, Metadata: map[string]string{"endpoint": d.Endpoint},
+	}}
 	if d.RetryAfter > 0 {
 		text = fmt.Sprintf("%s; try again in %v", text, d.RetryAfter.Round(time.Millisecond))
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
@@ -51,6 +44,9 @@ func refusal(d *guard.Decision) error {
 	}
 	return with(code, text, details...)
 }
+
+// lower returns a sentence as a clause.
+func lower(sentence string) string { return strings.ToLower(sentence[:1]) + sentence[1:] }
 
 // violations lists the limits and budgets that refuse; nil if none does.
 func violations(d *guard.Decision) *errdetails.QuotaFailure {

@@ -100,7 +100,7 @@ func (g *guarded) admit(endpoint string, message any) error {
 		return *refused
 	}
 	r := guard.Request{Endpoint: endpoint, Subjects: g.who.Subjects, Also: g.who.Also}
-	g.interceptor.measure(g.ctx, g.method, message, &r)
+	r.Estimate, r.Weight = g.interceptor.measure(g.ctx, g.method, message)
 	d, err := g.interceptor.decide(g.ctx, r)
 	if err != nil {
 		if errors.Is(err, guard.ErrEndpoint) {

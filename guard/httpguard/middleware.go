@@ -34,6 +34,20 @@ type Options struct {
 	Refused func(http.ResponseWriter, *http.Request, *Problem)
 }
 
+// Headers is a revision of the RateLimit header fields, an IETF draft: Draft11, Draft06 or NoHeaders.
+type Headers = web.Headers
+
+// The revisions.
+const (
+	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11. It lists each limit: RateLimit-Policy: "minute";q=10;w=60 and RateLimit:
+	// "minute";r=7;t=53.
+	Draft11 = web.Draft11
+	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset of the tightest limit.
+	Draft06 = web.Draft06
+	// NoHeaders writes no fields.
+	NoHeaders = web.NoHeaders
+)
+
 // A Middleware applies a guard to HTTP handlers. It is safe for concurrent use.
 type Middleware struct {
 	guard   *guard.Guard
@@ -43,15 +57,12 @@ type Middleware struct {
 
 // New returns a middleware that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*Middleware, error) {
-	if g == nil {
-		return nil, errors.New("new http middleware: guard must not be nil")
-	}
-	if o.Headers < Draft11 || o.Headers > NoHeaders {
-		return nil, fmt.Errorf("new http middleware: invalid Headers %d: use Draft11, Draft06 or NoHeaders", o.Headers)
-	}
 	m := &Middleware{guard: g, options: o}
-	var err error
-	if m.routes, err = web.Follow(g, m.compile); err != nil {
+	err := o.Headers.Check()
+	if err == nil {
+		m.routes, err = web.Follow(g, m.compile)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("new http middleware: %w", err)
 	}
 	return m, nil
@@ -113,14 +124,20 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found web.Match, again http.HandlerFunc) {
-	measured := m.measure(r)
+	call := web.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
+	if m.options.Estimate != nil {
+		call.Estimate = m.options.Estimate(r)
+	}
+	if m.options.Weight != nil {
+		call.Weight = m.options.Weight(r)
+	}
 	if !m.options.Wait {
 		d := m.guard.Refused(r.Context(), func() guard.Request {
 			who := routes.reader.ReadAddress(r)
-			return measured.of(r, routes.Policy, found, &who)
+			return call.Request(routes.Policy, found.Endpoint, found.Others, &who)
 		})
 		if d != nil {
-			m.writeHeaders(w.Header(), d)
+			m.writeFields(w.Header(), d)
 			m.refuse(w, r, problemFor(d))
 			return
 		}
@@ -130,7 +147,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: unidentified, Cause: err})
 		return
 	}
-	d, err := m.decide(r.Context(), measured.of(r, routes.Policy, found, &who))
+	d, err := m.decide(r.Context(), call.Request(routes.Policy, found.Endpoint, found.Others, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
@@ -141,7 +158,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.refuse(w, r, ProblemOf(err))
 		return
 	}
-	m.writeHeaders(w.Header(), d)
+	m.writeFields(w.Header(), d)
 	if !d.Allowed {
 		if m.options.Refused != nil {
 			d = d.Clone() // Refused may edit it
@@ -167,6 +184,10 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	returned = true
 }
 
+func (m *Middleware) writeFields(header http.Header, d *guard.Decision) {
+	web.HTTP.Write(header, d, m.options.Headers, m.options.XHeaders)
+}
+
 func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {
 	if m.options.Wait {
 		return m.guard.Wait(ctx, r)
@@ -174,28 +195,18 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 	return m.guard.Decide(ctx, r)
 }
 
-// A measure is what a request costs.
-type measure struct {
-	estimate fcall.Micros
-	weight   int64
-}
-
-func (m *Middleware) measure(r *http.Request) (c measure) {
-	if m.options.Estimate != nil {
-		c.estimate = m.options.Estimate(r)
+// Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
+func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
+	routes := m.routes.Current()
+	matched, err := routes.Match(r)
+	if matched.Endpoint == nil {
+		return &guard.Explanation{}, err
 	}
-	if m.options.Weight != nil {
-		c.weight = m.options.Weight(r)
+	found, err := routes.Identify(routes.reader, r, matched)
+	if err != nil {
+		return nil, err
 	}
-	return c
-}
-
-// of returns the guard request of a client.
-func (c measure) of(r *http.Request, p *policy.Policy, found web.Match, who *identity.Found) guard.Request {
-	call := web.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
-	req := call.Request(p, found.Endpoint, found.Others, who)
-	req.Estimate, req.Weight = c.estimate, c.weight
-	return req
+	return m.guard.Explain(guard.Request{Endpoint: matched.Endpoint.Name, OtherEndpoints: matched.Others, Subjects: found.Subjects, Also: found.Also})
 }
 
 type contextKey struct{}

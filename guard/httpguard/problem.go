@@ -35,34 +35,21 @@ type Problem struct {
 
 // problemFor returns the problem of a refusal.
 func problemFor(d *guard.Decision) *Problem {
-	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, RetryAfter: d.RetryAfter, Decision: d}
-	switch d.Reason {
-	case guard.ReasonBlocked:
-		p.Error, p.Message = "blocked", "This client is blocked"
-	case guard.ReasonAttempts:
-		p.Error, p.Message = "too_many_attempts", "Too many attempts"
-	case guard.ReasonBudget, guard.ReasonPenalty:
-		p.Error, p.Message = "cost_exceeded", "The budget is exhausted"
-	case guard.ReasonTooLarge:
-		p.Error, p.Message = "cost_exceeded", "The request costs more than the whole budget"
-	case guard.ReasonDenied:
-		return &Problem{Status: http.StatusForbidden, Error: "denied", Message: "This client is denied.", Decision: d}
-	case guard.ReasonChallenge:
-		p = &Problem{Status: http.StatusForbidden, Error: "challenge_invalid", Message: "The challenge is not valid. Request a new one.", Decision: d}
-		if d.Challenge == "absent" {
-			p.Error, p.Message = "challenge_required", "The request needs a challenge."
-		}
-		return p
-	default:
-		p.Error, p.Message = "rate_limited", "Too many requests"
-		if d.AwaitsPlace {
-			p.Message = "Too many requests at the same time"
-		}
+	name, text, advice := web.Refusal(d, "request")
+	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, Error: name, RetryAfter: d.RetryAfter, Decision: d}
+	forbidden := d.Reason == guard.ReasonDenied || d.Reason == guard.ReasonChallenge
+	if forbidden {
+		p.Type, p.Status, p.RetryAfter = "", http.StatusForbidden, 0
 	}
 	if p.RetryAfter > 0 {
-		p.Message += fmt.Sprintf(". Try again in %s.", inWords(web.Seconds(p.RetryAfter)))
-	} else {
-		p.Message += "."
+		advice = "Try again in " + inWords(web.Seconds(p.RetryAfter))
+	}
+	p.Message = text + "."
+	if advice != "" {
+		p.Message += " " + advice + "."
+	}
+	if forbidden {
+		return p
 	}
 	for i := range d.Limits {
 		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !l.Global {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
@@ -32,9 +33,9 @@ endpoints: [{name: chat, match: ["POST /v1/chat"]}]`)
 		line("2001:db8:1::7", "eve") + line("2001:db8:1::7", "eve") // the site is allowed
 	r := replay(t, log, p, Options{Subject: ByUser})
 	want := []SubjectCount{
-		{Subject: "ip=192.0.2.1", Requests: 2, Refused: 1, Reason: ReasonLimit, First: r.First, Last: r.First},
-		{Subject: "key=ada", Requests: 2, Refused: 1, Reason: ReasonLimit, First: r.First, Last: r.First},
-		{Subject: "key=bob", Requests: 1, Refused: 1, Reason: ReasonDenied, First: r.First, Last: r.First},
+		{Subject: "ip=192.0.2.1", Requests: 2, Refused: 1, Reason: guard.ReasonLimit, First: r.First, Last: r.First},
+		{Subject: "key=ada", Requests: 2, Refused: 1, Reason: guard.ReasonLimit, First: r.First, Last: r.First},
+		{Subject: "key=bob", Requests: 1, Refused: 1, Reason: guard.ReasonDenied, First: r.First, Last: r.First},
 	}
 	if diff := cmp.Diff(want, r.Top); diff != "" || r.Allowed != 4 {
 		t.Errorf("%d allowed (-want +got):\n%s", r.Allowed, diff)

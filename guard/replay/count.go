@@ -19,15 +19,11 @@ const (
 	mostBlocks = 1000
 )
 
-// A tally holds the counts of a subject.
-type tally struct {
-	requests, refused int64
-	first, last       time.Time
-	reason            Reason
-}
-
 // A meter identifies a limit, or a budget by its name.
-type meter struct{ endpoint, name string }
+type meter struct {
+	endpoint, name string
+	budget         bool
+}
 
 // A reporter counts decisions, in the order of the log.
 type reporter struct {
@@ -36,16 +32,16 @@ type reporter struct {
 	rep        Report
 	bytes      int64
 	limits     map[meter]*Limit
-	budgets    map[string]*Limit
-	reasons    map[Reason]int64
-	subjects   map[string]*tally
+	endpoints  map[string]*EndpointCount
+	reasons    map[guard.Reason]int64
+	subjects   map[string]*SubjectCount
 	buckets    buckets
 	subsecond  bool
 	unanswered bool
 }
 
 func newReporter(p *policy.Policy, w *clients, format string) *reporter {
-	r := &reporter{policy: p, clients: w, limits: map[meter]*Limit{}, budgets: map[string]*Limit{}, reasons: map[Reason]int64{}, subjects: map[string]*tally{}}
+	r := &reporter{policy: p, clients: w, limits: map[meter]*Limit{}, endpoints: map[string]*EndpointCount{}, reasons: map[guard.Reason]int64{}, subjects: map[string]*SubjectCount{}}
 	r.rep.Form, r.rep.Format = 1, format
 	r.rep.LeftOut = w.leftOut()
 	left := func(name string) bool {
@@ -60,7 +56,7 @@ func newReporter(p *policy.Policy, w *clients, format string) *reporter {
 		for i := range limits {
 			l := &limits[i]
 			add(Limit{
-				Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: seconds(window(l)),
+				Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: window(l).Seconds(),
 				Global: l.By.Global(), Shadow: l.Shadow,
 			})
 		}
@@ -72,16 +68,15 @@ func newReporter(p *policy.Policy, w *clients, format string) *reporter {
 	}
 	if p.Cost != nil && !left("cost") {
 		for _, b := range p.Cost.Budgets {
-			add(Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: seconds(b.Window)})
+			add(Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: b.Window.Seconds()})
 		}
+	}
+	for i := range r.rep.Endpoints {
+		r.endpoints[p.Endpoints[i].Name] = &r.rep.Endpoints[i]
 	}
 	for i := range r.rep.Limits {
 		l := &r.rep.Limits[i]
-		if l.Kind == "budget" {
-			r.budgets[l.Name] = l
-		} else {
-			r.limits[meter{l.Endpoint, l.Name}] = l
-		}
+		r.limits[meter{l.Endpoint, l.Name, l.Kind == "budget"}] = l
 	}
 	return r
 }
@@ -105,17 +100,17 @@ func window(l *policy.Limit) time.Duration {
 }
 
 func (r *reporter) add(b *batch) {
-	t, rep := &b.stats, &r.rep
-	r.bytes += t.bytes
-	r.subsecond, r.unanswered = r.subsecond || t.subsecond, r.unanswered || t.unanswered
-	rep.Lines += t.lines
-	rep.Unmatched += t.unmatched
-	rep.Disordered += t.disordered
-	rep.Limited += t.limited
-	rep.Unreadable += int64(len(t.bad))
+	rep := &r.rep
+	r.bytes += b.bytes
+	r.subsecond, r.unanswered = r.subsecond || b.subsecond, r.unanswered || b.unanswered
+	rep.Lines += b.lines
+	rep.Unmatched += b.unmatched
+	rep.Disordered += b.disordered
+	rep.Limited += b.limited
+	rep.Unreadable += int64(len(b.bad))
 	if room := mostBad - len(rep.Bad); room > 0 {
-		slices.SortFunc(t.bad, func(a, b accesslog.Bad) int { return cmp.Compare(a.Number, b.Number) })
-		rep.Bad = append(rep.Bad, t.bad[:min(room, len(t.bad))]...)
+		slices.SortFunc(b.bad, func(a, b accesslog.Bad) int { return cmp.Compare(a.Number, b.Number) })
+		rep.Bad = append(rep.Bad, b.bad[:min(room, len(b.bad))]...)
 	}
 	for i := range b.jobs {
 		r.job(&b.jobs[i])
@@ -131,11 +126,11 @@ func (r *reporter) job(jb *job) {
 	rep.Requests++
 	t := r.subjects[d.Subject]
 	if t == nil {
-		t = new(tally)
+		t = &SubjectCount{Subject: d.Subject}
 		r.subjects[d.Subject] = t
 	}
-	t.requests++
-	e := &rep.Endpoints[jb.endpoint]
+	t.Requests++
+	e := r.endpoints[jb.request.Endpoint]
 	e.Requests++
 	r.buckets.add(jb.at.UnixMicro(), d.Allowed)
 	r.refusals(d, true)
@@ -150,17 +145,16 @@ func (r *reporter) job(jb *job) {
 	r.refusals(d, false)
 	e.Refused++
 	rep.Refused++
-	reason := Reason(d.Reason)
-	r.reasons[reason]++
-	if t.refused == 0 {
-		t.first = at
+	r.reasons[d.Reason]++
+	if t.Refused == 0 {
+		t.First = at
 	}
-	t.refused++
-	t.last, t.reason = at, reason
+	t.Refused++
+	t.Last, t.Reason = at, d.Reason
 	if d.Reason == guard.ReasonAttempts {
 		rep.Blocks++
 		if len(rep.BlockList) < mostBlocks {
-			rep.BlockList = append(rep.BlockList, Block{Time: at, Subject: d.Refused, Endpoint: e.Name, Tier: d.Tier, Strikes: d.Strikes, Seconds: seconds(r.block(d))})
+			rep.BlockList = append(rep.BlockList, Block{Time: at, Subject: d.Refused, Endpoint: e.Name, Tier: d.Tier, Strikes: d.Strikes, Seconds: r.block(d).Seconds()})
 		}
 	}
 }
@@ -178,12 +172,12 @@ func (r *reporter) refusals(d *guard.Decision, shadow bool) {
 	var refusing []*Limit
 	for i := range d.Limits {
 		if l := &d.Limits[i]; !l.Allowed && l.Shadow == shadow {
-			refusing = append(refusing, r.limits[meter{l.Endpoint, l.Name}])
+			refusing = append(refusing, r.limits[meter{l.Endpoint, l.Name, false}])
 		}
 	}
 	for i := range d.Budgets {
 		if b := &d.Budgets[i]; !b.Allowed && !shadow {
-			refusing = append(refusing, r.budgets[b.Name])
+			refusing = append(refusing, r.limits[meter{"", b.Name, true}])
 		}
 	}
 	for _, l := range refusing {
@@ -213,9 +207,9 @@ func (r *reporter) report() (*Report, error) {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Reason, b.Reason))
 	})
 	rep.Subjects = int64(len(r.subjects))
-	for name, t := range r.subjects {
-		if t.refused > 0 {
-			rep.Top = append(rep.Top, SubjectCount{Subject: name, Requests: t.requests, Refused: t.refused, Reason: t.reason, First: t.first, Last: t.last})
+	for _, t := range r.subjects {
+		if t.Refused > 0 {
+			rep.Top = append(rep.Top, *t)
 		}
 	}
 	slices.SortFunc(rep.Top, func(a, b SubjectCount) int {
@@ -273,4 +267,63 @@ func counting(p *policy.Policy) bool {
 		return slices.ContainsFunc(limits, func(l policy.Limit) bool { return l.Count != nil })
 	}
 	return some(p.Limits) || slices.ContainsFunc(p.Endpoints, func(e policy.Endpoint) bool { return some(e.Limits) })
+}
+
+// buckets counts requests over time, in at most maxBuckets parts of equal width.
+type buckets struct {
+	width int // index in widths
+	parts []Bucket
+	first int64 // Unix second in which the first part starts
+}
+
+const mostBuckets = 120
+
+// widths are the widths in seconds, each a multiple of the previous one.
+var widths = []int64{1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 7 * 86400, 28 * 86400, 364 * 86400}
+
+// add counts a request. Times must not decrease.
+func (b *buckets) add(micros int64, allowed bool) {
+	second := micros / 1_000_000
+	if len(b.parts) == 0 {
+		b.first = second
+	}
+	for b.index(second) >= mostBuckets && b.width < len(widths)-1 {
+		b.widen()
+	}
+	n := b.index(second)
+	for len(b.parts) <= n {
+		b.parts = append(b.parts, Bucket{})
+	}
+	if allowed {
+		b.parts[n].Allowed++
+	} else {
+		b.parts[n].Refused++
+	}
+}
+
+func (b *buckets) index(second int64) int { return int((second - b.first) / widths[b.width]) }
+
+// widen merges the parts into parts of the next width, which start at its multiples.
+func (b *buckets) widen() {
+	old, first := widths[b.width], b.first
+	b.width++
+	b.first -= b.first % widths[b.width]
+	var parts []Bucket
+	for i, part := range b.parts {
+		n := b.index(first + int64(i)*old)
+		for len(parts) <= n {
+			parts = append(parts, Bucket{})
+		}
+		parts[n].Allowed += part.Allowed
+		parts[n].Refused += part.Refused
+	}
+	b.parts = parts
+}
+
+// list returns the seconds of a part, and the parts with their start times.
+func (b *buckets) list() (float64, []Bucket) {
+	for i := range b.parts {
+		b.parts[i].Start = time.Unix(b.first+int64(i)*widths[b.width], 0).UTC()
+	}
+	return float64(widths[b.width]), b.parts
 }

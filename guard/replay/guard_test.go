@@ -23,7 +23,7 @@ import (
 // outcomes are what happened to the requests of a log.
 type outcomes struct {
 	Endpoints map[string][2]int64 // allowed and refused
-	Reasons   map[Reason]int64
+	Reasons   map[guard.Reason]int64
 	Limits    map[string]int64 // refusals, by limit
 	Blocks    int64
 	Repeats   int64
@@ -31,7 +31,7 @@ type outcomes struct {
 
 // asReplayed returns the numbers of a report.
 func asReplayed(r *Report) outcomes {
-	o := outcomes{map[string][2]int64{}, map[Reason]int64{}, map[string]int64{}, r.Blocks, r.Duplicates}
+	o := outcomes{map[string][2]int64{}, map[guard.Reason]int64{}, map[string]int64{}, r.Blocks, r.Duplicates}
 	for _, e := range r.Endpoints {
 		if e.Requests > 0 {
 			o.Endpoints[e.Name] = [2]int64{e.Allowed, e.Refused}
@@ -51,7 +51,7 @@ func asReplayed(r *Report) outcomes {
 // asServed sends the requests of a log to a service with the middleware, whose handler answers as the log says. Redis has the log's clock.
 func asServed(t *testing.T, log string, p *policy.Policy) outcomes {
 	t.Helper()
-	o := outcomes{map[string][2]int64{}, map[Reason]int64{}, map[string]int64{}, 0, 0}
+	o := outcomes{map[string][2]int64{}, map[guard.Reason]int64{}, map[string]int64{}, 0, 0}
 	clock := embedded.NewManualClock(time.UnixMicro(0))
 	server := embedded.New(embedded.Options{Clock: clock})
 	t.Cleanup(func() { _ = server.Close() })
@@ -106,7 +106,7 @@ func (o *outcomes) add(endpoint string, d *guard.Decision) {
 		n[0]++
 	} else {
 		n[1]++
-		o.Reasons[Reason(d.Reason)]++
+		o.Reasons[d.Reason]++
 	}
 	o.Endpoints[endpoint] = n
 	if d.Duplicate && d.Allowed {
@@ -204,7 +204,7 @@ func randomLog(random *rand.Rand, lines int) string {
 
 // A replay has the numbers of a service with the middleware that serves the requests of the log.
 func TestRun_hasTheNumbersOfTheMiddleware(t *testing.T) {
-	kinds := map[Reason]bool{}
+	kinds := map[guard.Reason]bool{}
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 38))
 		text, log := randomPolicy(random), randomLog(random, 600)
@@ -224,7 +224,7 @@ func TestRun_hasTheNumbersOfTheMiddleware(t *testing.T) {
 			kinds[reason] = true
 		}
 	}
-	for _, want := range []Reason{ReasonDenied, ReasonBlocked, ReasonAttempts, ReasonLimit, ReasonGlobal, ReasonBudget} {
+	for _, want := range []guard.Reason{guard.ReasonDenied, guard.ReasonBlocked, guard.ReasonAttempts, guard.ReasonLimit, guard.ReasonGlobal, guard.ReasonBudget} {
 		if !kinds[want] {
 			t.Errorf("no request was refused for %q", want)
 		}

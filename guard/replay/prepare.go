@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard/internal/web"
@@ -10,14 +12,9 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// A batch is a block of a log, ready to decide.
+// A batch is a block of a log, ready to decide, with the counts of its lines.
 type batch struct {
-	jobs  []job
-	stats blockStats
-}
-
-// blockStats counts the lines of a block.
-type blockStats struct {
+	jobs                                         []job
 	bytes, lines, unmatched, disordered, limited int64
 	bad                                          []accesslog.Bad
 	subsecond                                    bool // a time has a fraction of a second
@@ -35,9 +32,7 @@ type preparer struct {
 }
 
 func (p *preparer) prepare(b *accesslog.Block) *batch {
-	out := &batch{jobs: make([]job, 0, len(b.Lines))}
-	out.stats.bytes, out.stats.bad = b.Bytes, b.Bad
-	out.stats.lines = int64(len(b.Lines) + len(b.Bad))
+	out := &batch{jobs: make([]job, 0, len(b.Lines)), bytes: b.Bytes, lines: int64(len(b.Lines) + len(b.Bad)), bad: b.Bad}
 	for i := range b.Lines {
 		p.line(&b.Lines[i], out)
 	}
@@ -45,24 +40,23 @@ func (p *preparer) prepare(b *accesslog.Block) *batch {
 }
 
 func (p *preparer) line(l *accesslog.Line, out *batch) {
-	stats := &out.stats
-	bad := func(why string) { stats.bad = append(stats.bad, accesslog.Bad{Number: l.Number, Why: why}) }
-	stats.subsecond = stats.subsecond || l.Time.Nanosecond() != 0
+	bad := func(why string) { out.bad = append(out.bad, accesslog.Bad{Number: l.Number, Why: why}) }
+	out.subsecond = out.subsecond || l.Time.Nanosecond() != 0
 	if l.Time.Before(p.clock) {
 		if behind := p.clock.Sub(l.Time); behind > p.late {
 			bad(fmt.Sprintf("is %s earlier than line %d: the log is not in order", behind, p.latest))
 			return
 		}
-		stats.disordered++
+		out.disordered++
 	} else {
 		p.clock, p.latest = l.Time, l.Number
 	}
-	found := p.routes.of(l.Method, l.Path)
-	if found.endpoint < 0 && found.err == nil {
-		stats.unmatched++
+	found, err := p.routes.of(l.Method, l.Path)
+	if found.Endpoint == nil && err == nil {
+		out.unmatched++
 		return
 	}
-	c, err := (*client)(nil), found.err
+	var c *client
 	if err == nil {
 		c, err = p.clients.of(l)
 	}
@@ -71,16 +65,65 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		return
 	}
 	if l.Status == http.StatusTooManyRequests {
-		stats.limited++
+		out.limited++
 	}
-	stats.unanswered = stats.unanswered || l.Status == 0
-	e := &p.policy.Endpoints[found.endpoint]
+	out.unanswered = out.unanswered || l.Status == 0
+	e := found.Endpoint
 	call := web.Call{Operation: l.Method, Path: l.Path}
 	if e.Idempotency != nil && l.ID != "" {
 		call.Header = http.Header{http.CanonicalHeaderKey(e.Idempotency.Header): {l.ID}}
 	}
 	out.jobs = append(out.jobs, job{
-		number: l.Number, at: p.clock, endpoint: found.endpoint, client: c, status: l.Status,
-		request: call.Request(p.policy, e, found.others, &c.found),
+		number: l.Number, at: p.clock, client: c, status: l.Status,
+		request: call.Request(p.policy, e, found.Others, &c.found),
 	})
+}
+
+// routes find endpoints as the middleware does.
+type routes struct {
+	*web.Routes
+	fixed *policy.Endpoint // of all lines; nil finds it
+}
+
+// newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
+func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
+	if endpoint != "" {
+		e, ok := p.Endpoint(endpoint)
+		if !ok {
+			return nil, fmt.Errorf("the policy has no endpoint %q%s", endpoint, endpointsOf(p))
+		}
+		return &routes{fixed: e}, nil
+	}
+	found, err := web.NewRoutes(p)
+	if err != nil {
+		return nil, err
+	}
+	if found.Empty() {
+		return nil, fmt.Errorf("no endpoint of the policy has a match: name the endpoint of the log%s", endpointsOf(p))
+	}
+	return &routes{Routes: found}, nil
+}
+
+func endpointsOf(p *policy.Policy) string {
+	names := make([]string, len(p.Endpoints))
+	for i := range names {
+		names[i] = p.Endpoints[i].Name
+	}
+	if len(names) == 0 {
+		return " (it has none)"
+	}
+	return " (endpoints: " + strings.Join(names, ", ") + ")"
+}
+
+// of returns what a request matches. The error is that of a path for which guard answers 400.
+func (r *routes) of(method, path string) (web.Match, error) {
+	if r.fixed != nil {
+		return web.Match{Endpoint: r.fixed}, nil
+	}
+	path, _, _ = strings.Cut(path, "?")
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return web.Match{}, nil
+	}
+	return r.Match(&http.Request{Method: method, URL: u, Host: u.Host})
 }

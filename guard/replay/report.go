@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 	"github.com/rlfunc/rlfunc/internal/wire"
@@ -47,26 +48,10 @@ type Report struct {
 	Notes     []string        `json:"notes"`            // what the numbers do not show
 }
 
-// A Reason is the reason of a refusal, as in package guard.
-type Reason string
-
-// The reasons of a refusal.
-const (
-	ReasonNone     Reason = ""
-	ReasonDenied   Reason = "denied"    // an override denies the subject
-	ReasonBlocked  Reason = "blocked"   // the subject is blocked
-	ReasonAttempts Reason = "attempts"  // this attempt starts a block
-	ReasonLimit    Reason = "limit"     // a limit of the subject
-	ReasonGlobal   Reason = "global"    // a global limit
-	ReasonBudget   Reason = "budget"    // a budget of the subject
-	ReasonPenalty  Reason = "penalty"   // a cost exceeded a budget of the subject
-	ReasonTooLarge Reason = "too_large" // the estimate exceeds a budget
-)
-
 // A ReasonCount is the number of requests refused for a reason.
 type ReasonCount struct {
-	Reason  Reason `json:"reason"`
-	Refused int64  `json:"refused"`
+	Reason  guard.Reason `json:"reason"`
+	Refused int64        `json:"refused"`
 }
 
 // An EndpointCount holds the counts of an endpoint.
@@ -102,12 +87,12 @@ type LeftOut struct {
 
 // A SubjectCount holds the counts of a subject.
 type SubjectCount struct {
-	Subject  string    `json:"subject"`
-	Requests int64     `json:"requests"`
-	Refused  int64     `json:"refused"`
-	First    time.Time `json:"first_refused"`
-	Last     time.Time `json:"last_refused"`
-	Reason   Reason    `json:"reason"` // of the last refusal
+	Subject  string       `json:"subject"`
+	Requests int64        `json:"requests"`
+	Refused  int64        `json:"refused"`
+	First    time.Time    `json:"first_refused"`
+	Last     time.Time    `json:"last_refused"`
+	Reason   guard.Reason `json:"reason"` // of the last refusal
 }
 
 // A Bucket holds the counts of a part of the time.
@@ -144,5 +129,3 @@ func (e *UnreadableError) Error() string {
 
 // Is makes errors.Is(err, ErrNothing) true.
 func (e *UnreadableError) Is(target error) bool { return target == ErrNothing }
-
-func seconds(d time.Duration) float64 { return d.Seconds() }

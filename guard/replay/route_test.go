@@ -60,8 +60,8 @@ endpoints:
 			}
 		}
 		got := "none"
-		if found := routes.of(method, target); found.endpoint >= 0 {
-			got = fmt.Sprint(complete.Endpoints[found.endpoint].Name, len(found.others) > 0)
+		if found, err := routes.of(method, target); err == nil && found.Endpoint != nil {
+			got = fmt.Sprint(found.Endpoint.Name, len(found.Others) > 0)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-middleware +replay):\n%s", line, diff)

@@ -1,13 +1,16 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
+
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // The most rows of the text's tables; the report has more.
@@ -19,7 +22,7 @@ const (
 // WriteText writes the report as text for a terminal. It quotes names from the log that are not printable.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s lines", orDash(r.Log), number(r.Lines))
+	fmt.Fprintf(&b, "%s: %s lines", cmp.Or(r.Log, "-"), number(r.Lines))
 	if r.Requests > 0 {
 		fmt.Fprintf(&b, ", %s to %s", stamp(r.First), stamp(r.Last))
 	}
@@ -38,14 +41,14 @@ func (r *Report) WriteText(w io.Writer) error {
 	})
 	table(&b, "subject\trequests\trefused\tshare\tlast reason\tlast refused", min(len(r.Top), fewSubjects), func(i int) string {
 		s := &r.Top[i]
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", printable(s.Subject), number(s.Requests), number(s.Refused), share(s.Refused, s.Requests), s.Reason, stamp(s.Last))
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", terminal.Visible(s.Subject), number(s.Requests), number(s.Refused), share(s.Refused, s.Requests), s.Reason, stamp(s.Last))
 	})
 	if more := r.Hit - fewSubjects; more > 0 {
 		fmt.Fprintf(&b, "and %s more of %s subjects\n", number(more), number(r.Subjects))
 	}
 	table(&b, "block begins\tsubject\tendpoint\ttier\tlasts\tstrikes", min(len(r.BlockList), fewBlocks), func(i int) string {
 		k := &r.BlockList[i]
-		return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%d", stamp(k.Time), printable(k.Subject), k.Endpoint, k.Tier, lasting(k.Seconds), k.Strikes)
+		return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%d", stamp(k.Time), terminal.Visible(k.Subject), k.Endpoint, k.Tier, lasting(k.Seconds), k.Strikes)
 	})
 	if more := r.Blocks - fewBlocks; more > 0 {
 		fmt.Fprintf(&b, "and %s more blocks\n", number(more))
@@ -57,20 +60,17 @@ func (r *Report) WriteText(w io.Writer) error {
 
 // Verdict returns the report in one sentence.
 func (r *Report) Verdict() string {
-	policy := "the policy"
-	if r.Policy != "" {
-		policy = r.Policy
-	}
+	name := cmp.Or(r.Policy, "the policy")
 	switch {
 	case r.Requests == 0:
-		return policy + " has no endpoint that matches a request of this log"
+		return name + " has no endpoint that matches a request of this log"
 	case r.Refused == 0 && !r.Complete:
-		return fmt.Sprintf("%s would have allowed all %s requests, as far as the log tells", policy, number(r.Requests))
+		return fmt.Sprintf("%s would have allowed all %s requests, as far as the log tells", name, number(r.Requests))
 	case r.Refused == 0:
-		return fmt.Sprintf("%s would have allowed all %s requests", policy, number(r.Requests))
+		return fmt.Sprintf("%s would have allowed all %s requests", name, number(r.Requests))
 	}
 	return fmt.Sprintf("%s would have refused %s of %s requests (%s), of %s of %s subjects",
-		policy, number(r.Refused), number(r.Requests), share(r.Refused, r.Requests), number(r.Hit), number(r.Subjects))
+		name, number(r.Refused), number(r.Requests), share(r.Refused, r.Requests), number(r.Hit), number(r.Subjects))
 }
 
 func (r *Report) writeRest(b *strings.Builder) {
@@ -160,33 +160,5 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
 // lasting formats seconds as policies do: 1m30s, 1d.
 func lasting(s float64) string {
-	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
-	const day = 24 * time.Hour
-	if d >= day && d%day == 0 {
-		return strconv.Itoa(int(d/day)) + "d"
-	}
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// printable quotes text that is not printable.
-func printable(text string) string {
-	for _, c := range text {
-		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
-			return strconv.Quote(text)
-		}
-	}
-	return text
+	return policy.FormatDuration(time.Duration(s * float64(time.Second)).Round(time.Microsecond))
 }

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.43.0"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/guard"
 )
@@ -21,7 +22,7 @@ const (
 	fallbackKey  = attribute.Key("rlfunc.fallback")
 	cachedKey    = attribute.Key("rlfunc.cached")
 	liveKey      = attribute.Key("rlfunc.live")
-	shadowKey    = attribute.Key("rlfunc.shadow")
+	shadowLabel  = attribute.Key("rlfunc.shadow")
 	duplicateKey = attribute.Key("rlfunc.duplicate")
 	subjectKey   = attribute.Key("rlfunc.subject")
 	refusedKey   = attribute.Key("rlfunc.refused")
@@ -111,4 +112,37 @@ func (in *instruments) startAtZero() {
 	zero(in.settlements, outcomeKey, failed,
 		string(cost.SettleOutcomeSettled), string(cost.SettleOutcomeRepeated), string(cost.SettleOutcomeLate),
 		string(cost.SettleOutcomeUnknown))
+}
+
+const otherKind = "other"
+
+// kinds are the values of error.type. An error that matches several has the first.
+var kinds = []struct {
+	is   error
+	name string
+}{
+	{guard.ErrEndpoint, "endpoint"},
+	{guard.ErrBreaker, "breaker"},
+	{guard.ErrTimeout, "timeout"},
+	{guard.ErrBusy, "busy"},
+	{fcall.ErrNotLoaded, "not_loaded"},
+	{fcall.ErrUnsupported, "unsupported"},
+	{fcall.ErrNoPermission, "no_permission"},
+	{fcall.ErrUnavailable, "unavailable"},
+	{fcall.ErrArgument, "argument"},
+	{fcall.ErrState, "state"},
+	{fcall.ErrReply, "reply"},
+	{fcall.ErrScript, "script"},
+	{fcall.ErrOutcomeUnknown, "outcome_unknown"},
+	{context.Canceled, "canceled"},
+	{context.DeadlineExceeded, "deadline"},
+}
+
+func kindOf(err error) string {
+	for i := range kinds {
+		if errors.Is(err, kinds[i].is) {
+			return kinds[i].name
+		}
+	}
+	return otherKind
 }

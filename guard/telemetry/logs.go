@@ -2,8 +2,14 @@ package telemetry
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/rlfunc/rlfunc/guard"
 )
@@ -61,64 +67,55 @@ func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, e
 		slog.Int64("skipped", skipped))
 }
 
-func (t *Telemetry) logUndefined(ctx context.Context, endpoint, identity string) {
-	if skipped, ok := t.samplers.of(samplerKey{why: "undefined"}).sample(t.now()); ok {
-		t.logger.LogAttrs(ctx, slog.LevelWarn, "no limit counts a subject whose identity the policy does not define",
-			slog.String("endpoint", endpoint), slog.String("identity", identity), slog.Int64("skipped", skipped))
-	}
-}
-
-func (t *Telemetry) logBreaker(node string, open bool) {
-	var at []any
-	if node != "" {
-		at = []any{"node", node}
-	}
-	if open {
-		t.logger.Error("circuit breaker opened", at...)
-	} else {
-		t.logger.Info("circuit breaker closed", at...)
-	}
-}
-
-func (t *Telemetry) logRefunded(ctx context.Context, subject string, err error) {
-	if err == nil {
-		return
-	}
-	if skipped, ok := t.samplers.of(samplerKey{why: "refund"}).sample(t.now()); ok {
-		t.logger.LogAttrs(ctx, slog.LevelError, "charge not refunded; it counts until its window ends",
+// logNotEnded records at most once a second that a charge or reservation of a subject did not end.
+func (t *Telemetry) logNotEnded(ctx context.Context, why, message, subject string, err error) {
+	if skipped, ok := t.samplers.of(samplerKey{why: why}).sample(t.now()); ok {
+		t.logger.LogAttrs(ctx, slog.LevelError, message,
 			slog.String("subject", t.subject(subject)), slog.String("kind", kindOf(err)), slog.Any("error", err),
 			slog.Int64("skipped", skipped))
 	}
 }
 
-func (t *Telemetry) logSettled(ctx context.Context, s guard.Settlement, err error) {
-	if err != nil {
-		if skipped, ok := t.samplers.of(samplerKey{why: "settle"}).sample(t.now()); ok {
-			t.logger.LogAttrs(ctx, slog.LevelError, "reservation not settled; its estimate counts until its hold ends",
-				slog.String("subject", t.subject(s.Subject)), slog.String("kind", kindOf(err)), slog.Any("error", err),
-				slog.Int64("skipped", skipped))
-		}
-		return
-	}
-	if t.logger.Enabled(ctx, slog.LevelDebug) {
-		t.logger.LogAttrs(ctx, slog.LevelDebug, "reservation ended",
-			slog.String("subject", t.subject(s.Subject)), slog.String("outcome", s.Outcome),
-			slog.Int64("actual_micros", int64(s.Actual)))
-	}
+// A samplerKey selects the records that share a sampler.
+type samplerKey struct{ endpoint, why string }
+
+// A sampler selects the first record of each second.
+type sampler struct {
+	second  atomic.Int64
+	skipped atomic.Int64
 }
 
-func (t *Telemetry) logReloaded(err error) {
-	if err != nil {
-		t.logger.Error("policy not replaced; the old policy stays in use", slog.Any("error", err))
-	} else {
-		t.logger.Info("policy replaced")
+// sample reports whether to write a record, and how many were skipped since the last one.
+func (s *sampler) sample(now time.Time) (skipped int64, ok bool) {
+	second := now.Unix()
+	last := s.second.Load()
+	if second != last && s.second.CompareAndSwap(last, second) {
+		return s.skipped.Swap(0), true
 	}
+	s.skipped.Add(1)
+	return 0, false
 }
 
-func (t *Telemetry) logShadowed(ctx context.Context, live *guard.Event, key comparedKey) {
-	if key.live != key.shadow && t.logger.Enabled(ctx, slog.LevelDebug) {
-		t.logger.LogAttrs(ctx, slog.LevelDebug, "shadow policy decided differently",
-			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Subject())),
-			slog.String("live", key.live), slog.String("shadow", key.shadow))
+// subject returns the form of a subject in spans and records, such as "ip=203....#8f3a90c1d2e4": its identity, at most the first
+// four bytes and a third of the value, and 48 bits of a keyed hash. Without the key, a reader of logs cannot find an address by
+// trying all of them. For a combination it returns the first identity and the hash of the whole. "" stays "".
+func (t *Telemetry) subject(s string) string {
+	if s == "" {
+		return ""
 	}
+	mac := hmac.New(sha256.New, t.key)
+	mac.Write([]byte(s))
+	hash := hex.EncodeToString(mac.Sum(nil)[:6])
+	s, _, _ = strings.Cut(s, "+")
+	identity := ""
+	if i := strings.IndexByte(s, '='); i > 0 && isIdentity(s[:i]) {
+		identity, s = s[:i+1], s[i+1:]
+	}
+	return strings.ToValidUTF8(identity+s[:min(4, len(s)/3)], "?") + "...#" + hash
+}
+
+// isIdentity reports whether text has the characters of an identity's name.
+func isIdentity(text string) bool {
+	const most = 32
+	return len(text) <= most && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }

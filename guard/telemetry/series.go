@@ -1,7 +1,11 @@
 package telemetry
 
 import (
+	"context"
 	"errors"
+	"iter"
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,21 +128,17 @@ func newEndpointSeries(endpoint string) *endpointSeries {
 	return &endpointSeries{set: set, add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 
-type shadowLimitKey struct{ endpoint, limit string }
+// A shadowKey holds the labels of what a shadow limit, or a shadow policy beside the live one, would have decided.
+type shadowKey struct{ endpoint, limit, live, shadow string }
 
-func newShadowLimit(key shadowLimitKey) []metric.AddOption {
-	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(
-		endpointKey.String(key.endpoint), limitKey.String(key.limit),
-	))}
-}
-
-// A comparedKey holds the decisions of the live policy and the shadow policy on one request.
-type comparedKey struct{ endpoint, live, shadow string }
-
-func newCompared(key comparedKey) []metric.AddOption {
-	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(
-		endpointKey.String(key.endpoint), liveKey.String(key.live), shadowKey.String(key.shadow),
-	))}
+func newShadow(key shadowKey) []metric.AddOption {
+	attributes := []attribute.KeyValue{endpointKey.String(key.endpoint)}
+	if key.limit != "" {
+		attributes = append(attributes, limitKey.String(key.limit))
+	} else {
+		attributes = append(attributes, liveKey.String(key.live), shadowLabel.String(key.shadow))
+	}
+	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attributes...))}
 }
 
 // verdict returns a decision in one word, as in guard.Difference: allowed, the reason of a refusal, or error.
@@ -151,3 +151,90 @@ func verdict(e *guard.Event) string {
 	}
 	return string(e.Decision.Reason)
 }
+
+// measure counts a decision. A cached refusal only increments two atomic counters, which observe reads at each collection.
+func (t *Telemetry) measure(ctx context.Context, e *guard.Event, s *series) {
+	s.count.Add(1)
+	if e.Decision != nil && e.Decision.Cached {
+		s.endpoint.cacheHits.Add(1)
+		return
+	}
+	in := &t.instruments
+	in.decisionDuration.Record(ctx, e.Duration.Seconds(), s.duration...)
+	if e.Redis > 0 {
+		in.redisDuration.Record(ctx, e.Redis.Seconds(), s.endpoint.record...)
+	}
+	if err := failureOf(e); err != nil {
+		t.count(ctx, in.errors, errorKey, kindOf(err))
+	}
+	d := e.Decision
+	if d == nil {
+		return
+	}
+	if d.Fallback != guard.FallbackNone {
+		t.count(ctx, in.fallbacks, fallbackKey, string(d.Fallback))
+	}
+	if d.Duplicate {
+		in.duplicates.Add(ctx, 1, s.endpoint.add...)
+	}
+	for i := range d.Limits {
+		if l := &d.Limits[i]; l.Shadow && !l.Allowed {
+			in.shadowRefusals.Add(ctx, 1, t.shadows.of(shadowKey{endpoint: s.key.endpoint, limit: l.Name})...)
+		}
+	}
+}
+
+func (t *Telemetry) observe(_ context.Context, o metric.Observer) error {
+	for s := range t.series.all() {
+		o.ObserveInt64(t.instruments.decisions, s.count.Load(), s.decision)
+	}
+	for e := range t.endpoints.all() {
+		o.ObserveInt64(t.instruments.cacheHits, e.cacheHits.Load(), e.set)
+	}
+	return nil
+}
+
+// failureOf returns the error of a decision, or the cause of one that was made without Redis.
+func failureOf(e *guard.Event) error {
+	if e.Err != nil {
+		return e.Err
+	}
+	return e.Decision.Cause
+}
+
+// count increments a counter of rare events.
+func (t *Telemetry) count(ctx context.Context, c metric.Int64Counter, key attribute.Key, value string) {
+	c.Add(ctx, 1, metric.WithAttributes(key.String(value)))
+}
+
+// A table creates and keeps one value for each key. Reads take no lock. The names of the policy bound the number of keys.
+type table[K comparable, V any] struct {
+	values atomic.Pointer[map[K]V]
+	create func(K) V
+	mu     sync.Mutex
+}
+
+func newTable[K comparable, V any](create func(K) V) *table[K, V] {
+	t := &table[K, V]{create: create}
+	t.values.Store(new(map[K]V))
+	return t
+}
+
+func (t *table[K, V]) of(key K) V {
+	if v, ok := (*t.values.Load())[key]; ok {
+		return v
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := *t.values.Load()
+	if v, ok := old[key]; ok {
+		return v
+	}
+	values := make(map[K]V, len(old)+1)
+	maps.Copy(values, old)
+	values[key] = t.create(key)
+	t.values.Store(&values)
+	return values[key]
+}
+
+func (t *table[K, V]) all() iter.Seq[V] { return maps.Values(*t.values.Load()) }

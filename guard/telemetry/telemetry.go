@@ -42,8 +42,7 @@ type Telemetry struct {
 
 	series    *table[seriesKey, *series]
 	endpoints *table[string, *endpointSeries]
-	shadows   *table[shadowLimitKey, []metric.AddOption]
-	compared  *table[comparedKey, []metric.AddOption]
+	shadows   *table[shadowKey, []metric.AddOption]
 	samplers  *table[samplerKey, *sampler]
 }
 
@@ -76,8 +75,7 @@ func New(o Options) (*Telemetry, error) {
 	t.samplers = newTable(func(samplerKey) *sampler { return new(sampler) })
 	t.series = newTable(t.newSeries)
 	t.endpoints = newTable(newEndpointSeries)
-	t.shadows = newTable(newShadowLimit)
-	t.compared = newTable(newCompared)
+	t.shadows = newTable(newShadow)
 	if _, err := meter.RegisterCallback(t.observe, t.instruments.decisions, t.instruments.cacheHits); err != nil {
 		return nil, fmt.Errorf("new telemetry: %w", err)
 	}
@@ -114,17 +112,31 @@ func (t *Telemetry) decided(ctx context.Context, e guard.Event) {
 
 func (t *Telemetry) undefined(ctx context.Context, endpoint, identity string) {
 	t.instruments.undefined.Add(ctx, 1)
-	t.logUndefined(ctx, endpoint, identity)
+	if skipped, ok := t.samplers.of(samplerKey{why: "undefined"}).sample(t.now()); ok {
+		t.logger.LogAttrs(ctx, slog.LevelWarn, "no limit counts a subject whose identity the policy does not define",
+			slog.String("endpoint", endpoint), slog.String("identity", identity), slog.Int64("skipped", skipped))
+	}
 }
 
 func (t *Telemetry) breaker(node string, open bool) {
-	t.measureBreaker(open)
-	t.logBreaker(node, open)
+	var at []any
+	if node != "" {
+		at = []any{"node", node}
+	}
+	if open {
+		t.instruments.breakers.Add(context.Background(), 1)
+		t.logger.Error("circuit breaker opened", at...)
+	} else {
+		t.instruments.breakers.Add(context.Background(), -1)
+		t.logger.Info("circuit breaker closed", at...)
+	}
 }
 
 func (t *Telemetry) refunded(ctx context.Context, subject string, err error) {
-	t.count(ctx, t.instruments.refunds, outcomeKey, choose(err, failed, "refunded"))
-	t.logRefunded(ctx, subject, err)
+	t.count(ctx, t.instruments.refunds, outcomeKey, outcome(err, "refunded"))
+	if err != nil {
+		t.logNotEnded(ctx, "refund", "charge not refunded; it counts until its window ends", subject, err)
+	}
 }
 
 func (t *Telemetry) prefetched(added guard.Prefetch) {
@@ -141,28 +153,43 @@ func (t *Telemetry) prefetched(added guard.Prefetch) {
 }
 
 func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
-	t.count(ctx, t.instruments.settlements, outcomeKey, choose(err, failed, s.Outcome))
-	t.logSettled(ctx, s, err)
+	t.count(ctx, t.instruments.settlements, outcomeKey, outcome(err, s.Outcome))
+	switch {
+	case err != nil:
+		t.logNotEnded(ctx, "settle", "reservation not settled; its estimate counts until its hold ends", s.Subject, err)
+	case t.logger.Enabled(ctx, slog.LevelDebug):
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "reservation ended",
+			slog.String("subject", t.subject(s.Subject)), slog.String("outcome", s.Outcome), slog.Int64("actual_micros", int64(s.Actual)))
+	}
 }
 
-func (t *Telemetry) leased(ctx context.Context, outcome guard.LeaseOutcome, err error) {
-	t.count(ctx, t.instruments.leases, outcomeKey, choose(err, failed, string(outcome)))
+func (t *Telemetry) leased(ctx context.Context, did guard.LeaseOutcome, err error) {
+	t.count(ctx, t.instruments.leases, outcomeKey, outcome(err, string(did)))
 }
 
 func (t *Telemetry) reloaded(err error) {
-	t.count(context.Background(), t.instruments.reloads, outcomeKey, choose(err, failed, "loaded"))
-	t.logReloaded(err)
+	t.count(context.Background(), t.instruments.reloads, outcomeKey, outcome(err, "loaded"))
+	if err != nil {
+		t.logger.Error("policy not replaced; the old policy stays in use", slog.Any("error", err))
+	} else {
+		t.logger.Info("policy replaced")
+	}
 }
 
 func (t *Telemetry) shadowed(ctx context.Context, live, shadow guard.Event) {
-	key := comparedKey{endpoint: live.Request.Endpoint, live: verdict(&live), shadow: verdict(&shadow)}
-	t.instruments.shadowDecisions.Add(ctx, 1, t.compared.of(key)...)
-	t.logShadowed(ctx, &live, key)
+	key := shadowKey{endpoint: live.Request.Endpoint, live: verdict(&live), shadow: verdict(&shadow)}
+	t.instruments.shadowDecisions.Add(ctx, 1, t.shadows.of(key)...)
+	if key.live != key.shadow && t.logger.Enabled(ctx, slog.LevelDebug) {
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "shadow policy decided differently",
+			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Subject())),
+			slog.String("live", key.live), slog.String("shadow", key.shadow))
+	}
 }
 
-func choose(err error, failure, success string) string {
+// outcome returns failed, or the outcome of a success.
+func outcome(err error, success string) string {
 	if err != nil {
-		return failure
+		return failed
 	}
 	return success
 }

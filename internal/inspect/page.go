@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/terminal"
@@ -34,7 +33,7 @@ func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 		p.line("no global limits")
 		return p.err
 	}
-	p.line("%s  namespace %s, %s", p.style.Bold(Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
+	p.line("%s  namespace %s, %s", p.style.Bold(terminal.Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
 	p.verdict(rep)
 	p.limits(rep.Limits)
 	p.budgets(rep)
@@ -42,14 +41,6 @@ func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 	p.challenges(rep.Challenges)
 	p.timelines(rep)
 	return p.err
-}
-
-// Visible quotes untrusted text if it contains characters that a terminal would interpret or hide, such as control characters.
-func Visible(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return r == '\uFFFD' || !unicode.IsPrint(r) }) {
-		return fmt.Sprintf("%q", text)
-	}
-	return text
 }
 
 // verdict prints whether the subject is refused, why and for how long.
@@ -75,7 +66,7 @@ func (p *page) verdict(rep *Report) {
 		if b.Tier == 0 {
 			by = "hand"
 			if b.Reason != "" {
-				by += ": " + Visible(b.Reason)
+				by += ": " + terminal.Visible(b.Reason)
 			}
 		}
 		p.line("%s everywhere for %s, until %s: blocked by %s", refused, Words(time.Duration(b.RetryAfter)), When(b.Until, p.now), by)
@@ -123,10 +114,7 @@ func (p *page) limits(rows []Limit) {
 			}
 			p.head(title)
 		}
-		most := l.Limit
-		if l.Kind == policy.GCRA {
-			most = l.Burst
-		}
+		most := l.most()
 		state := fmt.Sprintf("%d left", l.Remaining)
 		paint := p.style.Green
 		switch {
@@ -174,7 +162,7 @@ func (p *page) budgets(rep *Report) {
 		if !r.Until.After(p.now) {
 			until = "no longer counts"
 		}
-		id := Visible(r.ID)
+		id := terminal.Visible(r.ID)
 		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.Dim(id[:min(len(id), 20)]))
 	}
 }
@@ -202,9 +190,9 @@ func (p *page) challenges(all []Challenge) {
 		p.head("challenges")
 	}
 	for _, c := range newest(p, all, "challenges") {
-		text := fmt.Sprintf("  %-8s %-12s issued %s, known until %s", c.State, Visible(c.Token), When(c.Issued, p.now), When(c.Expires, p.now))
+		text := fmt.Sprintf("  %-8s %-12s issued %s, known until %s", c.State, terminal.Visible(c.Token), When(c.Issued, p.now), When(c.Expires, p.now))
 		if c.Payload != "" {
-			text += ", for " + Visible(c.Payload)
+			text += ", for " + terminal.Visible(c.Payload)
 		}
 		p.line("%s", text)
 	}
@@ -246,4 +234,39 @@ func (p *page) timeline(what string, moments []time.Time, window time.Duration) 
 	p.head(fmt.Sprintf("%s, last %s (%s)", what, Words(window), note))
 	p.line("  %s", p.style.Green(drawn(counts, most, p.style.ASCII)))
 	p.line("  %s", p.style.Dim(axis(p.now, window)))
+}
+
+// Words formats a duration with its two largest units, rounded up: "5 s", "4 min 58 s", "2 h 3 min", "30 d".
+func Words(d time.Duration) string {
+	seconds := int64((d + time.Second - 1) / time.Second)
+	switch {
+	case d <= 0:
+		return "0 s"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", (d+time.Millisecond-1)/time.Millisecond)
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case seconds < 3600:
+		return two(seconds, 60, "min", 1, "s")
+	case seconds < 86400:
+		return two((seconds+59)/60*60, 3600, "h", 60, "min")
+	}
+	return two((seconds+3599)/3600*3600, 86400, "d", 3600, "h")
+}
+
+func two(seconds, large int64, largeName string, small int64, smallName string) string {
+	text := fmt.Sprintf("%d %s", seconds/large, largeName)
+	if rest := seconds % large / small; rest > 0 {
+		text += fmt.Sprintf(" %d %s", rest, smallName)
+	}
+	return text
+}
+
+// When formats a time in UTC, with the date if that is not the date of now.
+func When(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04:05")
 }

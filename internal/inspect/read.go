@@ -47,48 +47,55 @@ func NewReader(rdb fcall.Caller, p *policy.Policy) (*Reader, error) {
 
 // Subject reports on one subject.
 func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
-	rep := &Report{Format: 1, Subject: subject, Namespace: r.policy.Namespace}
+	rep := r.newReport(subject)
 	times, err := r.override(ctx, rep)
+	if err == nil {
+		rep.Limits = listed(r.policy, subject, times)
+		err = r.history(ctx, rep)
+	}
+	if err == nil {
+		err = r.block(ctx, rep)
+	}
+	if err == nil {
+		err = r.peek(ctx, fcall.Subject(subject), rep.Limits, rep.Now)
+	}
+	if err == nil {
+		err = r.budgets(ctx, rep, times)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("inspect %s: %w", subject, err)
 	}
-	rows := listed(r.policy, rep.Subject, times)
-	if err := r.history(ctx, rep, rows); err != nil {
-		return nil, fmt.Errorf("inspect %s: %w", subject, err)
-	}
-	if err := r.block(ctx, rep); err != nil {
-		return nil, fmt.Errorf("inspect %s: %w", subject, err)
-	}
-	if err := r.peek(ctx, fcall.Subject(subject), rows, rep.Now); err != nil {
-		return nil, fmt.Errorf("inspect %s: %w", subject, err)
-	}
-	if err := r.budgets(ctx, rep, times); err != nil {
-		return nil, fmt.Errorf("inspect %s: %w", subject, err)
-	}
-	rep.Limits = rows
 	rep.conclude()
 	return rep, nil
 }
 
+// newReport returns a report whose lists are empty and not nil, so that JSON has [] in place of null.
+func (r *Reader) newReport(subject string) *Report {
+	return &Report{
+		Format: 1, Subject: subject, Namespace: r.policy.Namespace, Limits: []Limit{}, Budgets: []Budget{}, Tiers: []Tier{},
+		Attempts: []time.Time{}, StrikeTimes: []time.Time{}, Reservations: []Reservation{}, Challenges: []Challenge{},
+	}
+}
+
 // Globals reports on the global limits.
 func (r *Reader) Globals(ctx context.Context) (*Report, error) {
-	rep := &Report{Format: 1, Subject: "global", Namespace: r.policy.Namespace}
-	rows := globals(r.policy)
-	for i := range rows {
-		subject := fcall.Subject(wire.GlobalPrefix + rows[i].path())
-		found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: subject, Limits: []guard.PeekLimits{{Name: rows[i].path()}}})
+	rep := r.newReport("global")
+	rep.Limits = rowsOf(r.policy, policy.By.Global)
+	for i := range rep.Limits {
+		row := &rep.Limits[i]
+		subject := fcall.Subject(wire.GlobalPrefix + row.path())
+		found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: subject, Limits: []guard.PeekLimits{{Name: row.path()}}})
+		if err == nil {
+			err = r.peek(ctx, subject, rep.Limits[i:i+1], found.Now)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
 		}
 		rep.Now = found.Now
 		for _, a := range found.Admissions {
-			rows[i].Admissions = append(rows[i].Admissions, a.At)
-		}
-		if err := r.peek(ctx, subject, rows[i:i+1], found.Now); err != nil {
-			return nil, fmt.Errorf("inspect %s: %w", subject, err)
+			row.Admissions = append(row.Admissions, a.At)
 		}
 	}
-	rep.Limits = rows
 	rep.conclude()
 	return rep, nil
 }
@@ -141,8 +148,8 @@ func overrideOf(o *policy.Overrides, subject string) Override {
 const maxLimitsPerCall = 16
 
 // history reads the subject's admissions, attempts, strikes, reservations and challenges.
-func (r *Reader) history(ctx context.Context, rep *Report, rows []Limit) error {
-	var logs []int
+func (r *Reader) history(ctx context.Context, rep *Report) error {
+	rows, logs := rep.Limits, []int(nil)
 	for i := range rows {
 		if rows[i].Kind == policy.SlidingLog {
 			logs = append(logs, i)
@@ -248,11 +255,7 @@ func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, 
 
 func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
 	l.Allowed, l.Remaining, l.RetryAfter, l.ResetAfter = a.Allowed, a.Remaining, Seconds(a.RetryAfter), Seconds(a.ResetAfter)
-	most := l.Limit
-	if l.Kind == policy.GCRA {
-		most = l.Burst
-	}
-	l.Used = max(most-a.Remaining, 0)
+	l.Used = max(l.most()-a.Remaining, 0)
 	if !a.Allowed {
 		at := now.Add(a.RetryAfter)
 		l.AdmitsAt = &at
@@ -286,13 +289,6 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 
 // conclude sets Known and Refused.
 func (rep *Report) conclude() {
-	emptyIfNil(&rep.Limits)
-	emptyIfNil(&rep.Budgets)
-	emptyIfNil(&rep.Tiers)
-	emptyIfNil(&rep.Attempts)
-	emptyIfNil(&rep.StrikeTimes)
-	emptyIfNil(&rep.Reservations)
-	emptyIfNil(&rep.Challenges)
 	rep.Known = rep.Override != nil || rep.Block != nil || len(rep.Attempts)+len(rep.StrikeTimes)+len(rep.Reservations)+len(rep.Challenges) > 0
 	rep.Refused = rep.Block != nil || rep.Override != nil && rep.Override.Deny || rep.Penalty > 0
 	for i := range rep.Limits {
@@ -306,12 +302,5 @@ func (rep *Report) conclude() {
 	}
 	if rep.Override != nil && rep.Override.Allow {
 		rep.Refused = false
-	}
-}
-
-// emptyIfNil replaces nil, so JSON has [] in place of null.
-func emptyIfNil[T any](list *[]T) {
-	if *list == nil {
-		*list = []T{}
 	}
 }

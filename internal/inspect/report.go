@@ -1,3 +1,7 @@
+// Package inspect reads the state of a guarded subject from Redis, and prints it as JSON or text.
+//
+// In JSON, durations are seconds, times are RFC 3339, and money is in units of the policy's currency. Reading takes several round trips
+// of read-only functions, so a report may mix states if the subject makes requests meanwhile.
 package inspect
 
 import (
@@ -5,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/calendar"
@@ -76,8 +81,14 @@ type Limit struct {
 	period calendar.Boundaries // of a quota
 }
 
-func (l *Limit) path() string {
-	return wire.LimitName(l.Endpoint, l.Name)
+func (l *Limit) path() string { return wire.LimitName(l.Endpoint, l.Name) }
+
+// most returns the most requests that the limit admits at once.
+func (l *Limit) most() int64 {
+	if l.Kind == policy.GCRA {
+		return l.Burst
+	}
+	return l.Limit
 }
 
 // A Budget is one budget and the amount spent.
@@ -156,3 +167,38 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 }
 
 func (m Money) String() string { return policy.Micros(m).String() }
+
+// State returns the subject's block and usage as one line for the audit log.
+func (rep *Report) State() string {
+	var all []string
+	if b := rep.Block; b != nil {
+		by := fmt.Sprintf("tier %d", b.Tier)
+		if b.Tier == 0 {
+			by = "hand"
+			if b.Reason != "" {
+				by += " (" + b.Reason + ")"
+			}
+		}
+		all = append(all, fmt.Sprintf("blocked by %s until %s", by, b.Until.UTC().Format("2006-01-02T15:04:05Z")))
+	}
+	for i := range rep.Limits {
+		if l := &rep.Limits[i]; l.Used > 0 {
+			all = append(all, fmt.Sprintf("%s %d used %s", l.path(), l.Used, l.span()))
+		}
+	}
+	for _, b := range rep.Budgets {
+		if b.Spent > 0 {
+			all = append(all, fmt.Sprintf("%s %s spent of %s", b.Name, b.Spent, b.Budget))
+		}
+	}
+	if n := len(rep.Attempts); n > 0 {
+		all = append(all, fmt.Sprintf("%d attempts", n))
+	}
+	if rep.Strikes > 0 {
+		all = append(all, fmt.Sprintf("%d strikes", rep.Strikes))
+	}
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return strings.Join(all, ", ")
+}

@@ -49,11 +49,9 @@ func Period(l policy.Limit) (time.Duration, calendar.Boundaries) {
 	return b.Next.Sub(b.Start), b
 }
 
-// globals returns the limits that count every request.
-func globals(p *policy.Policy) []Limit { return rowsOf(p, policy.By.Global) }
-
+// rowsOf returns the limits with a wanted By, those of every endpoint first.
 func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
-	var rows []Limit
+	rows := []Limit{}
 	add := func(limits []policy.Limit, endpoint string) {
 		for _, l := range limits {
 			if wanted(l.By) {

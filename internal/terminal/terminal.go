@@ -4,7 +4,9 @@ package terminal
 import (
 	"errors"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Is reports whether stream is a terminal. /dev/null is a character device and not a terminal.
@@ -23,6 +25,14 @@ func Is(stream any) bool {
 
 // Movable reports whether stream is a terminal whose cursor can be moved.
 func Movable(stream any) bool { return Is(stream) && os.Getenv("TERM") != "dumb" }
+
+// Visible quotes untrusted text if it contains characters that a terminal would interpret or hide, such as control characters.
+func Visible(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r == '\uFFFD' || !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
 
 // A ColorMode is the value of --color. Its zero value is auto.
 type ColorMode string
@@ -55,12 +65,12 @@ func (*ColorMode) Type() string { return strings.Join(ColorModes, "|") }
 func (m *ColorMode) StyleOf(stream any) Style {
 	return Style{
 		Color: *m == "always" || m.String() == "auto" && os.Getenv("NO_COLOR") == "" && Movable(stream),
-		ASCII: !Movable(stream) || !unicode(),
+		ASCII: !Movable(stream) || !showsUnicode(),
 	}
 }
 
-// unicode reports whether the locale's character encoding is UTF-8.
-func unicode() bool {
+// showsUnicode reports whether the locale's character encoding is UTF-8.
+func showsUnicode() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := strings.ToLower(os.Getenv(name)); value != "" {
 			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,9 @@ type compiled[R io.Closer] struct {
 
 // Follow compiles the guard's policy, and requires of each further one that it compiles.
 func Follow[R io.Closer](g *guard.Guard, compile func(*policy.Policy) (R, error)) (*Followed[R], error) {
+	if g == nil {
+		return nil, errors.New("guard must not be nil")
+	}
 	f := &Followed[R]{guard: g, compile: compile}
 	p := g.Policy()
 	rules, err := compile(p)

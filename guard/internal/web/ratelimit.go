@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// Headers is a revision of the RateLimit fields, which are an IETF draft.
+// Headers is a revision of the RateLimit fields, an IETF draft: Draft11, Draft06 or NoHeaders.
 type Headers int
 
 // The revisions.
@@ -17,6 +18,14 @@ const (
 	Draft06
 	NoHeaders
 )
+
+// Check returns an error for a number that is none of them.
+func (h Headers) Check() error {
+	if h < Draft11 || h > NoHeaders {
+		return fmt.Errorf("invalid Headers %d: use Draft11, Draft06 or NoHeaders", h)
+	}
+	return nil
+}
 
 // visibleToClient reports whether responses list a limit. A refusal lists only limits that refuse: by the others, a client would wait for
 // the wrong time.
@@ -90,11 +99,46 @@ func TightestLimit(d *guard.Decision) *guard.LimitState {
 	return least
 }
 
-// Tightest returns the fields of the tightest limit. ok is false if the decision has no visible limit.
-func Tightest(d *guard.Decision) (limit, remaining, resetAfter string, ok bool) {
-	least := TightestLimit(d)
-	if least == nil {
-		return "", "", "", false
+// Names are the names of the fields of a protocol. draft06 and x are those of limit, remaining and reset.
+type Names struct {
+	limits, policies string
+	draft06, x       [3]string
+}
+
+// The names, canonical for HTTP so that net/http need not convert them.
+var (
+	HTTP = Names{
+		"Ratelimit", "Ratelimit-Policy",
+		[3]string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"},
+		[3]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
 	}
-	return strconv.FormatInt(quota(least), 10), strconv.FormatInt(least.Remaining, 10), strconv.FormatInt(reset(least, d.Age), 10), true
+	GRPC = Names{
+		"ratelimit", "ratelimit-policy",
+		[3]string{"ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"},
+		[3]string{"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"},
+	}
+)
+
+// Write writes the fields of a decision to headers or metadata: those of a revision, and also the X- fields if x is set.
+func (n *Names) Write(to map[string][]string, d *guard.Decision, revision Headers, x bool) {
+	switch revision {
+	case Draft11:
+		if limits, policies := RateLimit(d); limits != "" {
+			both := [2]string{limits, policies} // one allocation; each has its own capacity
+			to[n.limits], to[n.policies] = both[0:1:1], both[1:2:2]
+		}
+	case Draft06:
+		writeTightest(to, &n.draft06, d)
+	}
+	if x {
+		writeTightest(to, &n.x, d)
+	}
+}
+
+func writeTightest(to map[string][]string, names *[3]string, d *guard.Decision) {
+	if l := TightestLimit(d); l != nil {
+		for i, n := range [3]int64{quota(l), l.Remaining, reset(l, d.Age)} {
+			to[names[i]] = []string{strconv.FormatInt(n, 10)}
+		}
+	}
 }

@@ -18,11 +18,15 @@ type Call struct {
 	Header    http.Header // or gRPC metadata
 	Operation string      // the HTTP method or full gRPC method; a receipt is valid for one operation
 	Path      string      // the payload of a challenge for a path
+	Estimate  fcall.Micros
+	Weight    int64
 }
 
 // Request returns the guard request for an endpoint and for others that a router may also mean.
 func (c *Call) Request(p *policy.Policy, e *policy.Endpoint, others []string, found *identity.Found) guard.Request {
-	r := guard.Request{Endpoint: e.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also}
+	r := guard.Request{
+		Endpoint: e.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also, Estimate: c.Estimate, Weight: c.Weight,
+	}
 	if len(others) == 0 {
 		r.Receipt = c.receipt(e, found)
 	}
@@ -78,4 +82,30 @@ func WrongPart(err error) string {
 		}
 	}
 	return "cost"
+}
+
+// Refusal returns why a decision refuses: the name of the reason in answers, a sentence for people, and what they can do besides waiting, both
+// without a full stop. call is what a client sends: a request or a call.
+func Refusal(d *guard.Decision, call string) (name, text, advice string) {
+	switch d.Reason {
+	case guard.ReasonDenied:
+		return "denied", "This client is denied", ""
+	case guard.ReasonBlocked:
+		return "blocked", "This client is blocked", ""
+	case guard.ReasonAttempts:
+		return "too_many_attempts", "Too many attempts", ""
+	case guard.ReasonBudget, guard.ReasonPenalty:
+		return "cost_exceeded", "The budget is exhausted", ""
+	case guard.ReasonTooLarge:
+		return "cost_exceeded", "The " + call + " costs more than the whole budget", ""
+	case guard.ReasonChallenge:
+		if d.Challenge == "absent" {
+			return "challenge_required", "The " + call + " needs a challenge", ""
+		}
+		return "challenge_invalid", "The challenge is not valid", "Request a new one"
+	}
+	if d.AwaitsPlace {
+		return "rate_limited", "Too many requests at the same time", ""
+	}
+	return "rate_limited", "Too many requests", ""
 }

@@ -1,14 +1,16 @@
 // Package api is the JSON API of rlfunc serve: what guard decides, for programs in any language.
 //
-// Each operation is a POST with a JSON object. Errors are RFC 9457 problems. GET /openapi.json describes it, from the Go types.
+// Each operation is a POST with a JSON object. Errors are RFC 9457 problems. GET /openapi.json describes it: a test makes that file of the Go types.
 package api
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +20,13 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 const maxBody = 64 << 10
+
+//go:embed openapi.json
+var document []byte
 
 // An API answers programs. It is safe for concurrent use.
 type API struct {
@@ -34,10 +40,6 @@ type API struct {
 // New returns the handler of the API.
 func New(g *guard.Guard, rdb redis.UniversalClient, logger *slog.Logger) (http.Handler, error) {
 	challenges, err := challenge.New(rdb, fcall.Options{Namespace: g.Policy().Namespace})
-	if err != nil {
-		return nil, err
-	}
-	document, err := Document()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func New(g *guard.Guard, rdb redis.UniversalClient, logger *slog.Logger) (http.H
 // An operation is a path that programs post to.
 type operation struct {
 	path, summary    string
-	request, respond any // zero values, for the document
+	request, respond any // zero values, of which the test makes the document
 	serve            func(*API, http.ResponseWriter, *http.Request)
 }
 
@@ -121,4 +123,33 @@ func problemOf(err error) *httpguard.Problem {
 
 func fail(w http.ResponseWriter, r *http.Request, status int, name, message string) {
 	(&httpguard.Problem{Status: status, Error: name, Message: message}).ServeHTTP(w, r)
+}
+
+// Authorize returns a handler that passes on requests with a bearer token whose SHA-256 is in a file, see identity.Digests. The file is
+// reloaded until ctx ends.
+func Authorize(ctx context.Context, file string, next http.Handler) (http.Handler, error) {
+	tokens, err := identity.NewDigests(file)
+	if err != nil {
+		return nil, err
+	}
+	const header = "Bearer"
+	reader, err := identity.New(identity.Options{}, identity.Config{Name: "program", Header: header, Verify: tokens})
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = reader.Close() })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lines := r.Header["Authorization"]
+		if len(lines) == 1 {
+			if kind, token, _ := strings.Cut(lines[0], " "); strings.EqualFold(kind, "Bearer") {
+				found, err := reader.Read(&http.Request{Header: http.Header{header: {token}}}, nil)
+				if err == nil && found.Subject("program") != "" {
+					next.ServeHTTP(w, r)
+					return
+				}
+			}
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		fail(w, r, http.StatusUnauthorized, "unauthorized", "The request needs one bearer token of the tokens file.")
+	}), nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -36,28 +34,6 @@ endpoints:
   - {name: login, idempotency: {repeats: 2}, limits: [{name: hour, limit: 3, window: 1h}, {name: everyone, by: all, limit: 100, window: 1h}]}
   - {name: upload, limits: [{name: uploads, kind: concurrency, limit: 10, lease: 1h}]}
 `
-
-var update = flag.Bool("update", false, "write openapi.json")
-
-func TestDocument_isCommitted(t *testing.T) {
-	const file = "../../openapi.json"
-	document, err := Document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(file, document, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	committed, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(committed), string(document)); diff != "" {
-		t.Errorf("serve/openapi.json: run go test ./serve/internal/api -update (-committed +made):\n%s", diff)
-	}
-}
 
 // A program asks the API, and holds each request and answer against the document.
 type program struct {
@@ -377,11 +353,10 @@ func TestAuthorize_passesOnKnownTokensOnly(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "%x billing\n", sha256.Sum256([]byte("secret"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, closeTokens, err := Authorize(file, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	h, err := Authorize(t.Context(), file, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeTokens()
 	for _, c := range []struct {
 		lines []string
 		want  int

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"github.com/rlfunc/rlfunc/internal/inspect"
-)
+import "github.com/rlfunc/rlfunc/internal/inspect"
 
 // Durations are decimal seconds and money is decimal text, as in rlfunc inspect --json.
 type (
@@ -117,18 +115,4 @@ type consumed struct {
 
 type statusRequest struct {
 	Subject string `json:"subject" doc:"IDENTITY=VALUE, or several joined by + for a limit of several identities."`
-}
-
-// problem is the RFC 9457 body of an error.
-type problem struct {
-	Type    string `json:"type"`
-	Title   string `json:"title"`
-	Status  int    `json:"status"`
-	Detail  string `json:"detail"`
-	Error   string `json:"error" doc:"bad_request, unauthorized, not_found, method_not_allowed, too_large, unknown_endpoint, limiter_unavailable, outcome_unknown, timeout, no_permission, limiter_unreadable or limiter_failed."`
-	Message string `json:"message"`
-	Seconds int64  `json:"retry_after_seconds,omitempty"`
-	Context *struct {
-		RetryAfter int64 `json:"retryAfter"`
-	} `json:"context,omitempty"`
 }

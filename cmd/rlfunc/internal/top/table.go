@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard/report"
-	"github.com/rlfunc/rlfunc/internal/inspect"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
@@ -63,7 +62,7 @@ func section(title string, counts []report.Count, rows, width int, all int64, se
 	}
 	for _, c := range counts[:min(rows, len(counts))] {
 		bar := strings.Repeat(full, int(barWidth*min(float64(c.N)/float64(max(all, 1)), 1)))
-		text := []rune(inspect.Visible(c.Name))
+		text := []rune(terminal.Visible(c.Name))
 		if len(text) > name {
 			text = append(text[:name-3], []rune("...")...)
 		}

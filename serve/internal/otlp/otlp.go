@@ -2,11 +2,15 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -22,8 +26,7 @@ import (
 // cumulative, so a push includes those that failed before it. Without an endpoint in the environment there are no options; a variable that is
 // wrong is an error. Nothing waits for the collector but the shutdown.
 func Options(ctx context.Context, logger *slog.Logger) ([]metric.Option, error) {
-	c, ok, err := configure(os.Getenv)
-	if !ok || err != nil {
+	if wanted, err := check(os.Getenv); !wanted || err != nil {
 		return nil, err
 	}
 	// A variable of the environment has priority over the name here.
@@ -35,8 +38,40 @@ func Options(ctx context.Context, logger *slog.Logger) ([]metric.Option, error) 
 	if err != nil {
 		return nil, fmt.Errorf("exporter of the metrics: %w", err)
 	}
-	reader := metric.NewPeriodicReader(&recorder{Exporter: exporter, logger: logger}, metric.WithInterval(c.interval), metric.WithTimeout(c.timeout))
+	reader := metric.NewPeriodicReader(&recorder{Exporter: exporter, logger: logger})
 	return []metric.Option{metric.WithResource(process), metric.WithReader(reader)}, nil
+}
+
+// check reports whether the environment wants metrics to be pushed. It returns an error for what OpenTelemetry would ignore or replace by a
+// default.
+func check(getenv func(string) string) (wanted bool, err error) {
+	of := func(name string) (variable, value string) {
+		for _, variable = range []string{"OTEL_EXPORTER_OTLP_METRICS_" + name, "OTEL_EXPORTER_OTLP_" + name} {
+			if value = strings.TrimSpace(getenv(variable)); value != "" {
+				return variable, value
+			}
+		}
+		return "", ""
+	}
+	variable, endpoint := of("ENDPOINT")
+	exporters := strings.Split(cmp.Or(getenv("OTEL_METRICS_EXPORTER"), "otlp"), ",")
+	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || !slices.Contains(exporters, "otlp") {
+		return false, nil
+	}
+	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return false, fmt.Errorf("%s must be a URL of http or https, such as http://127.0.0.1:4318, got %q", variable, endpoint)
+	}
+	if variable, protocol := of("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return false, fmt.Errorf("%s must be http/protobuf, got %q", variable, protocol)
+	}
+	timeout, _ := of("TIMEOUT")
+	for _, variable := range []string{timeout, "OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"} {
+		text := getenv(variable)
+		if n, err := strconv.ParseInt(text, 10, 32); text != "" && (err != nil || n < 1) {
+			return false, fmt.Errorf("%s must be milliseconds from 1 to 2147483647, got %q", variable, text)
+		}
+	}
+	return true, nil
 }
 
 // newExporter returns an exporter. OpenTelemetry logs a variable that is wrong, and goes on without it; here that is an error. Later records

@@ -22,42 +22,41 @@ import (
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-func TestConfigure_readsTheEnvironment(t *testing.T) {
+func TestCheck_readsTheEnvironment(t *testing.T) {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318"
-	usual := config{time.Minute, 30 * time.Second}
 	for _, c := range []struct {
 		variables string
-		want      config
+		want      bool
 		err       string
 	}{
-		{"", config{}, ""},
-		{endpoint, usual, ""},
-		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=https://collector/v1/metrics", usual, ""},
-		{endpoint + " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf OTEL_METRICS_EXPORTER=prometheus,otlp", usual, ""},
-		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=5000 OTEL_METRIC_EXPORT_TIMEOUT=1", config{5 * time.Second, time.Millisecond}, ""},
-		{endpoint + " OTEL_SDK_DISABLED=true", config{}, ""},
-		{endpoint + " OTEL_METRICS_EXPORTER=none", config{}, ""},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", config{}, "OTEL_EXPORTER_OTLP_ENDPOINT must be a URL"},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT=ftp://collector", config{}, "must be a URL"},
-		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://", config{}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT must be a URL"},
-		{endpoint + " OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=grpc", config{}, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf"},
-		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=0", config{}, "OTEL_METRIC_EXPORT_INTERVAL must be milliseconds"},
-		{endpoint + " OTEL_EXPORTER_OTLP_TIMEOUT=10s", config{}, "OTEL_EXPORTER_OTLP_TIMEOUT must be milliseconds"},
-		{endpoint + " OTEL_METRIC_EXPORT_TIMEOUT=10s", config{}, "OTEL_METRIC_EXPORT_TIMEOUT must be milliseconds"},
+		{"", false, ""},
+		{endpoint, true, ""},
+		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=https://collector/v1/metrics", true, ""},
+		{endpoint + " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf OTEL_METRICS_EXPORTER=prometheus,otlp", true, ""},
+		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=5000 OTEL_METRIC_EXPORT_TIMEOUT=1", true, ""},
+		{endpoint + " OTEL_SDK_DISABLED=true", false, ""},
+		{endpoint + " OTEL_METRICS_EXPORTER=none", false, ""},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", false, "OTEL_EXPORTER_OTLP_ENDPOINT must be a URL"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=ftp://collector", false, "must be a URL"},
+		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://", false, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT must be a URL"},
+		{endpoint + " OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=grpc", false, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf"},
+		{endpoint + " OTEL_METRIC_EXPORT_INTERVAL=0", false, "OTEL_METRIC_EXPORT_INTERVAL must be milliseconds"},
+		{endpoint + " OTEL_EXPORTER_OTLP_TIMEOUT=10s", false, "OTEL_EXPORTER_OTLP_TIMEOUT must be milliseconds"},
+		{endpoint + " OTEL_METRIC_EXPORT_TIMEOUT=10s", false, "OTEL_METRIC_EXPORT_TIMEOUT must be milliseconds"},
 	} {
 		environment := map[string]string{}
 		for variable := range strings.FieldsSeq(c.variables) {
 			name, value, _ := strings.Cut(variable, "=")
 			environment[name] = value
 		}
-		got, ok, err := configure(func(name string) string { return environment[name] })
+		got, err := check(func(name string) string { return environment[name] })
 		switch {
 		case c.err != "":
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: %v, want %s", c.variables, err, c.err)
 			}
-		case err != nil || got != c.want || ok != (c.want != config{}):
-			t.Errorf("%s: %+v %v %v, want %+v", c.variables, got, ok, err, c.want)
+		case err != nil || got != c.want:
+			t.Errorf("%s: %v %v, want %v", c.variables, got, err, c.want)
 		}
 	}
 }

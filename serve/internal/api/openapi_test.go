@@ -2,17 +2,40 @@ package api
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
+	"testing"
 	"time"
 	"unicode"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/internal/inspect"
 )
 
-// Document returns the OpenAPI 3.1 document of the API, from its Go types.
-func Document() ([]byte, error) {
+var update = flag.Bool("update", false, "write openapi.json")
+
+func TestDocument_describesTheTypes(t *testing.T) {
+	made, err := describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("openapi.json", made, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(document), string(made)); diff != "" {
+		t.Errorf("openapi.json: run go test ./serve/internal/api -update (-committed +made):\n%s", diff)
+	}
+}
+
+// describe returns the OpenAPI 3.1 document of the API, from its Go types.
+func describe() ([]byte, error) {
 	s := schemas{}
 	paths := map[string]any{}
 	for _, op := range (*API)(nil).operations() {
@@ -44,6 +67,20 @@ func Document() ([]byte, error) {
 		},
 	}, "", "  ")
 	return append(document, '\n'), err
+}
+
+// problem is the RFC 9457 body of an error.
+type problem struct {
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	Status  int    `json:"status"`
+	Detail  string `json:"detail"`
+	Error   string `json:"error" doc:"bad_request, unauthorized, not_found, method_not_allowed, too_large, unknown_endpoint, limiter_unavailable, outcome_unknown, timeout, no_permission, limiter_unreadable or limiter_failed."`
+	Message string `json:"message"`
+	Seconds int64  `json:"retry_after_seconds,omitempty"`
+	Context *struct {
+		RetryAfter int64 `json:"retryAfter"`
+	} `json:"context,omitempty"`
 }
 
 type object = map[string]any
