@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/contract"
+	"github.com/rlfunc/rlfunc/codegen/internal/source"
 )
 
 // A port does what a script of another project does, in Lua of its own: testdata/ports is a project of such libraries. Vet has findings in

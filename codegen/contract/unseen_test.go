@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlfunc/rlfunc/codegen/contract"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/internal/vet"
-	"github.com/rlfunc/rlfunc/codegen/contract"
 )
 
 const unseen = "testdata/unseen"

@@ -3,10 +3,10 @@
 package runtime
 
 import (
-	"github.com/rlfunc/rlfunc/codegen/spec"
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // Library returns the library in the form of a generated package.
