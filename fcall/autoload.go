@@ -1,10 +1,10 @@
 package fcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/internal/requires"
+	"github.com/rlfunc/rlfunc/internal/marks"
 	"github.com/rlfunc/rlfunc/internal/serverinfo"
 )
 
@@ -181,8 +181,8 @@ func (a *autoloader) explain(lost *NotLoadedError, f *flight) error {
 	switch {
 	case f.err == nil:
 		lost.Cause = errors.New("it was loaded, but the call did not find it; it may go to a replica that has not received it yet")
-	case f.found != nil && f.found.retired != "":
-		lost.Cause = errors.New("it was retired at " + f.found.retired + "; upgrade this client, or bring the library back with `rlfunc deploy`")
+	case f.found != nil && !f.found.retired.IsZero():
+		lost.Cause = errors.New("it was retired at " + f.found.retired.Format(time.RFC3339) + "; upgrade this client, or bring the library back with `rlfunc deploy`")
 	case f.found != nil:
 		lost.Found = f.found.version
 	case a.off:
@@ -208,8 +208,8 @@ func newLoad(ctx context.Context, lib *Library) redis.Cmder {
 
 // A loadedLibrary is what a server holds under a library's name.
 type loadedLibrary struct {
-	version   string // from the bundle's header, or "of an unknown version"
-	retired   string // when a retire replaced the library with this tombstone, or ""
+	version   string    // from the bundle's header, or "of an unknown version"
+	retired   time.Time // when a retire replaced the library with this tombstone
 	functions []string
 }
 
@@ -231,15 +231,8 @@ func readLoaded(reply any) *loadedLibrary {
 	}
 	library := readMap(list[0])
 	code, _ := library["library_code"].(string)
-	l := &loadedLibrary{version: "of an unknown version"}
-	for field := range metadata(code) {
-		switch key, value, _ := strings.Cut(field, "="); key {
-		case "version":
-			l.version = value
-		case "retired":
-			l.retired = value
-		}
-	}
+	head := marks.ReadHead(code)
+	l := &loadedLibrary{version: cmp.Or(head.Version, "of an unknown version"), retired: head.Retired}
 	functions, _ := library["functions"].([]any)
 	for _, f := range functions {
 		if name, ok := readMap(f)["name"].(string); ok {
@@ -271,19 +264,6 @@ func readMap(reply any) map[string]any {
 	return fields
 }
 
-// metadataMark begins the header line of a bundle.
-const metadataMark = "-- rlfunc: "
-
-// metadata returns the fields of the header line.
-func metadata(code string) iter.Seq[string] {
-	for line := range strings.Lines(code) {
-		if fields, ok := strings.CutPrefix(line, metadataMark); ok {
-			return strings.FieldsSeq(fields)
-		}
-	}
-	return strings.FieldsSeq("")
-}
-
 // A tooOldError says that a server is not one that the library requires.
 type tooOldError string
 
@@ -291,12 +271,7 @@ func (e tooOldError) Error() string { return string(e) }
 
 // refuseOld returns an error if the server is not one that the library requires. It returns nil if the user may not run INFO.
 func refuseOld(ctx context.Context, at route, lib *Library) error {
-	var required requires.Servers
-	for field := range metadata(lib.Code) {
-		if value, ok := strings.CutPrefix(field, "requires="); ok {
-			required = requires.Parse(value)
-		}
-	}
+	required := marks.ReadHead(lib.Code).Requires
 	if len(required) == 0 {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/marks"
 )
 
 // A Library is a bundle that a server holds, and the origin of its lines.
@@ -128,7 +130,7 @@ func (l *Library) Channel(name string) (*Library, error) {
 			lines[i] = registerMark + channel.ServerName + strings.TrimPrefix(line, registerMark+l.ServerName)
 		case i == 0:
 			lines[i] = strings.Replace(line, "name="+l.ServerName, "name="+channel.ServerName, 1)
-		case strings.HasPrefix(line, metadataMark+"library="+l.Name+" "):
+		case strings.HasPrefix(line, marks.Prefix+"library="+l.Name+" "):
 			text := strings.TrimRight(line, "\r\n")
 			lines[i] = text + " channel=" + name + line[len(text):]
 		}

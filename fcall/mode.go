@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
+
+	"github.com/rlfunc/rlfunc/internal/marks"
 )
 
 // A Mode selects how a Client runs its functions. Both ways use the same keys and may be mixed.
@@ -177,10 +178,6 @@ func scriptOf(fn *Function) string {
 	return strings.TrimRight(text, "\n") + "\n" + scriptTail
 }
 
-// blockStart is the line that begins one of the author's files in a bundle. Generated code that only some functions need is in
-// shared blocks.
-var blockStart = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: (?:lines=(\d+) file=|shared lines=(\d+)$)`)
-
 // A block is the part of a bundle from one of the author's files, lines first to last.
 type block struct {
 	name        string // of a lib file's local; "" for a function
@@ -220,12 +217,11 @@ func addNeeds(names map[string]bool, lines []string) {
 func dropUnused(lines []string, fn *Function) {
 	var blocks []*block
 	for i := 0; i < len(lines); i++ {
-		m := blockStart.FindStringSubmatch(strings.TrimSuffix(lines[i], "\n"))
-		if m == nil {
+		mark, ok := marks.ReadBlock(strings.TrimSuffix(lines[i], "\n"))
+		if !ok {
 			continue
 		}
-		count, _ := strconv.Atoi(m[2] + m[3])
-		b := &block{name: m[1], first: i, last: i + 1 + count}
+		b := &block{name: mark.Local, first: i, last: i + 1 + mark.Lines}
 		closing := "end)()\n"
 		if b.name == "" {
 			closing = "end\n"

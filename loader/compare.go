@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/marks"
 	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
@@ -191,10 +192,10 @@ func conflictOf(own string, names []string, loaded []LoadedLibrary) string {
 
 // tooOldFor returns why a server is not one that the library requires, or "".
 func (s Server) tooOldFor(lib *fcall.Library) string {
-	return bundle.ReadHeader(lib.Code).Requires.Refusal(lib.ServerName+" "+lib.Version, s.product())
+	return marks.ReadHead(lib.Code).Requires.Refusal(lib.ServerName+" "+lib.Version, s.product())
 }
 
-func requiresServer(lib *fcall.Library) bool { return len(bundle.ReadHeader(lib.Code).Requires) > 0 }
+func requiresServer(lib *fcall.Library) bool { return len(marks.ReadHead(lib.Code).Requires) > 0 }
 
 // checkLibraries rejects libraries that the loader would not recognise once they are loaded.
 func checkLibraries(op string, libs []*fcall.Library) error {
@@ -210,12 +211,12 @@ func checkLibraries(op string, libs []*fcall.Library) error {
 		refuse := func(why string) error {
 			return &Error{Op: op, Library: lib.ServerName, Reason: ErrLibrary, Text: why}
 		}
-		m := bundle.ReadHeader(lib.Code)
+		m := marks.ReadHead(lib.Code)
 		switch {
 		case lib.ServerName == "" || bundle.ServerName(lib.Code) != lib.ServerName:
 			return refuse("the code does not begin with `#!lua name=" + lib.ServerName + "`; generate it again")
-		case m.Name != lib.Name || m.Version != lib.Version || m.Name == "":
-			return refuse("the code's head does not say `" + bundle.HeaderPrefix + "library=" + lib.Name + " version=" + lib.Version + "`; generate it again")
+		case m.Library != lib.Name || m.Version != lib.Version || m.Library == "":
+			return refuse("the code's head does not say `" + marks.Head{Library: lib.Name, Version: lib.Version}.Line() + "`; generate it again")
 		case seen[lib.ServerName]:
 			return refuse("the library is given twice")
 		}

@@ -15,9 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/marks"
 	"github.com/rlfunc/rlfunc/internal/requires"
 	"github.com/rlfunc/rlfunc/internal/serverinfo"
-	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
@@ -326,8 +326,8 @@ func readLibrary(reply any) (LoadedLibrary, error) {
 	}
 	slices.Sort(l.Functions)
 	l.Digest = digestOf(l.Code)
-	h := bundle.ReadHeader(l.Code)
-	l.Name, l.Version, l.Retired = h.Name, h.Version, h.Retired
+	h := marks.ReadHead(l.Code)
+	l.Name, l.Version, l.Retired = h.Library, h.Version, h.Retired
 	return l, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/internal/vet"
+	"github.com/rlfunc/rlfunc/internal/marks"
 )
 
 // A Section is the origin of a run of lines: bundle line Line is line FileLine of File, and so on until the next
@@ -40,10 +41,15 @@ func (w *writer) printf(format string, args ...any) {
 	w.b.WriteString(text)
 }
 
-// file writes an author's file verbatim, after a line that opens a block and names the file, for [Read].
-func (w *writer) file(open string, f *luasrc.File) {
+// shared writes generated code that only some functions need.
+func (w *writer) shared(doc, local, text string) {
+	w.printf("\n-- %s\n%s\n%send)()\n", doc, marks.Block{Local: local, Lines: strings.Count(text, "\n")}.Line(), text)
+}
+
+// file writes an author's file verbatim, after a line that opens a block and names the file, for [Read]. A lib file has a local.
+func (w *writer) file(local string, f *luasrc.File) {
 	text := strings.TrimRight(f.Text, "\n") + "\n"
-	w.printf("\n%s%s%d%s%s\n", open, linesMark, strings.Count(text, "\n"), fileMark, f.Path)
+	w.printf("\n%s\n", marks.Block{Local: local, Lines: strings.Count(text, "\n"), File: f.Path}.Line())
 	w.section(f.Path, 1)
 	w.line += strings.Count(text, "\n")
 	w.b.WriteString(text)
@@ -60,21 +66,17 @@ func Write(lib *source.Library) Bundle {
 	w := &writer{line: 1}
 	w.printf("#!lua name=%s\n", lib.Spec.Server)
 	w.printf("%s%s/%s%s\n", generated, lib.Root, lib.Spec.Name, doNotEdit)
-	w.printf("%s%s%s%s", libraryMark, lib.Spec.Name, versionMark, lib.Spec.Version)
-	if len(lib.Spec.Requires) > 0 {
-		w.printf("%s%s", requiresMark, lib.Spec.Requires.Field())
-	}
-	w.printf("\n")
+	w.printf("%s\n", marks.Head{Library: lib.Spec.Name, Version: lib.Spec.Version, Requires: lib.Spec.Requires}.Line())
 	w.printf("\n%s", wire)
 	writePacks(w, lib)
 	writeSigned(w, lib)
 	for _, used := range lib.Libs {
-		w.file("local "+used.Name+" = (function()", used.File)
+		w.file(used.Name, used.File)
 		w.printf("end)()\n")
 	}
 	commands := vet.Commands(lib)
 	for i, f := range lib.Files {
-		w.file("do", f)
+		w.file("", f)
 		writeEntry(w, &lib.Spec.Functions[i], commands[i])
 		w.printf("end\n")
 	}

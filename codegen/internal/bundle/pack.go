@@ -16,7 +16,6 @@ import (
 var packs string
 
 const (
-	sharedMark = " -- rlfunc: shared lines="
 	// packsKept is the number of decoded packs per generation; there are two generations.
 	packsKept = 64
 	// maxPack is the length of the longest cached pack, in bytes.
@@ -28,7 +27,7 @@ func writePacks(w *writer, lib *source.Library) {
 		return slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindPacked })
 	})
 	if packed {
-		w.printf("\n-- Decodes packed groups.\nlocal rlfunc_pack = (function()%s%d\n%send)()\n", sharedMark, strings.Count(packs, "\n"), packs)
+		w.shared("Decodes packed groups.", "rlfunc_pack", packs)
 	}
 }
 

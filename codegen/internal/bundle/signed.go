@@ -3,7 +3,6 @@ package bundle
 import (
 	_ "embed"
 	"slices"
-	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -25,6 +24,6 @@ func writeSigned(w *writer, lib *source.Library) {
 		})
 	})
 	if used {
-		w.printf("\n-- Numbers that may be below 0.\nlocal rlfunc_signed = (function()%s%d\n%send)()\n", sharedMark, strings.Count(signed, "\n"), signed)
+		w.shared("Numbers that may be below 0.", "rlfunc_signed", signed)
 	}
 }

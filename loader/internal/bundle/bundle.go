@@ -7,51 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/semver"
-
-	"github.com/rlfunc/rlfunc/internal/requires"
+	"github.com/rlfunc/rlfunc/internal/marks"
 )
-
-// HeaderPrefix begins the line that names the library and its version.
-const HeaderPrefix = "-- rlfunc: "
-
-// A Header is what a bundle says about itself. The zero Header means that rlfunc did not generate the code.
-type Header struct {
-	Name, Version string
-	Retired       time.Time // of a tombstone
-	Requires      requires.Servers
-}
-
-// ReadHeader reads the comments at the beginning of a bundle. It ignores fields that it does not know.
-func ReadHeader(code string) (h Header) {
-	for line := range strings.Lines(code) {
-		line = strings.TrimSpace(line)
-		fields, ok := strings.CutPrefix(line, HeaderPrefix)
-		if !ok {
-			if line != "" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "#!") {
-				return Header{}
-			}
-			continue
-		}
-		for field := range strings.FieldsSeq(fields) {
-			switch key, value, _ := strings.Cut(field, "="); key {
-			case "library":
-				h.Name = value
-			case "version":
-				h.Version = value
-			case "requires":
-				h.Requires = requires.Parse(value)
-			case "retired":
-				h.Retired, _ = time.Parse(time.RFC3339, value) // a later version may write another form
-			}
-		}
-		if h.Name == "" || !semver.IsValid("v"+h.Version) {
-			return Header{}
-		}
-		return h
-	}
-	return Header{}
-}
 
 var shebang = regexp.MustCompile(`^#!\s*\w+\s+name=(\w+)\s*$`)
 
@@ -92,7 +49,7 @@ func Tombstone(name, serverName, version string, now time.Time) string {
 	at := now.UTC().Format(time.RFC3339)
 	var code strings.Builder
 	fmt.Fprintf(&code, "#!lua name=%s\n", serverName)
-	fmt.Fprintf(&code, "%slibrary=%s version=%s retired=%s\n", HeaderPrefix, name, version, at)
+	code.WriteString(marks.Head{Library: name, Version: version, Retired: now}.Line() + "\n")
 	code.WriteString("-- Written by `rlfunc retire`. Clients do not load over it; `rlfunc deploy` and `rlfunc rollback` replace it.\n")
 	fmt.Fprintf(&code, "redis.register_function{\n  function_name = '%s_retired',\n  callback = function()\n", serverName)
 	fmt.Fprintf(&code, "    return redis.error_reply('RLRETIRED %s was retired at %s')\n  end,\n  flags = {'no-writes'},\n}\n", serverName, at)
