@@ -24,7 +24,7 @@ func TestCall_errorsOfARealServer(t *testing.T) {
 		{"quota", "", "fcalltest.quota: QUOTA is used up"},
 		{"crash", "ErrOutcomeUnknown ErrScript", "fcalltest.crash: fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"},
 		{"wrongtype", "ErrOutcomeUnknown ErrScript", "fcalltest.wrongtype: fcalltest/crash.lua:108: WRONGTYPE Operation against a key holding the wrong kind of value (outcome unknown, it may have written)"},
-		{"nested", "ErrReply", `fcalltest.nested: element 1 must have nothing above its digits, got 1; the server's library may differ from the one that this client was generated from`},
+		{"nested", "ErrReply", `fcalltest.nested: the reply must have at most 1 elements, got 2; the server's library may differ from the one that this client was generated from`},
 		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be an array or a whole number, got nothing; the server's library may differ from the one that this client was generated from"},
 		{"absent", "ErrNotLoaded", "fcalltest.absent: the server holds fcalltest_v1 of an unknown version, which lacks the function; a client never replaces a library: run `rlfunc deploy`"},
 	}
