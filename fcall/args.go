@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -394,16 +392,6 @@ func (a *Args) OptJSON(name string, raw json.RawMessage, minimum, maximum int64)
 		return
 	}
 	a.JSON(name, raw, minimum, maximum)
-}
-
-// AddMap adds the pairs of a map, sorted by key. It calls add for the key and the value of each.
-func AddMap[V any](a *Args, name string, m map[string]V, minimum, maximum int64, add func(key string, value V)) {
-	a.Rows(name, len(m), minimum, maximum)
-	for i, key := range slices.Sorted(maps.Keys(m)) {
-		a.Row(i)
-		add(key, m[key])
-	}
-	a.EndRows()
 }
 
 // Texts that follow "must" in an error.

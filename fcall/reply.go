@@ -204,22 +204,6 @@ func (r *Reply) JSON(field string, v any) {
 	}
 }
 
-// ReadMap reads a map of results. It calls read for the value of each key. A repeated key is a ReplyError.
-func ReadMap[V any](r *Reply, name string, read func() V) map[string]V {
-	n := r.Rows(name)
-	m := make(map[string]V, n)
-	for i := range n {
-		r.Row(i)
-		key := r.Text("key")
-		m[key] = read()
-	}
-	r.EndRows()
-	if len(m) != n {
-		r.fail(name, "have each key once", strconv.Itoa(n-len(m))+" repeated")
-	}
-	return m
-}
-
 // A Result is the encoding of one of a function's results. A reply is a list of records: that of the results outside groups, in which a
 // group is its number of rows, then that of each row. docs/wire.md describes it with examples.
 type Result struct {

@@ -202,18 +202,12 @@ func missing(before, after map[string]bool) []string {
 	return lost
 }
 
-// legal reports whether an enum that is an argument and a result has one list of values, as the header has to have it, and whether maps have
-// a key and a value.
+// legal reports whether an enum that is an argument and a result has one list of values, as the header has to have it.
 func legal(fn *spec.Function) bool {
 	for _, k := range fn.Keys() {
 		if k.With != "" && !slices.ContainsFunc(fn.Params, func(p spec.Field) bool {
 			return p.Name == k.With && (p.Kind == spec.KindText && p.Optional || p.Kind == spec.KindPacked && p.Min == 0)
 		}) {
-			return false
-		}
-	}
-	for _, f := range slices.Concat(fn.Params, fn.Results) {
-		if pair := f.Fields; f.Kind == spec.KindMap && (len(pair) != 2 || pair[0].Name != "key" || pair[1].Name != "value" || pair[1].Optional) {
 			return false
 		}
 	}

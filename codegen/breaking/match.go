@@ -96,7 +96,7 @@ func lists(fn *spec.Function, old, new []spec.Field, pick func([]spec.Field) []s
 			was.Name = g.new.Name // a list that was renamed is found once
 			visit(fields(fn, "", pick([]spec.Field{was}), pick(g.new.Fields)), pick([]spec.Field{was}))
 		}
-		if (g.old.Kind.Group() || g.old.Kind.Rows()) && g.old.Kind == g.new.Kind {
+		if g.old.Kind.Group() && g.old.Kind == g.new.Kind {
 			m := fields(fn, g.new.Name+".", pick(g.old.Fields), pick(g.new.Fields))
 			m.packed = g.new.Kind == spec.KindPacked
 			visit(m, pick(g.old.Fields))

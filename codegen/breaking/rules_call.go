@@ -206,7 +206,7 @@ func bound(f spec.Field, n int64) string {
 		return (time.Duration(n) * time.Microsecond).String()
 	case spec.KindText, spec.KindBytes, spec.KindJSON:
 		return plural(n, "byte")
-	case spec.KindGroup, spec.KindPacked, spec.KindList, spec.KindMap:
+	case spec.KindGroup, spec.KindPacked, spec.KindList:
 		return plural(n, "row")
 	}
 	return strconv.FormatInt(n, 10)

@@ -40,7 +40,7 @@ type call struct {
 type value struct {
 	absent bool
 	text   string // as it travels
-	rows   []row  // of a group, of a list (rows of one), and of a map (key and value)
+	rows   []row  // of a group, and of a list (rows of one)
 }
 
 // A row has a cell for each field that is no key.

@@ -262,21 +262,11 @@ func (d *drawer) value(f spec.Field) value {
 	}
 	n = max(min(n, f.Max), f.Min)
 	v := value{}
-	fields, seen := cells(f), map[string]bool{}
-	for len(v.rows) < int(n) {
+	fields := cells(f)
+	for range n {
 		r := row{cells: make([]value, len(fields))}
 		for i, c := range fields {
 			r.cells[i] = d.scalar(c)
-		}
-		if f.Kind == spec.KindMap {
-			if seen[r.cells[0].text] {
-				if n--; n >= f.Min {
-					continue
-				}
-				n++
-				r.cells[0].text = "u" + strconv.Itoa(len(v.rows))
-			}
-			seen[r.cells[0].text] = true
 		}
 		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 && d.percent(15) {
 			r.of = pick(d, subjects)

@@ -181,27 +181,20 @@ func (c *call) list(pkg, owner string, p spec.Field, v value) string {
 	if len(v.rows) == 0 {
 		return ""
 	}
-	of := func(f spec.Field) string {
-		if f.Kind == spec.KindEnum {
-			return pkg + "." + goclient.EnumType(owner+goclient.Name(p.Name), f)
-		}
-		return goclient.ItemType(f)
+	item := p.Fields[0]
+	of := goclient.ItemType(item)
+	if item.Kind == spec.KindEnum {
+		of = pkg + "." + goclient.EnumType(owner+goclient.Name(p.Name), item)
 	}
-	item := p.Fields[len(p.Fields)-1]
 	items := make([]string, len(v.rows))
 	for i, r := range v.rows {
-		text := literal(pkg, owner, item, r.cells[len(r.cells)-1].text)
+		text := literal(pkg, owner, item, r.cells[0].text)
 		if text == "" {
 			text = "false"
 		}
-		if items[i] = text; p.Kind == spec.KindMap {
-			items[i] = strconv.Quote(r.cells[0].text) + ": " + text
-		}
+		items[i] = text
 	}
-	if p.Kind == spec.KindMap {
-		return "map[string]" + of(item) + "{" + strings.Join(items, ", ") + "}"
-	}
-	return "[]" + of(item) + "{" + strings.Join(items, ", ") + "}"
+	return "[]" + of + "{" + strings.Join(items, ", ") + "}"
 }
 
 // literal is the Go literal of a field; empty where the zero value says the same.

@@ -200,7 +200,6 @@ func (w *watch) rows(wrong func(string, ...any), name string, f spec.Field, v an
 	if f.Max > 0 && !w.garbage && (int64(n) < f.Min || int64(n) > f.Max) {
 		wrong("has %d rows, and the header says %d to %d", n, f.Min, f.Max)
 	}
-	keys := map[any]bool{}
 	for i := range n {
 		at := fmt.Sprintf("%s.%d", name, i)
 		e := table[float64(i+1)]
@@ -215,12 +214,6 @@ func (w *watch) rows(wrong func(string, ...any), name string, f spec.Field, v an
 		}
 		for _, c := range f.Fields {
 			w.result(at+"."+c.Name, c, cells[c.Lua])
-		}
-		if f.Kind == spec.KindMap {
-			if keys[cells["key"]] {
-				w.add("result", 0, "result %s has the key %s twice", name, shown(cells["key"]))
-			}
-			keys[cells["key"]] = true
 		}
 	}
 }

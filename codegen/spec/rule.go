@@ -19,7 +19,7 @@ const (
 	RuleAtMost   RuleKind = "at_most"   // left <= right
 	RuleBelow    RuleKind = "below"     // left < right
 	RuleDiffer   RuleKind = "differ"    // no two rows of the group are alike in all fields; without a group, no two fields are equal
-	RuleAsMany   RuleKind = "as_many"   // the groups, lists or maps have the same number of rows
+	RuleAsMany   RuleKind = "as_many"   // the groups or lists have the same number of rows
 )
 
 // Now is the server's time as a term of a rule. Only the server knows it, so clients leave such rules to it.
@@ -44,7 +44,7 @@ type Rule struct {
 }
 
 // A Condition says when a rule applies: the enum field has one of the values, or without values, the field is given. A bool is given if
-// it is true, a group, a list or a map if it has rows.
+// it is true, a group or a list if it has rows.
 type Condition struct {
 	Field  string   `json:"field"`
 	Values []string `json:"values,omitempty"`
@@ -130,7 +130,7 @@ func (f *Function) Arg(path string) (Field, bool) {
 }
 
 // A Getter returns an argument of a call as it is sent, and whether it is given. The path of a field of rows has the number of its row,
-// from 0, and so has a list's item, whose path is the list's. Otherwise the row is -1, and the value of a group, a list or a map is its
+// from 0, and so has a list's item, whose path is the list's. Otherwise the row is -1, and the value of a group or a list is its
 // number of rows. "limits.of" is a row's own subject, if it has one, and "now" is the server's time in microseconds, if it is known.
 // It need not know defaults: those are the header's.
 type Getter func(path string, row int) (value string, given bool)

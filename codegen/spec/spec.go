@@ -97,12 +97,11 @@ func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
 // A Kind is what a field carries, with its unit.
 type Kind string
 
-// The kinds. Only params have keys and packed groups; only groups, packed or not, lists and maps have fields.
+// The kinds. Only params have keys and packed groups; only groups, packed or not, and lists have fields.
 const (
 	KindKey      Kind = "key"
 	KindGroup    Kind = "group"
 	KindList     Kind = "list"     // values of one kind, the only field, which has the list's name
-	KindMap      Kind = "map"      // fields key, which is text, and value: rows whose keys differ
 	KindPacked   Kind = "packed"   // a group of arguments whose rows travel as one argument
 	KindCount    Kind = "count"    // a whole number, 0 or more
 	KindInt      Kind = "int"      // a whole number that may be below 0
@@ -121,10 +120,7 @@ const (
 func (k Kind) Group() bool { return k == KindGroup || k == KindPacked }
 
 // Repeated reports whether fields of the kind travel as a count and rows.
-func (k Kind) Repeated() bool { return k.Rows() || k == KindList }
-
-// Rows reports whether fields of the kind travel as a count and rows of named fields.
-func (k Kind) Rows() bool { return k == KindGroup || k == KindMap }
+func (k Kind) Repeated() bool { return k == KindGroup || k == KindList }
 
 // Integer reports whether the kind is a whole number on the wire.
 func (k Kind) Integer() bool {
@@ -150,8 +146,8 @@ type Field struct {
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 
-	Min        int64    `json:"min"`                   // integers: least legal value; text, bytes and json: least bytes; group, list and map: least rows
-	Max        int64    `json:"max"`                   // integers: greatest legal value; text, bytes and json: most bytes; group, list and map: most rows
+	Min        int64    `json:"min"`                   // integers: least legal value; text, bytes and json: least bytes; group and list: least rows
+	Max        int64    `json:"max"`                   // integers: greatest legal value; text, bytes and json: most bytes; group and list: most rows
 	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua; of a result, too
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
@@ -166,7 +162,7 @@ type Field struct {
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key: the text argument, or in a group the row's text field, whose value ends the suffix
 	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
 	Prepare    bool     `json:"prepare,omitempty"`     // packed group: the lib file prepares each row once it is decoded
-	Fields     []Field  `json:"fields,omitempty"`      // group: one row; list: one item; map: key and value
+	Fields     []Field  `json:"fields,omitempty"`      // group: one row; list: one item
 }
 
 // DefaultWord returns what an omitted argument means, as its header writes it without the unit, and whether the header says so.

@@ -43,7 +43,7 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 	}
 	f := spec.Field{Name: field, Line: rw.line, Col: nameCol}
 	cut := typeWord
-	if first := strings.TrimLeft(rest, " \t"); rw.tag != tagKey && (strings.HasPrefix(first, string(spec.KindList)) || strings.HasPrefix(first, string(spec.KindMap))) {
+	if rw.tag != tagKey && strings.HasPrefix(strings.TrimLeft(rest, " \t"), string(spec.KindList)) {
 		cut = listWord
 	}
 	w, doc, typeCol, _ := cut(rest, restCol)
@@ -59,18 +59,12 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 	}
 	f.Lua = luaName(f)
 	if (f.Kind.Group() || f.Kind.Repeated()) && (inGroup || r.lib) {
-		r.add(rw.line, typeCol, RuleGroup, "groups do not nest, and hold no lists and no maps")
+		r.add(rw.line, typeCol, RuleGroup, "groups do not nest, and hold no lists")
 		return fields
 	}
 	if f.Kind == spec.KindList {
 		item := &f.Fields[0]
 		item.Lua, item.Doc, item.Line, item.Col = f.Lua, f.Doc, f.Line, f.Col
-	}
-	if f.Kind == spec.KindMap {
-		for i := range f.Fields {
-			one := &f.Fields[i]
-			one.Lua, one.Doc, one.Line, one.Col = luaName(*one), f.Doc, f.Line, f.Col
-		}
 	}
 	if r.lib {
 		f.File = r.path
@@ -114,7 +108,7 @@ func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 
 func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
 	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
-		example := "count, int, float, micros, duration, time, bool, text[256], bytes[1024], json[4096], enum(a,b), list[0..16] of text[64], map[0..16] of text[64] to count, group[1..16] or packed[1..16]"
+		example := "count, int, float, micros, duration, time, bool, text[256], bytes[1024], json[4096], enum(a,b), list[0..16] of text[64], group[1..16] or packed[1..16]"
 		if rw.tag == tagKey {
 			example = "string[state], list[log], zset[seen], ..."
 		}
@@ -208,7 +202,7 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 			if p.Name != q.Name {
 				continue
 			}
-			if p.Kind == spec.KindMap && q.Kind == spec.KindMap || p.Kind.Group() && p.Rows == q.Rows { // else they are of two types
+			if p.Kind.Group() && p.Rows == q.Rows { // else they are of two types
 				r.checkEnums(p.Fields, q.Fields)
 			}
 			if of, others := words(p), words(q); of != nil && others != nil && !slices.Equal(of, others) {
@@ -244,7 +238,7 @@ func (r *fieldReader) checkWith(params []spec.Field) {
 		switch {
 		case p.Kind == spec.KindKey:
 		case behind:
-			why[p.Name] = p.Name + " comes after a list, a map or a group that is not packed: no key goes with it"
+			why[p.Name] = p.Name + " comes after a list or a group that is not packed: no key goes with it"
 		case p.Kind.Repeated():
 			behind = true
 		case (p.Kind != spec.KindText || !p.Optional) && (p.Kind != spec.KindPacked || p.Min > 0):

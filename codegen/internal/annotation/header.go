@@ -11,7 +11,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
-	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -138,7 +137,7 @@ func typeWord(text string, col int) (w, rest string, wordCol, restCol int) {
 	return w, rest, wordCol, restCol
 }
 
-// listWord cuts the type of a list or a map off a row's text: `list[0..16] of text[64]`, `map[0..16] of text[64] to count`.
+// listWord cuts the type of a list off a row's text: `list[0..16] of text[64]`.
 func listWord(text string, col int) (w, rest string, wordCol, restCol int) {
 	trimmed := strings.TrimLeft(text, " \t")
 	wordCol = col + len(text) - len(trimmed)
@@ -148,9 +147,6 @@ func listWord(text string, col int) (w, rest string, wordCol, restCol int) {
 		return typeWord(text, col)
 	}
 	_, rest, _, restCol = typeWord(item, itemCol)
-	if to, value, _, valueCol := word(rest, restCol); to == "to" && strings.HasPrefix(trimmed, string(spec.KindMap)) {
-		_, rest, _, restCol = typeWord(value, valueCol)
-	}
 	return strings.TrimSuffix(trimmed, rest), rest, wordCol, restCol
 }
 

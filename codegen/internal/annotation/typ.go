@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "bytes", "json", "enum", "list", "map", "group", "packed"}
+var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "bytes", "json", "enum", "list", "group", "packed"}
 
 var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 
@@ -21,8 +21,11 @@ var foreign = map[string]string{
 	"integer": "count or int", "signed": "int", "number": "count, int, float, micros, duration or time", "num": "count", "long": "count or int",
 	"double": "float", "real": "float", "score": "float", "money": "micros", "decimal": "float or micros",
 	"string": "text or bytes", "str": "text", "binary": "bytes", "blob": "bytes", "object": "json", "boolean": "bool", "flag": "bool",
-	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "list or group", "dict": "map", "hash": "map",
+	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "list or group",
+	"map": pairs, "dict": pairs, "hash": pairs,
 }
+
+const pairs = "a group with a name and a value"
 
 // A typeError is an error in a type, with its offset in the text and its rule.
 type typeError struct {
@@ -54,16 +57,13 @@ func readType(text string, result bool, f *spec.Field) *typeError {
 	base := text[:end]
 	if !slices.Contains(kinds, base) {
 		if meant, ok := foreign[base]; ok {
-			return badType(0, RuleUnknownType, "%s has no unit or bounds here: use %s", base, meant)
+			return badType(0, RuleUnknownType, "unknown type %q: write %s", base, meant)
 		}
 		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, spelling.DidYouMean(base, kinds), strings.Join(kinds, ", "))
 	}
 	f.Kind = spec.Kind(base)
-	switch f.Kind {
-	case spec.KindList:
+	if f.Kind == spec.KindList {
 		return readList(text, result, f)
-	case spec.KindMap:
-		return readMap(text, result, f)
 	}
 	at := end
 	var err *typeError
@@ -408,77 +408,36 @@ func readAnyKey(inner string, f *spec.Field) *typeError {
 
 // readList reads `list[0..16] of text[64]`. Results need bounds, too.
 func readList(text string, result bool, f *spec.Field) *typeError {
-	item, err := readSize(text, "text[64]", f)
-	if err != nil {
-		return err
-	}
-	one, err := readItem(text, len(text)-len(item), item, result, f)
-	one.Name = f.Name
-	f.Fields = []spec.Field{one}
-	return err
-}
-
-// readMap reads `map[0..16] of text[64] to count[0..9]`. Results need bounds, too.
-func readMap(text string, result bool, f *spec.Field) *typeError {
-	pair, err := readSize(text, "text[64] to count", f)
-	if err != nil {
-		return err
-	}
-	offset := len(text) - len(pair)
-	keyType, rest, _, _ := typeWord(pair, 0)
-	to, value, _, _ := word(rest, 0)
-	if to != "to" {
-		return badType(offset, RuleMissingType, "%s does not say what its keys lead to: write map[0..16] of text[64] to count", f.Name)
-	}
-	key, err := readItem(text, offset, keyType, result, f)
-	switch {
-	case err != nil:
-		return err
-	case key.Kind != spec.KindText:
-		return badType(offset, RuleUnknownType, "the keys of a map are text")
-	}
-	value = strings.TrimLeft(value, " \t")
-	one, err := readItem(text, len(text)-len(value), value, result, f)
-	key.Name, one.Name = "key", "value"
-	f.Fields = []spec.Field{key, one}
-	return err
-}
-
-// readSize reads the bounds of a list or a map, and returns what is behind the word of.
-func readSize(text, example string, f *spec.Field) (item string, err *typeError) {
-	size := text
+	size, item := text, ""
 	if end := strings.IndexAny(text, " \t"); end >= 0 {
 		size, item = text[:end], strings.TrimLeft(text[end:], " \t")
 	}
 	at, err := readBracket(size, len(f.Kind), false, f)
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case at < len(size) && size[at] == '?':
-		return "", badType(at, RuleOptional, "a %s is optional when its lower bound is 0", f.Kind)
+		return badType(at, RuleOptional, "a list is optional when its lower bound is 0")
 	case at < len(size):
-		return "", badType(at, RuleUnknownType, "unexpected %q in type %s", size[at:], size)
+		return badType(at, RuleUnknownType, "unexpected %q in type %s", size[at:], size)
 	case item == "":
-		return "", badType(0, RuleMissingType, "%s does not say what it holds: write %s of %s", f.Name, size, example)
+		return badType(0, RuleMissingType, "%s does not say what it holds: write %s of text[64]", f.Name, size)
 	}
-	return strings.TrimLeft(strings.TrimPrefix(item, "of"), " \t"), nil
-}
-
-// readItem reads the type of a list's item, or of a map's key or value, which begins at an offset of the text.
-func readItem(text string, offset int, item string, result bool, f *spec.Field) (one spec.Field, err *typeError) {
-	for _, kind := range []spec.Kind{spec.KindList, spec.KindMap} {
-		if strings.HasPrefix(item, string(kind)) {
-			return one, badType(offset, RuleGroup, "a %s holds values, not %ss", f.Kind, kind)
-		}
+	item = strings.TrimLeft(strings.TrimPrefix(item, "of"), " \t")
+	offset := len(text) - len(item)
+	if strings.HasPrefix(item, string(spec.KindList)) {
+		return badType(offset, RuleGroup, "a list holds values, not lists")
 	}
+	one := spec.Field{Name: f.Name}
 	switch err := readType(item, result, &one); {
 	case err != nil:
 		err.offset += offset
-		return one, err
+		return err
 	case one.Kind.Group():
-		return one, badType(offset, RuleGroup, "a %s holds values: for rows, write group", f.Kind)
+		return badType(offset, RuleGroup, "a list holds values: for rows, write group")
 	case one.Optional:
-		return one, badType(offset, RuleOptional, "an item of a %s is always there", f.Kind)
+		return badType(offset, RuleOptional, "an item of a list is always there")
 	}
-	return one, nil
+	f.Fields = []spec.Field{one}
+	return nil
 }

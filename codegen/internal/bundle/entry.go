@@ -103,7 +103,7 @@ func (e *entryWriter) arity() {
 		case spec.KindPacked:
 			args++
 			keyed = keyed || len(p.Keys()) > 0
-		case spec.KindGroup, spec.KindList, spec.KindMap:
+		case spec.KindGroup, spec.KindList:
 			args++
 			groups++
 		default:

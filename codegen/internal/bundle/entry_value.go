@@ -108,7 +108,7 @@ func absent(p spec.Field, target string) string {
 	return target
 }
 
-// group decodes a count and that many rows into an array of tables, or of a list's items. The keys of a map must differ.
+// group decodes a count and that many rows into an array of tables, or of a list's items.
 func (e *entryWriter) group(g spec.Field) {
 	refusal := quote("RLARG " + must(g, g.Name))
 	e.next()
@@ -119,9 +119,6 @@ func (e *entryWriter) group(g spec.Field) {
 	e.printf("  if #args < rlfunc_arg + rlfunc_rows * %d or #keys < rlfunc_key + rlfunc_rows * %d then\n", len(values), len(keys))
 	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	e.printf("  local %s = {%s}\n", g.Lua, strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
-	if g.Kind == spec.KindMap {
-		e.printf("  local rlfunc_seen = {}\n")
-	}
 	e.printf("  for rlfunc_row = 1, rlfunc_rows do\n")
 	e.indent, e.row = "    ", true
 	key, arg := 0, 0
@@ -139,10 +136,6 @@ func (e *entryWriter) group(g spec.Field) {
 		}
 		e.value(f, "local in_"+f.Lua, fmt.Sprintf("args[rlfunc_arg + %d]", arg), text)
 		cells[i] = fmt.Sprintf("%s = in_%s", f.Lua, f.Lua)
-	}
-	if g.Kind == spec.KindMap {
-		e.printf("    if rlfunc_seen[in_key] then\n      return {err = string.format('RLARG %s.%%d.key must not be repeated', rlfunc_row - 1)}\n    end\n", g.Name)
-		e.printf("    rlfunc_seen[in_key] = true\n")
 	}
 	e.indent, e.row = "  ", false
 	// One constructor allocates the row in its final size; field by field it would grow four times.
@@ -182,7 +175,7 @@ func Must(p spec.Field) string {
 		return fmt.Sprintf("be %d to %d bytes of JSON", p.Min, p.Max)
 	case spec.KindEnum:
 		return "be one of " + strings.Join(p.Values, ", ")
-	case spec.KindGroup, spec.KindPacked, spec.KindList, spec.KindMap:
+	case spec.KindGroup, spec.KindPacked, spec.KindList:
 		return fmt.Sprintf("have %d to %d rows", p.Min, p.Max)
 	}
 	return "be a key"

@@ -223,7 +223,7 @@ func places(name string) string { return "rlfunc_places_" + strings.ReplaceAll(n
 func (e *entryWriter) enums(fields []spec.Field, group string) {
 	for _, f := range fields {
 		switch f.Kind {
-		case spec.KindGroup, spec.KindMap:
+		case spec.KindGroup:
 			e.enums(f.Fields, f.Name+".")
 		case spec.KindList:
 			e.enums(f.Fields, group)

@@ -89,12 +89,6 @@ func Bounds(f spec.Field) string {
 		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
 	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
-	case spec.KindMap:
-		text := fmt.Sprintf("%d to %d pairs, each key %s", f.Min, f.Max, Bounds(f.Fields[0]))
-		if each := Bounds(f.Fields[1]); each != "" {
-			text += ", each value " + each
-		}
-		return text
 	case spec.KindList:
 		text := fmt.Sprintf("%d to %d items", f.Min, f.Max)
 		if each := Bounds(f.Fields[0]); each != "" {

@@ -14,7 +14,7 @@ import (
 func Supported(language string, lib *spec.Library) error {
 	known := []spec.Kind{
 		spec.KindKey, spec.KindGroup, spec.KindPacked, spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime, spec.KindBool,
-		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat, spec.KindList, spec.KindMap, spec.KindBytes, spec.KindJSON,
+		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat, spec.KindList, spec.KindBytes, spec.KindJSON,
 	}
 	for _, fn := range lib.Functions {
 		for _, f := range slices.Concat(fn.Params, fn.Results) {
@@ -145,14 +145,8 @@ func New(lib *source.Library) Module {
 
 func enums(owner string, fields []spec.Field, seen map[string]bool) (out []Enum) {
 	for _, f := range fields {
-		switch f.Kind {
-		case spec.KindList:
+		if f.Kind == spec.KindList {
 			f = f.Fields[0]
-		case spec.KindMap:
-			for _, e := range enums(RowPrefix(owner, f), f.Fields, seen) {
-				e.Of = f.Name
-				out = append(out, e)
-			}
 		}
 		if f.Kind == spec.KindEnum && !seen[owner+Class(f.Name)] {
 			seen[owner+Class(f.Name)] = true

@@ -43,7 +43,7 @@ func goType(owner string, f spec.Field) string {
 	if f.Kind == spec.KindKey {
 		return "fcall.Subject"
 	}
-	if f.Kind == spec.KindList || f.Kind == spec.KindMap {
+	if f.Kind == spec.KindList {
 		return resultType(owner, f)
 	}
 	if f.Kind == spec.KindGroup {
@@ -96,8 +96,6 @@ func resultType(owner string, f spec.Field) string {
 		return "json.RawMessage"
 	case spec.KindList:
 		return "[]" + resultType(owner, f.Fields[0])
-	case spec.KindMap:
-		return "map[string]" + resultType(owner+goName(f.Name), f.Fields[1])
 	case spec.KindGroup:
 		return "[]" + rowName(owner, f) + "Result"
 	}
@@ -173,13 +171,7 @@ func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enu
 			name = owner // an item has the list's name
 		}
 		if f.Rows == "" {
-			inner := enumsOf(name, f.Fields, seen)
-			for i := range inner {
-				if f.Kind == spec.KindMap {
-					inner[i].Of = f.Name
-				}
-			}
-			out = append(out, inner...)
+			out = append(out, enumsOf(name, f.Fields, seen)...)
 		}
 	}
 	return out
@@ -189,5 +181,5 @@ func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enu
 // value is the type's name followed by the value's.
 func EnumType(owner string, f spec.Field) string { return resultType(owner, f) }
 
-// ItemType returns the Go type of a list's item or of a map's value of a kind that has no type of its own package.
+// ItemType returns the Go type of a list's item of a kind that has no type of its own package.
 func ItemType(f spec.Field) string { return resultType("", f) }

@@ -32,7 +32,7 @@ func countArgs(fields []spec.Field) string {
 	for _, f := range fields {
 		switch f.Kind {
 		case spec.KindKey:
-		case spec.KindGroup, spec.KindList, spec.KindMap:
+		case spec.KindGroup, spec.KindList:
 			n++
 			rows += fmt.Sprintf(" + %d*len(p.%s)", len(rowFields(f)), goName(f.Name))
 		default:
@@ -159,9 +159,6 @@ func encodeValue(owner, value string, f spec.Field) string {
 		item := f.Fields[0]
 		item.Name = ""
 		return fmt.Sprintf("a.Rows(%q, len(%s), %d, %d)\nfor i, item := range %s {\na.Row(i)\n%s\n}\na.EndRows()", f.Name, value, f.Min, f.Max, value, encodeValue(owner, "item", item))
-	case spec.KindMap:
-		return fmt.Sprintf("fcall.AddMap(a, %q, %s, %d, %d, func(key string, item %s) {\n%s\n%s\n})",
-			f.Name, value, f.Min, f.Max, resultType(owner+goName(f.Name), f.Fields[1]), encodeValue("", "key", f.Fields[0]), encodeValue("", "item", f.Fields[1]))
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "a.Rows(%q, len(%s), %d, %d)\n", f.Name, value, f.Min, f.Max)
@@ -204,12 +201,6 @@ func decode(owner, name string, f spec.Field) string {
 func returnValues(owner string, fields []spec.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
-		if f.Kind == spec.KindMap {
-			value, types := f.Fields[1], owner+goName(f.Name)
-			fmt.Fprintf(&b, "r.%s = fcall.ReadMap(reply, %q, func() (v %s) {\n%sreturn v\n})\n",
-				goName(f.Name), f.Name, resultType(types, value), assign("v", types, value.Name, value))
-			continue
-		}
 		if !f.Kind.Repeated() {
 			b.WriteString(assign("r."+goName(f.Name), owner, f.Name, f))
 			continue

@@ -78,8 +78,6 @@ func argType(owner string, f spec.Field) string {
 		return "Subject"
 	case f.Kind == spec.KindList:
 		return "Sequence[" + plainType(owner, f.Fields[0], true) + "]" + defaultOf(f, " = ()")
-	case f.Kind == spec.KindMap:
-		return "Mapping[str, " + plainType(clients.RowPrefix(owner, f), f.Fields[1], true) + "]" + defaultOf(f, " = {}")
 	case f.Kind == spec.KindGroup:
 		return "Sequence[" + clients.RowType(owner, f, true) + "]" + defaultOf(f, " = ()")
 	case f.Kind == spec.KindPacked && clients.Optional(f):
@@ -133,8 +131,6 @@ func attribute(owner string, f spec.Field, param bool) string {
 		kind, doc = argType(owner, f), clients.ArgDoc("None", f)
 	case f.Kind == spec.KindList:
 		kind = "list[" + plainType(owner, f.Fields[0], false) + "]"
-	case f.Kind == spec.KindMap:
-		kind = "dict[str, " + plainType(clients.RowPrefix(owner, f), f.Fields[1], false) + "]"
 	case f.Optional && f.Kind != spec.KindTime:
 		kind += " | None"
 	case f.Kind == spec.KindGroup:

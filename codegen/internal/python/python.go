@@ -85,7 +85,7 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 
 // runtimeTypes are the names that a module imports or declares itself.
 var runtimeTypes = []string{
-	"Any", "Args", "AsyncClient", "AsyncioClient", "Client", "Enum", "Function", "Library", "Mapping", "Micros", "Pack", "RedisClient", "Reply", "Result", "Sequence",
+	"Any", "Args", "AsyncClient", "AsyncioClient", "Client", "Enum", "Function", "Library", "Micros", "Pack", "RedisClient", "Reply", "Result", "Sequence",
 	"Subject", "SyncClient", "Text",
 }
 

@@ -96,10 +96,6 @@ func encode(indent, owner, value string, f spec.Field) string {
 		row := rowVariable(f)
 		return fmt.Sprintf("%sfor a.row, %s in enumerate(a.items(%q, %s, %d, %d)):\n%s%sa.group = \"\"\n",
 			indent, row, f.Name, value, f.Min, f.Max, encode(indent+"    ", owner, row, item), indent)
-	case spec.KindMap:
-		row := rowVariable(f)
-		return fmt.Sprintf("%sfor a.row, %s in enumerate(a.pairs(%q, %s, %d, %d)):\n%s%s%sa.group = \"\"\n", indent, row, f.Name, value, f.Min, f.Max,
-			encode(indent+"    ", "", row+"[0]", f.Fields[0]), encode(indent+"    ", clients.RowPrefix(owner, f), row+"[1]", f.Fields[1]), indent)
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "%sa.rows(%q, len(%s), %d, %d)\n%sfor a.row, %s in enumerate(%s):\n", indent, f.Name, value, f.Min, f.Max, indent, rowVariable(f), value)
@@ -159,10 +155,6 @@ func decodeAll(fn clients.Function) string {
 		names = append(names, variable(f.Name)+"="+name)
 		if f.Kind == spec.KindList {
 			fmt.Fprintf(&b, "    %s = [%s for _ in range(r.count())]\n", name, decode(fn.Class, f.Fields[0]))
-			continue
-		}
-		if f.Kind == spec.KindMap {
-			fmt.Fprintf(&b, "    %s = r.mapping(%s)\n", name, reader(decode(clients.RowPrefix(fn.Class, f), f.Fields[1])))
 			continue
 		}
 		if f.Kind != spec.KindGroup {

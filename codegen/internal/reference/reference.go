@@ -143,10 +143,6 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 			kind += " of " + string(f.Fields[0].Kind)
 			bounds += ", each " + strings.TrimPrefix(bundle.Must(f.Fields[0]), "be ")
 		}
-		if f.Kind == spec.KindMap {
-			kind += " of text to " + string(f.Fields[1].Kind)
-			bounds += fmt.Sprintf(", each key %s, each value %s", strings.TrimPrefix(bundle.Must(f.Fields[0]), "be "), strings.TrimPrefix(bundle.Must(f.Fields[1]), "be "))
-		}
 		fmt.Fprintf(b, "| %s%s | %s | %s | %s |\n", prefix, f.Name, kind, bounds, cell(f.Doc))
 		if f.Kind.Group() {
 			arguments(b, f.Name+".", f.Fields)
@@ -179,8 +175,6 @@ func resultKind(f spec.Field) string {
 		return "enum: " + strings.Join(f.Values, ", ")
 	case spec.KindList:
 		return fmt.Sprintf("list of at most %d: %s", f.Max, resultKind(f.Fields[0]))
-	case spec.KindMap:
-		return fmt.Sprintf("map of at most %d: text to %s", f.Max, resultKind(f.Fields[1]))
 	}
 	return string(f.Kind)
 }
@@ -197,7 +191,7 @@ func example(fn *spec.Function) string {
 		case f.Kind == spec.KindKey || f.Optional:
 		case f.Kind == spec.KindList:
 			fmt.Fprintf(&b, " %s.0=%s", f.Name, sample(f.Fields[0]))
-		case f.Kind.Group() || f.Kind.Rows():
+		case f.Kind.Group():
 			for _, inner := range f.Fields {
 				if inner.Kind != spec.KindKey && !inner.Optional {
 					fmt.Fprintf(&b, " %s.0.%s=%s", f.Name, inner.Name, sample(inner))

@@ -44,8 +44,6 @@ func typeOf(owner string, f spec.Field, param bool) string {
 		return "Subject"
 	case f.Kind == spec.KindList:
 		return "readonly (" + typeOf(owner, f.Fields[0], param) + ")[]"
-	case f.Kind == spec.KindMap:
-		return "ReadonlyMap<string, " + typeOf(clients.RowPrefix(owner, f), f.Fields[1], param) + ">"
 	case f.Kind == spec.KindGroup && param:
 		return "readonly " + clients.RowType(owner, f, true) + "[]"
 	case f.Kind == spec.KindGroup:

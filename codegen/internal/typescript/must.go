@@ -23,10 +23,6 @@ func language(fn *spec.Function) rule.Language {
 		switch {
 		case f.Kind == spec.KindPacked:
 			return "rowsOf(" + v + ").length"
-		case f.Kind == spec.KindMap && clients.Optional(f):
-			return "(" + v + "?.size ?? 0)"
-		case f.Kind == spec.KindMap:
-			return v + ".size"
 		case clients.Optional(f):
 			return "(" + v + "?.length ?? 0)"
 		}

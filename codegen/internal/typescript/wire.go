@@ -95,13 +95,10 @@ func encode(indent, owner, value string, f spec.Field) string {
 		return fmt.Sprintf("%sa.word(%q, %s, %s%s);\n", indent, named(f), value, owner+clients.Class(f.Name)+"Values", more)
 	case spec.KindPacked:
 		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d);\n", indent, f.Name, value, f.Min, f.Max)
-	case spec.KindGroup, spec.KindList, spec.KindMap:
+	case spec.KindGroup, spec.KindList:
 		var b strings.Builder
-		rows, row := "("+list(f)+")", "row"
-		if f.Kind == spec.KindMap {
-			rows, row = "[..."+rows+"]", "[key, value]"
-		}
-		fmt.Fprintf(&b, "%sa.rows(%q, %s.length, %d, %d);\n%s%s.forEach((%s, i) => {\n%s  a.row = i;\n", indent, f.Name, rows, f.Min, f.Max, indent, rows, row, indent)
+		rows := list(f)
+		fmt.Fprintf(&b, "%sa.rows(%q, (%s).length, %d, %d);\n%s(%s).forEach((row, i) => {\n%s  a.row = i;\n", indent, f.Name, rows, f.Min, f.Max, indent, rows, indent)
 		if f.Kind == spec.KindGroup {
 			b.WriteString(indent + "  " + only(f.Fields))
 		}
@@ -110,8 +107,6 @@ func encode(indent, owner, value string, f spec.Field) string {
 			case f.Kind == spec.KindList:
 				inner.Lua = "" // it has no name of its own
 				b.WriteString(encode(indent+"  ", owner, "row", inner))
-			case f.Kind == spec.KindMap:
-				b.WriteString(encode(indent+"  ", clients.RowPrefix(owner, f), inner.Name, inner))
 			case inner.Kind != spec.KindKey:
 				b.WriteString(encode(indent+"  ", clients.RowPrefix(owner, f), "row."+camel(inner.Name), inner))
 			}
@@ -176,10 +171,6 @@ func decodeAll(fn clients.Function) string {
 	for _, f := range fn.Results {
 		if f.Kind == spec.KindList {
 			fmt.Fprintf(&b, "    %s: r.rows(() => %s),\n", camel(f.Name), decode(fn.Class, f.Fields[0]))
-			continue
-		}
-		if f.Kind == spec.KindMap {
-			fmt.Fprintf(&b, "    %s: r.map(() => %s),\n", camel(f.Name), decode(clients.RowPrefix(fn.Class, f), f.Fields[1]))
 			continue
 		}
 		if f.Kind != spec.KindGroup {

@@ -83,7 +83,7 @@ func (c *checker) argument(p *spec.Field) value {
 		if len(p.Values) > mostTexts {
 			v.texts, v.open = nil, true
 		}
-	case spec.KindList, spec.KindGroup, spec.KindMap, spec.KindPacked:
+	case spec.KindList, spec.KindGroup, spec.KindPacked:
 		list := c.object(p)
 		list.reply, list.least, list.most = "header", int(p.Min), int(p.Max)
 		if p.Kind == spec.KindList {
@@ -165,7 +165,7 @@ func (w *pass) withKeys(contract *spec.Function) {
 var luaKinds = map[spec.Kind]kinds{
 	spec.KindCount: isNumber, spec.KindInt: isNumber, spec.KindFloat: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
 	spec.KindBool: isBool, spec.KindText: isString, spec.KindBytes: isString, spec.KindJSON: isString, spec.KindEnum: isString,
-	spec.KindGroup: isTable, spec.KindList: isTable, spec.KindMap: isTable,
+	spec.KindGroup: isTable, spec.KindList: isTable,
 }
 
 // result compares one return of a public function with its header: the results in order, or nil and an error.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from ._client import AsyncioClient, Library, RedisClient, SyncClient
 from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us

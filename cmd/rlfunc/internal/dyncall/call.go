@@ -85,7 +85,7 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 	for _, p := range c.spec.Params {
 		switch p.Kind {
 		case spec.KindKey:
-		case spec.KindGroup, spec.KindMap:
+		case spec.KindGroup:
 			a.Rows(p.Name, c.rows[p.Name], p.Min, p.Max)
 			for i := range c.rows[p.Name] {
 				a.Row(i)

@@ -82,10 +82,6 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 			`{"same":false,"stored":0,"from":"ns:{north}:account:ann","to":"ns:{north}:account:~6783a31eabf68ccc0660f935c0826282","seen":"ns:{south}:paid:ann"}`,
 		},
 		{
-			"maps", "subject=u deltas.0.key=b deltas.0.value=-5 deltas.1.key=a deltas.1.value=0 waits.0.key=w waits.0.value=1.5s kinds.0.key=k kinds.0.value=log papers.0.key=p papers.0.value=[1]",
-			`{"deltas":{"a":0,"b":-5},"waits":{"w":1.5},"names":{},"kinds":{"k":"log"},"marks":{},"papers":{"p":[1]},"total":1500000}`,
-		},
-		{
 			"lists", "subject=u names.0=a names.1= counts.0=3 deltas.0=-5 scores.0=0.5 waits.0=1.5s times.0=2026-01-02T03:04:05Z marks.0=true kinds.0=bucket",
 			`{"names":["a",""],"counts":[3],"deltas":[-5],"scores":[0.5],"prices":[],"waits":[1.5],"times":["2026-01-02T03:04:05Z"],"marks":[true],"kinds":["bucket"],"total":1500003}`,
 		},

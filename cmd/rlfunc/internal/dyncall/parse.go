@@ -114,7 +114,7 @@ func arguments(fn *spec.Function) []parameter {
 			subject = true
 		case spec.KindList:
 			add(p.Name+".N", p.Doc, required(p.Fields[0]))
-		case spec.KindGroup, spec.KindPacked, spec.KindMap:
+		case spec.KindGroup, spec.KindPacked:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {
 					add(p.Name+".N."+f.Name, f.Doc, required(f))

@@ -20,7 +20,7 @@ type Result struct {
 	refused *spec.Refused
 }
 
-// A Value is one field of a result. A group has Rows, as has a map, and a list has Items.
+// A Value is one field of a result. A group has Rows, and a list has Items.
 type Value struct {
 	Field spec.Field
 	None  bool // an optional result is not there
@@ -39,7 +39,7 @@ func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 			r.Fields[i] = items(reply, f)
 			continue
 		}
-		if !f.Kind.Rows() {
+		if f.Kind != spec.KindGroup {
 			r.Fields[i] = read(reply, f)
 			continue
 		}
@@ -182,12 +182,6 @@ func (v Value) json() ([]byte, error) {
 		return json.Marshal(v.time())
 	case spec.KindList:
 		return json.Marshal(v.Items)
-	case spec.KindMap:
-		pairs := map[string]Value{}
-		for _, row := range v.Rows {
-			pairs[row.Fields[0].Text] = row.Fields[1]
-		}
-		return json.Marshal(pairs)
 	case spec.KindGroup:
 		if len(v.Rows) == 0 {
 			return []byte("[]"), nil
@@ -229,7 +223,7 @@ func (r Result) lines(prefix string) []string {
 		if v.Field.Kind == spec.KindList {
 			continue
 		}
-		if v.Field.Kind.Rows() {
+		if v.Field.Kind == spec.KindGroup {
 			for i, row := range v.Rows {
 				out = append(out, row.lines(fmt.Sprintf("%s%s.%d.", prefix, v.Field.Name, i))...)
 			}

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
-from typing import Any, Callable, Iterable, Mapping, NewType, Sequence, TypeVar, Union
+from typing import Any, Callable, NewType, Sequence, TypeVar, Union
 
 from .errors import ArgumentError, ReplyError
 
@@ -259,13 +259,6 @@ class Args:
             return ()
         self.rows(name, len(items), least, most)
         return items
-
-    def pairs(self, name: str, pairs: Mapping[str, T], least: int, most: int) -> Iterable[tuple[str, T]]:
-        if not isinstance(pairs, Mapping):
-            self.reject(name, "be a mapping", type(pairs).__name__)
-            return ()
-        self.rows(name, len(pairs), least, most)
-        return pairs.items()
 
     def integer(self, name: str, v: int | None, least: int, most: int, optional: bool = False) -> None:
         if v is None and optional:
@@ -518,16 +511,6 @@ class Reply:
             return json.loads(raw.decode(), parse_constant=_no_constant)
         except (ValueError, RecursionError):
             raise self.fail("a json", "be JSON", raw) from None
-
-    def mapping(self, read: Callable[[], T]) -> dict[str, T]:
-        n = self.count()
-        pairs = {}
-        for _ in range(n):
-            key = self.text()
-            pairs[key] = read()
-        if len(pairs) != n:
-            raise self.fail("a map", "have each key once", f"{n - len(pairs)} repeated")
-        return pairs
 
     def optional(self, read: Callable[[], T], skip: Callable[[], object]) -> T | None:
         """Reads an optional result; skip reads the place of one that is not there."""

@@ -217,27 +217,6 @@ def test_servers_are_compared_as_in_go():
         assert _client._refusal("shop_v1 1.0.0", v["requires"], v["info"]) == v["refusal"], v["info"]
 
 
-def test_maps_come_back():
-    c = everything.Client(server(), namespace="ns")
-    kinds = {"k": everything.MapsKindsValue.BUCKET}
-    got = c.maps("u", deltas={"b": -5, "\udcff": 0}, waits={"w": MINUTE}, names={"n": ""}, kinds=kinds, marks={"yes": True, "no": False},
-                 papers={"p": [1, None]})
-    assert (got.deltas, got.waits, got.names, got.kinds) == ({"\udcff": 0, "b": -5}, {"w": MINUTE}, {"n": ""}, kinds)
-    assert (got.marks, got.papers, got.total) == ({"yes": True, "no": False}, {"p": [1, None]}, 60_000_000)
-    got = c.maps("u", waits={"w": timedelta(0)})
-    assert (got.deltas, got.names, got.kinds, got.marks, got.papers) == ({}, {}, {}, {}, {})
-    for must, wrong in {
-        "waits must have 1 to 2 rows, got 0": dict(waits={}), "deltas must be a mapping, got list": dict(deltas=["a"]),
-        "deltas.1.key must be text of 0 to 8 bytes, got 9 bytes": dict(deltas={"a": 1, "123456789": 1}),
-        "deltas.0.value must be a whole number from -5 to 5, got 6": dict(deltas={"a": 6}),
-    }.items():
-        with pytest.raises(rl.ArgumentError) as found:
-            c.maps("u", **{"waits": {"w": MINUTE}, **wrong})
-        assert found.value.problems == [must]
-    with pytest.raises(rl.ReplyError, match="have each key once"):
-        c.maps("u", waits={"w": MINUTE}, deltas={"a": 1}, again=1)
-
-
 def test_rows_have_bounds():
     c = everything.Client(server(), namespace="ns")
     assert (len(c.few("u", rows=2, items=1).results), c.few("u", rows=3, items=2).numbers) == (2, [7, 7])

@@ -190,11 +190,4 @@ export class Reply {
   rows<T>(read: () => T): T[] {
     return Array.from({ length: this.count() }, read);
   }
-
-  map<T>(read: () => T): Map<string, T> {
-    const pairs = this.rows((): [string, T] => [this.text(), read()]);
-    const map = new Map(pairs);
-    if (map.size !== pairs.length) throw this.fail("a map", "have each key once", `${pairs.length - map.size} repeated`);
-    return map;
-  }
 }

@@ -200,26 +200,6 @@ test("a library is not loaded on a server that is too old", () => using(async (r
   await rejects(c.fail({ subject: "u", how: "not" }), is(rl.NotLoadedError, (e) => e.message.includes("requires Redis 7.0 or Valkey 7.2 or later, and this is Redis 6.9.9")));
 }));
 
-test("maps come back", () => using(async (redis) => {
-  const c = new everything.Client(redis, { namespace: "ns" });
-  const same = {
-    deltas: new Map([["b", -5], ["\udcff", 0]]), waits: new Map([["w", minute]]), names: new Map([["n", ""]]),
-    kinds: new Map([["k", "bucket" as const]]), marks: new Map([["yes", true], ["no", false]]), papers: new Map<string, unknown>([["p", [1, null]]]),
-  };
-  deepEqual(await c.maps({ subject: "u", ...same }), { ...same, total: 60_000_000 });
-  const empty = { deltas: new Map(), names: new Map(), kinds: new Map(), marks: new Map(), papers: new Map() };
-  deepEqual(await c.maps({ subject: "u", waits: same.waits }), { ...empty, waits: same.waits, total: 60_000_000 });
-  const wrongs: [string, Partial<everything.MapsParams>][] = [
-    ["waits must have 1 to 2 rows, got 0", { waits: new Map() }],
-    ["deltas.1.key must be text of 0 to 8 bytes, got 9 bytes", { deltas: new Map([["a", 1], ["123456789", 1]]) }],
-    ["deltas.0.value must be a whole number from -5 to 5, got 6", { deltas: new Map([["a", 6]]) }],
-  ];
-  for (const [must, wrong] of wrongs) {
-    await rejects(c.maps({ subject: "u", waits: same.waits, ...wrong }), is(rl.ArgumentError, (e) => e.problems.length === 1 && e.problems[0] === must));
-  }
-  await rejects(c.maps({ subject: "u", waits: same.waits, deltas: new Map([["a", 1]]), again: 1 }), is(rl.ReplyError));
-}));
-
 test("rows have bounds", () => using(async (redis) => {
   const c = new everything.Client(redis, { namespace: "ns" });
   deepEqual((await c.few({ subject: "u", rows: 2, items: 2 })).numbers, [7, 7]);
