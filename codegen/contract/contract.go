@@ -178,20 +178,26 @@ func (c *checker) try(steps []Step, o Options) played {
 	return p
 }
 
-// scales reports whether a finding about spans is there when each argument that is one is longer, by a share of its own. Else two spans only
-// happen to be equal, or a thousand times each other.
+// scales reports whether a finding about spans is there when each argument that is one is longer, and each count of some size less, by a share
+// of its own. Else two spans only happen to be equal, or a thousand times each other, or counts made one of the other.
 func (c *checker) scales(f Finding) bool {
 	if f.Rule != "unit" && f.Rule != "bad-ttl" && f.Rule != "shortened-ttl" {
 		return true
 	}
 	steps := slices.Clone(f.Steps)
-	longer := func(f spec.Field, v value, share int64) value {
+	other := func(f spec.Field, v value, share int64) value {
 		n, err := strconv.ParseInt(v.text, 10, 64)
-		if f.Kind != spec.KindDuration || err != nil {
+		switch {
+		case err != nil:
 			return v
-		}
-		if n += n * share / 10; n > f.Max {
-			n = max(n/2, f.Min)
+		case f.Kind == spec.KindCount && n >= 100:
+			n = max(n-n*share/20, f.Min)
+		case f.Kind != spec.KindDuration:
+			return v
+		default:
+			if n += n * share / 10; n > f.Max {
+				n = max(n/2, f.Min)
+			}
 		}
 		return value{text: strconv.FormatInt(n, 10)}
 	}
@@ -201,11 +207,11 @@ func (c *checker) scales(f Finding) bool {
 		for i, p := range op.args {
 			for n, r := range op.values[i].rows {
 				for j, cell := range cells(p) {
-					r.cells[j] = longer(cell, r.cells[j], int64(4+i+j+n))
+					r.cells[j] = other(cell, r.cells[j], int64(4+i+j+n))
 				}
 			}
 			if len(p.Fields) == 0 {
-				op.values[i] = longer(p, op.values[i], int64(4+i))
+				op.values[i] = other(p, op.values[i], int64(4+i))
 			}
 		}
 	}
