@@ -40,9 +40,9 @@ const (
 )
 
 // outcomeOf is what the actions of a plan come to if nothing fails.
-var outcomeOf = map[string]Outcome{
-	"load": Loaded, "upgrade": Upgraded, "downgrade": Downgraded, "drifted": Replaced, "same": Already, "newer": KeptNewer,
-	"delete": Deleted, "bar": AlreadyMissing, "already_missing": AlreadyMissing,
+var outcomeOf = map[Action]Outcome{
+	Load: Loaded, Upgrade: Upgraded, Downgrade: Downgraded, Action(Drifted): Replaced, Action(Same): Already, Action(Newer): KeptNewer,
+	Delete: Deleted, Bar: AlreadyMissing, Gone: AlreadyMissing,
 }
 
 func (o Outcome) changed() bool {
@@ -212,7 +212,7 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 
 // wants reports whether the step loads a library.
 func (o ApplyOptions) wants(s Step) bool {
-	return s.Changes() || s.Action == string(Drifted) && o.ReplaceDrifted
+	return s.Changes() || s.Action == Action(Drifted) && o.ReplaceDrifted
 }
 
 // Err returns why the plan cannot be applied without options, or nil.
@@ -502,7 +502,7 @@ func (n *node) followed(p *Plan, s *Step, found Step, primary NodeSteps, i int) 
 		s.Outcome = NotStarted
 	case primary.Steps[i].Outcome == KeptNewer && found.From == primary.Steps[i].Found:
 		s.Outcome = KeptNewer
-	case p.Op == OpRetire && found.State == Missing && primary.Steps[i].Action == "already_missing":
+	case p.Op == OpRetire && found.State == Missing && primary.Steps[i].Action == Gone:
 		s.Outcome = AlreadyMissing
 	default:
 		s.Outcome = Failed

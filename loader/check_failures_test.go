@@ -52,7 +52,7 @@ func TestCheck_reportsWhyServerRefusesLoads(t *testing.T) {
 			// A deploy says the same, and loads nothing.
 			lib := bundle("shop", "1.0.0", "buy")
 			p := plan(t, impatient(t, s.addr), lib)
-			equal(t, "action", "unusable", p.Nodes[0].Steps[0].Action)
+			equal(t, "action", "unusable", string(p.Nodes[0].Steps[0].Action))
 			r, err := apply(impatient(t, s.addr), p, loader.ApplyOptions{})
 			says(t, err, tt.reason, "load shop_v1 on "+s.addr+": ", tt.part)
 			equal(t, "result", (*loader.Result)(nil), r)
@@ -151,7 +151,7 @@ func TestPermission_errorNamesMissingPermission(t *testing.T) {
 			t.Error(err)
 		}
 		// Where all is in place a reader's plan is clean.
-		equal(t, "action", "same", plan(t, reader, lib).Nodes[0].Steps[0].Action)
+		equal(t, "action", "same", string(plan(t, reader, lib).Nodes[0].Steps[0].Action))
 	})
 }
 

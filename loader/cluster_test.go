@@ -89,7 +89,7 @@ func actions(p *loader.Plan) map[string][]string {
 	all := map[string][]string{}
 	for _, n := range p.Nodes {
 		for _, s := range n.Steps {
-			all[n.Addr] = append(all[n.Addr], s.Action)
+			all[n.Addr] = append(all[n.Addr], string(s.Action))
 		}
 	}
 	return all

@@ -32,11 +32,24 @@ const (
 	Unusable    State = "unusable" // the node cannot be read, or refuses the load
 )
 
+// An Action is what an operation does about a library on a node. Where it does nothing, it is the library's [State].
+type Action string
+
+const (
+	Load      Action = "load"            // the node has none
+	Upgrade   Action = "upgrade"         // from a lower version
+	Downgrade Action = "downgrade"       // from a higher version, by a rollback
+	Delete    Action = "delete"          // a retire puts a tombstone in its place
+	Bar       Action = "bar"             // a retire puts a tombstone where there is none
+	Gone      Action = "already_missing" // a retire finds nothing to do
+	Follow    Action = "follow"          // a replica: its primary's change reaches it
+)
+
 // A Step is one library on one node: how it stands there, what an operation does about it, and what came of that.
 type Step struct {
 	Library    string      `json:"library"` // "ratelimit_v1"
 	State      State       `json:"state"`
-	Action     string      `json:"action,omitempty"`      // "load", "upgrade", "same", ...
+	Action     Action      `json:"action,omitempty"`
 	From       string      `json:"from,omitempty"`        // the version on the node before, if known
 	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
 	To         string      `json:"to,omitempty"`          // the version of the source; empty for a retire

@@ -71,16 +71,16 @@ func (n NodeSteps) findings() []Warning {
 	}
 	for _, s := range n.Steps {
 		switch s.Action {
-		case "load":
+		case Load:
 			found = append(found, Warning{ID: "missing", Severity: Problem, Text: s.Library + " is missing: calls find no function", Fix: "rlfunc deploy"})
-		case "upgrade":
+		case Upgrade:
 			found = append(found, Warning{ID: "older", Severity: Note, Text: s.Library + " has version " + s.From + ", and the source is " + s.To, Fix: "rlfunc deploy"})
-		case "drifted":
-			found = append(found, Warning{ID: s.Action, Severity: Problem, Text: s.Reason, Fix: "find out who changed it"})
-		case "too_old":
-			found = append(found, Warning{ID: s.Action, Severity: Problem, Text: s.Reason, Fix: "upgrade the server, or deploy a version of the library for it"})
-		case "conflict":
-			found = append(found, Warning{ID: s.Action, Severity: Problem, Text: s.Library + ": " + s.Reason, Fix: "delete that library or rename this one"})
+		case Action(Drifted):
+			found = append(found, Warning{ID: string(s.Action), Severity: Problem, Text: s.Reason, Fix: "find out who changed it"})
+		case Action(TooOld):
+			found = append(found, Warning{ID: string(s.Action), Severity: Problem, Text: s.Reason, Fix: "upgrade the server, or deploy a version of the library for it"})
+		case Action(Conflicting):
+			found = append(found, Warning{ID: string(s.Action), Severity: Problem, Text: s.Library + ": " + s.Reason, Fix: "delete that library or rename this one"})
 		}
 	}
 	return found

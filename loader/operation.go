@@ -189,7 +189,7 @@ func (g *operation) conclude(ctx context.Context, p *Plan, r *Result) error {
 			s := n.Steps[i]
 			digests = append(digests, s.FromDigest)
 			from, ok := g.known[(Release{Library: s.Library, Version: s.From, Digest: s.FromDigest}).field()]
-			if changed && ok && s.Action == "downgrade" && (from.RolledBack == nil || from.RolledBack.At != now) { // once for all nodes
+			if changed && ok && s.Action == Downgrade && (from.RolledBack == nil || from.RolledBack.At != now) { // once for all nodes
 				from.RolledBack = &RolledBack{At: now, By: g.event.By, To: lib.Version}
 				if err := g.keep(ctx, from, ""); err != nil {
 					return err

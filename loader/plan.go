@@ -47,48 +47,45 @@ type NodeSteps struct {
 }
 
 // actionOn is what an operation does about a library that stands so on a primary.
-func (s State) actionOn(op Op) string {
+func (s State) actionOn(op Op) Action {
 	switch {
 	case s == Foreign:
-		return "conflict"
+		return Action(Conflicting)
 	case op == OpRetire && (s == Older || s == Newer || s == Drifted):
-		return "delete" // a tombstone replaces the library
+		return Delete // a tombstone replaces the library
 	case op == OpRetire && s == Missing:
-		return "bar" // a tombstone keeps clients from loading it
+		return Bar // a tombstone keeps clients from loading it
 	case op == OpRetire && (s == Same || s == Retired):
-		return "already_missing"
+		return Gone
 	case s == Missing || s == Retired:
-		return "load"
+		return Load
 	case s == Older:
-		return "upgrade"
+		return Upgrade
 	case s == Newer && op == OpRollback:
-		return "downgrade"
+		return Downgrade
 	}
-	return string(s)
+	return Action(s)
 }
-
-// follow is the action on a replica, where nothing is loaded.
-const follow = "follow"
 
 // Changes reports whether the step loads or removes a library.
 func (s Step) Changes() bool {
-	return slices.Contains([]string{"load", "upgrade", "downgrade", "delete", "bar"}, s.Action)
+	return slices.Contains([]Action{Load, Upgrade, Downgrade, Delete, Bar}, s.Action)
 }
 
 // Blocks reports whether an operator has to act first.
 func (s Step) Blocks() bool {
-	return slices.Contains([]string{"drifted", "conflict", "too_old", "unusable"}, s.Action)
+	return slices.Contains([]Action{Action(Drifted), Action(Conflicting), Action(TooOld), Action(Unusable)}, s.Action)
 }
 
 // String is the action with its versions, "upgrade 1.0.0 -> 1.1.0".
 func (s Step) String() string {
 	switch s.Action {
-	case "upgrade", "downgrade":
+	case Upgrade, Downgrade:
 		return fmt.Sprintf("%s %s -> %s", s.Action, s.From, s.To)
-	case "newer", "delete":
-		return s.Action + " " + s.From
+	case Action(Newer), Delete:
+		return string(s.Action) + " " + s.From
 	}
-	return strings.TrimSpace(s.Action + " " + s.To)
+	return strings.TrimSpace(string(s.Action) + " " + s.To)
 }
 
 // Blocking returns why a step of the node cannot be done, or nil. A node that refuses loads, and needs none, has no such step.
@@ -113,7 +110,7 @@ func (p *Plan) has(wanted func(Step) bool) bool {
 func (p *Plan) Loads() []*fcall.Library { return p.libs }
 
 // Count returns the number of steps with an action.
-func (p *Plan) Count(action string) int {
+func (p *Plan) Count(action Action) int {
 	count := 0
 	for _, n := range p.Nodes {
 		for _, s := range n.Steps {
@@ -128,17 +125,20 @@ func (p *Plan) Count(action string) int {
 // Summary counts the steps, "1 to load, 2 same, 1 drifted".
 func (p *Plan) Summary() string {
 	var parts []string
-	for _, a := range []struct{ action, words string }{
-		{"load", "to load"},
-		{"upgrade", "to upgrade"},
-		{"downgrade", "to downgrade"},
-		{"same", "same"},
-		{"newer", "newer, kept"},
-		{follow, "to follow on replicas"},
-		{"drifted", "drifted"},
-		{"conflict", "in conflict"},
-		{"too_old", "on servers that are too old"},
-		{"unusable", "unusable"},
+	for _, a := range []struct {
+		action Action
+		words  string
+	}{
+		{Load, "to load"},
+		{Upgrade, "to upgrade"},
+		{Downgrade, "to downgrade"},
+		{Action(Same), "same"},
+		{Action(Newer), "newer, kept"},
+		{Follow, "to follow on replicas"},
+		{Action(Drifted), "drifted"},
+		{Action(Conflicting), "in conflict"},
+		{Action(TooOld), "on servers that are too old"},
+		{Action(Unusable), "unusable"},
 	} {
 		if n := p.Count(a.action); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, a.words))
@@ -206,13 +206,13 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 			step.From = ""
 		}
 		if step.State == Missing && lib.Code == "" {
-			step.Action = "already_missing" // nothing is known of such a library
+			step.Action = Gone // nothing is known of such a library
 		}
 	}
 	switch {
 	case state.Follows != "":
 		if step.Changes() || step.Blocks() {
-			step.Action = follow
+			step.Action = Follow
 		}
 		return step
 	case !state.Readable:
@@ -227,8 +227,8 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 	case step.State == Drifted && op == OpDeploy:
 		step.Reason = drift(lib, "this source", step.Difference) + "; give it a new version, or replace it with --replace-drifted"
 	}
-	block := func(state State, reason string) { step.State, step.Action, step.Reason = state, string(state), reason }
-	if step.Changes() || step.Action == string(Drifted) {
+	block := func(state State, reason string) { step.State, step.Action, step.Reason = state, Action(state), reason }
+	if step.Changes() || step.Action == Action(Drifted) {
 		if why := conflictOf(lib.ServerName, bundle.Functions(lib.Code), state.Libraries); why != "" {
 			block(Conflicting, why)
 		}
@@ -243,8 +243,8 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 // would replicate the library.
 func (p *Plan) refuseOld() {
 	refuse := func(s *Step, why string) {
-		if s.State != Unusable && s.Action != string(Newer) {
-			s.State, s.Action, s.Reason = TooOld, string(TooOld), why
+		if s.State != Unusable && s.Action != Action(Newer) {
+			s.State, s.Action, s.Reason = TooOld, Action(TooOld), why
 		}
 	}
 	for i, lib := range p.libs {

@@ -73,10 +73,10 @@ func TestPlan_listsActions(t *testing.T) {
 				}
 				p := plan(t, client, lib)
 				step := p.Nodes[0].Steps[0]
-				if step.Action != tt.want || step.String() != tt.text || !strings.Contains(step.Reason, tt.reason) {
+				if string(step.Action) != tt.want || step.String() != tt.text || !strings.Contains(step.Reason, tt.reason) {
 					t.Errorf("step %q, %s, reason %q; want %s, %q, reason with %q", step, step.Action, step.Reason, tt.want, tt.text, tt.reason)
 				}
-				equal(t, "count", 1, p.Count(tt.want))
+				equal(t, "count", 1, p.Count(loader.Action(tt.want)))
 				equal(t, "changes", tt.want == "load" || tt.want == "upgrade", p.Changes())
 				equal(t, "blocked", tt.want == "drifted" || tt.want == "conflict", p.Blocked())
 			})
@@ -195,7 +195,7 @@ func TestPlan_acceptsGeneratedLibrary(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, client, holder)
-			equal(t, f, "conflict", plan(t, client, ratelimit.Library).Nodes[0].Steps[0].Action)
+			equal(t, f, "conflict", string(plan(t, client, ratelimit.Library).Nodes[0].Steps[0].Action))
 			if err := client.FunctionDelete(t.Context(), "legacy").Err(); err != nil {
 				t.Fatal(err)
 			}

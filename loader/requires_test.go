@@ -45,7 +45,7 @@ func TestRequires_refusesOtherServers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				equal(t, "rollback", "too_old", back.Nodes[0].Steps[0].Action)
+				equal(t, "rollback", "too_old", string(back.Nodes[0].Steps[0].Action))
 				d, err := loader.NewTarget(client).Diagnose(t.Context(), lib)
 				if err != nil {
 					t.Fatal(err)
@@ -69,7 +69,7 @@ func TestRequires_refusesPrimaryOfOlderReplica(t *testing.T) {
 	client, lib := impatient(t, primary.addr), requiring("redis-7.4")
 	why := "its replica " + replica.addr + ": shop_v1 1.0.0 requires Redis 7.4 or later, and this is Redis 7.2.4"
 	p := plan(t, client, lib)
-	equal(t, "steps", []string{"too_old", "too_old"}, []string{p.Nodes[0].Steps[0].Action, p.Nodes[1].Steps[0].Action})
+	equal(t, "steps", []loader.Action{"too_old", "too_old"}, []loader.Action{p.Nodes[0].Steps[0].Action, p.Nodes[1].Steps[0].Action})
 	_, err := apply(client, p, loader.ApplyOptions{})
 	says(t, err, loader.ErrTooOld, "load shop_v1 on "+primary.addr+": ", why)
 	_, err = loader.Ensure(t.Context(), client, lib)

@@ -42,11 +42,11 @@ func (a *app) contractChange(
 	for _, n := range plan.Nodes {
 		for _, s := range n.Steps {
 			switch {
-			case s.Action == "load":
+			case s.Action == loader.Load:
 				added[s.Library] = true
-			case s.Action == "newer":
+			case s.Action == loader.Action(loader.Newer):
 				newer[s.FromDigest] = true
-			case s.Changes() || s.Action == "drifted" && drifted:
+			case s.Changes() || s.Action == loader.Action(loader.Drifted) && drifted:
 				replaced[s.FromDigest] = &loader.Error{
 					Op: "compare", Library: s.Library, Node: n.Addr, Reason: loader.ErrChanged,
 					Text: "no node holds what the plan found any more, or it no longer answers; nothing was loaded; plan again",

@@ -96,7 +96,7 @@ func (a *app) deploy(ctx context.Context, target *connection.Target, names []str
 			return err
 		}
 	}
-	if drifted := plan.Count("drifted"); drifted > 0 && f.apply.ReplaceDrifted {
+	if drifted := plan.Count(loader.Action(loader.Drifted)); drifted > 0 && f.apply.ReplaceDrifted {
 		question := fmt.Sprintf("Replace %s of the same version with other bytes?", count(drifted, "drifted library"))
 		if err := a.confirm(ctx, f.yes, question); err != nil {
 			return err

@@ -66,7 +66,7 @@ func (a *app) retire(ctx context.Context, target *connection.Target, name string
 		var rows [][]string
 		for _, node := range plan.Nodes {
 			step := node.Steps[0]
-			rows = append(rows, []string{node.Addr, string(node.Role), name, step.Action, step.From})
+			rows = append(rows, []string{node.Addr, string(node.Role), name, string(step.Action), step.From})
 		}
 		if err := output.Table(a.err, []string{"node", "role", "library", "action", "version"}, rows, paintStates(a.color.StyleOf(a.err), 3)); err != nil {
 			return err

@@ -117,7 +117,7 @@ func (r *run) deploy(ctx context.Context) error {
 	}
 	step("plan", "%s: %s", r.name, plan.Summary())
 	for _, n := range plan.Nodes {
-		if s := n.Steps[0]; s.Action == "upgrade" {
+		if s := n.Steps[0]; s.Action == loader.Upgrade {
 			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, s.From)
 		}
 	}
