@@ -20,7 +20,7 @@ var clientPages = []struct {
 	install              func(t *testing.T, dir string) // the page's command, without a registry
 }{
 	{"python.md", "python", "main.py", []string{"env/bin/python", "main.py"}, func(t *testing.T) {
-		if err := exec.Command(debianPython, "-c", "import redis, pip, setuptools, wheel, venv").Run(); err != nil {
+		if err := exec.Command(debianPython, "-c", "import setuptools, wheel, pip, venv, redis").Run(); err != nil {
 			onpath.Lacking(t, "%s lacks redis, pip, setuptools, wheel or venv: %v", debianPython, err)
 		}
 	}, installPython},

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(engines.Wrap(caching{m}), map[string]func(){
+	testscript.Main(engines.Wrap(located{m}), map[string]func(){
 		"rlfunc": func() {
 			moduleSource = os.Getenv(sourceVariable)
 			main()
@@ -44,25 +44,15 @@ func pack() {
 // sourceVariable has the folder of the source for the scripts' rlfunc, which -trimpath may have built.
 const sourceVariable = "RLFUNC_TEST_SOURCE"
 
-// caching gives all tests one folder of caches, so that the functions of a library are run once. The Go tool's stays where it is.
-type caching struct{ *testing.M }
+// located notes where the module's source is, before a test changes folders.
+type located struct{ *testing.M }
 
-func (c caching) Run() int {
-	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
-	if err != nil {
-		panic(err)
-	}
-	dir, err := os.MkdirTemp("", "rlfunc")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
+func (l located) Run() int {
+	var err error
 	if moduleSource, err = filepath.Abs("../.."); err != nil {
 		panic(err)
 	}
-	os.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
-	os.Setenv("XDG_CACHE_HOME", dir)
-	return c.M.Run()
+	return l.M.Run()
 }
 
 // TestScript pins the command line where no server is needed, or the embedded one does.
@@ -163,7 +153,6 @@ func goEnvironment(env *testscript.Env) error {
 	}
 	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	env.Setenv("HOME", env.WorkDir)
-	env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
 	env.Setenv(sourceVariable, moduleSource)
 	env.Setenv("REDIS_URL", "")
 	return nil
