@@ -3,30 +3,11 @@ package clients
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
-
-// Supported returns an error that names the first field of a kind that clients in this language do not know.
-func Supported(language string, lib *spec.Library) error {
-	known := []spec.Kind{
-		spec.KindKey, spec.KindGroup, spec.KindPacked, spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime, spec.KindBool,
-		spec.KindText, spec.KindEnum, spec.KindInt, spec.KindFloat, spec.KindList, spec.KindBytes, spec.KindJSON,
-	}
-	for _, fn := range lib.Functions {
-		for _, f := range slices.Concat(fn.Params, fn.Results) {
-			for _, inner := range append([]spec.Field{f}, f.Fields...) {
-				if !slices.Contains(known, inner.Kind) {
-					return fmt.Errorf("generate %s for %s.%s: %s has kind %s, which clients in this language do not support", language, lib.Name, fn.Name, inner.Name, inner.Kind)
-				}
-			}
-		}
-	}
-	return nil
-}
 
 // Check returns an error if two types of a library's module, or one and a type of the runtime, would have one name.
 func Check(language string, m Module, runtime ...string) error {

@@ -74,9 +74,6 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 			return nil, fmt.Errorf("generate TypeScript for %s: %s already exports %s: rename the library", lib.Spec.Name, other, name)
 		}
 		exported[name] = lib.Spec.Name
-		if err := clients.Supported("TypeScript", &lib.Spec); err != nil {
-			return nil, err
-		}
 		if taken := "src/" + lib.Spec.Name + ".ts"; out[taken] != nil || lib.Spec.Name == "index" || lib.Spec.Name == "node" {
 			return nil, fmt.Errorf("generate TypeScript for %s: the runtime has a module of this name; rename the library", lib.Spec.Name)
 		}
