@@ -110,7 +110,7 @@ local function rlfunc_lacking(name, key, commands)
 end
 
 -- Decodes packed groups.
-local rlfunc_pack = (function() -- rlfunc: shared lines=69
+local rlfunc_pack = (function() -- rlfunc: shared lines=70
   local pack = {}
 
   -- The text of a cell, where bytes that are not plain are written %hh; nil when the cell is none.
@@ -140,7 +140,8 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
     return refusal
   end
 
-  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells.
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells,
+  -- and holds it to shape.own, the rules of the function at hand, before it is prepared.
   -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
   function pack.rows(text, shape)
     local rows, at = {nil, nil}, 1
@@ -166,7 +167,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
       for i = count + 1, shape.cells do
         cells[i] = ''
       end
-      local row, refusal = shape.row(cells, place, rows)
+      local row, refusal = shape.row(cells, place, rows, shape.group, shape.own)
       if refusal then
         return nil, refusal
       end
@@ -2464,6 +2465,123 @@ end
 return limit
 end)()
 
+-- A row that lib/limit.lua declares, from the cells of its text; or nil and a refusal.
+local rlfunc_row_limit = (function() -- rlfunc: shared lines=113
+return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be a whole number from 1 to 16777216')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  if in_kind ~= 'gcra' and in_burst then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst must be omitted unless kind is gcra')
+  end
+  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
+  end
+  if in_kind ~= 'quota' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  end
+  if in_kind == 'sliding_log' and in_cost > 1 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
+  end
+  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
+  end
+  if in_kind == 'concurrency' and 1000 > in_window_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'concurrency' and in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
+  end
+  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous, start and after must be given if kind is quota')
+  end
+  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_wrong then
+    return nil, rlfunc_wrong
+  end
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared(rlfunc_group, rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+end)()
+
 local limit_rows = (function() -- rlfunc: lines=136 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
@@ -2790,118 +2908,11 @@ local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
   return true, known, 0, 0, all
 end
 
--- A row of limits from the cells of its text; or nil and a refusal.
-local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
-  local in_name = rlfunc_pack.text(rlfunc_cells[1])
-  if not in_name or #in_name < 1 or #in_name > 64 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+-- What this function alone asks of a row of limits: the refusal, or nil.
+local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_row.kind == 'concurrency' then
+    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.kind must not be concurrency: it needs a holder')
   end
-  local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
-  end
-  local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 16777216 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
-  end
-  local in_window_us = rlfunc_whole(rlfunc_cells[4])
-  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
-  end
-  local in_burst
-  if rlfunc_cells[5] ~= '' then
-    in_burst = rlfunc_whole(rlfunc_cells[5])
-    if not in_burst or in_burst < 1 or in_burst > 1000000 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
-    end
-  end
-  local in_cost = 1
-  if rlfunc_cells[6] ~= '' then
-    in_cost = rlfunc_whole(rlfunc_cells[6])
-    if not in_cost or in_cost < 0 or in_cost > 1000000 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
-    end
-  end
-  local in_shadow = false
-  if rlfunc_cells[7] ~= '' then
-    in_shadow = rlfunc_cells[7] == '1'
-    if not in_shadow and rlfunc_cells[7] ~= '0' then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
-    end
-  end
-  local in_global = false
-  if rlfunc_cells[8] ~= '' then
-    in_global = rlfunc_cells[8] == '1'
-    if not in_global and rlfunc_cells[8] ~= '0' then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
-    end
-  end
-  local in_previous_us
-  if rlfunc_cells[9] ~= '' then
-    in_previous_us = rlfunc_whole(rlfunc_cells[9])
-    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  local in_start_us
-  if rlfunc_cells[10] ~= '' then
-    in_start_us = rlfunc_whole(rlfunc_cells[10])
-    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  local in_after_us
-  if rlfunc_cells[11] ~= '' then
-    in_after_us = rlfunc_whole(rlfunc_cells[11])
-    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  if in_kind ~= 'gcra' and in_burst then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
-  end
-  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
-  end
-  if in_kind ~= 'quota' and in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
-  end
-  if in_kind == 'sliding_log' and in_cost > 1 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
-  end
-  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
-  end
-  if in_kind == 'concurrency' and 1000 > in_window_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
-  end
-  if in_kind == 'concurrency' and in_window_us > 86400000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
-  end
-  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
-  end
-  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
-  end
-  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
-  end
-  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
-  end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
-  end
-  if in_kind == 'concurrency' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must not be concurrency: it needs a holder')
-  end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
-  if rlfunc_refusal then
-    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
-  end
-  return rlfunc_row
 end
 
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
@@ -2913,7 +2924,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit, own = rlfunc_limits_own,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -3177,117 +3188,6 @@ local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_u
   return refused == 0, known, refused, wait_us, all
 end
 
--- A row of limits from the cells of its text; or nil and a refusal.
-local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
-  local in_name = rlfunc_pack.text(rlfunc_cells[1])
-  if not in_name or #in_name < 1 or #in_name > 64 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
-  end
-  local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
-  end
-  local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 16777216 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
-  end
-  local in_window_us = rlfunc_whole(rlfunc_cells[4])
-  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
-  end
-  local in_burst
-  if rlfunc_cells[5] ~= '' then
-    in_burst = rlfunc_whole(rlfunc_cells[5])
-    if not in_burst or in_burst < 1 or in_burst > 1000000 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
-    end
-  end
-  local in_cost = 1
-  if rlfunc_cells[6] ~= '' then
-    in_cost = rlfunc_whole(rlfunc_cells[6])
-    if not in_cost or in_cost < 0 or in_cost > 1000000 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
-    end
-  end
-  local in_shadow = false
-  if rlfunc_cells[7] ~= '' then
-    in_shadow = rlfunc_cells[7] == '1'
-    if not in_shadow and rlfunc_cells[7] ~= '0' then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
-    end
-  end
-  local in_global = false
-  if rlfunc_cells[8] ~= '' then
-    in_global = rlfunc_cells[8] == '1'
-    if not in_global and rlfunc_cells[8] ~= '0' then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
-    end
-  end
-  local in_previous_us
-  if rlfunc_cells[9] ~= '' then
-    in_previous_us = rlfunc_whole(rlfunc_cells[9])
-    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  local in_start_us
-  if rlfunc_cells[10] ~= '' then
-    in_start_us = rlfunc_whole(rlfunc_cells[10])
-    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  local in_after_us
-  if rlfunc_cells[11] ~= '' then
-    in_after_us = rlfunc_whole(rlfunc_cells[11])
-    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  if in_kind ~= 'gcra' and in_burst then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
-  end
-  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
-  end
-  if in_kind ~= 'quota' and in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
-  end
-  if in_kind == 'sliding_log' and in_cost > 1 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
-  end
-  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
-  end
-  if in_kind == 'concurrency' and 1000 > in_window_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
-  end
-  if in_kind == 'concurrency' and in_window_us > 86400000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
-  end
-  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
-  end
-  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
-  end
-  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
-  end
-  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
-  end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
-  end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
-  if rlfunc_refusal then
-    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
-  end
-  return rlfunc_row
-end
-
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
@@ -3297,7 +3197,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -3544,117 +3444,6 @@ local function check_reset(bucket, limits, limits_state)
   return existed > 0
 end
 
--- A row of limits from the cells of its text; or nil and a refusal.
-local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
-  local in_name = rlfunc_pack.text(rlfunc_cells[1])
-  if not in_name or #in_name < 1 or #in_name > 64 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
-  end
-  local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
-  end
-  local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 16777216 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
-  end
-  local in_window_us = rlfunc_whole(rlfunc_cells[4])
-  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
-  end
-  local in_burst
-  if rlfunc_cells[5] ~= '' then
-    in_burst = rlfunc_whole(rlfunc_cells[5])
-    if not in_burst or in_burst < 1 or in_burst > 1000000 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
-    end
-  end
-  local in_cost = 1
-  if rlfunc_cells[6] ~= '' then
-    in_cost = rlfunc_whole(rlfunc_cells[6])
-    if not in_cost or in_cost < 0 or in_cost > 1000000 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
-    end
-  end
-  local in_shadow = false
-  if rlfunc_cells[7] ~= '' then
-    in_shadow = rlfunc_cells[7] == '1'
-    if not in_shadow and rlfunc_cells[7] ~= '0' then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
-    end
-  end
-  local in_global = false
-  if rlfunc_cells[8] ~= '' then
-    in_global = rlfunc_cells[8] == '1'
-    if not in_global and rlfunc_cells[8] ~= '0' then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
-    end
-  end
-  local in_previous_us
-  if rlfunc_cells[9] ~= '' then
-    in_previous_us = rlfunc_whole(rlfunc_cells[9])
-    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  local in_start_us
-  if rlfunc_cells[10] ~= '' then
-    in_start_us = rlfunc_whole(rlfunc_cells[10])
-    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  local in_after_us
-  if rlfunc_cells[11] ~= '' then
-    in_after_us = rlfunc_whole(rlfunc_cells[11])
-    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
-    end
-  end
-  if in_kind ~= 'gcra' and in_burst then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be omitted unless kind is gcra')
-  end
-  if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
-  end
-  if in_kind ~= 'quota' and in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
-  end
-  if in_kind == 'sliding_log' and in_cost > 1 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
-  end
-  if in_kind == 'sliding_counter' and in_window_us > 7776000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 90d if kind is sliding_counter')
-  end
-  if in_kind == 'concurrency' and 1000 > in_window_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at least 1ms if kind is concurrency: it is the lease')
-  end
-  if in_kind == 'concurrency' and in_window_us > 86400000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be at most 1d if kind is concurrency: it is the lease')
-  end
-  if in_kind == 'quota' and (not in_previous_us or not in_start_us or not in_after_us) then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be given if kind is quota')
-  end
-  if in_kind ~= 'quota' and (in_previous_us or in_start_us or in_after_us) then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous, start and after must be omitted unless kind is quota')
-  end
-  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be below start')
-  end
-  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start + window must be below after')
-  end
-  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be at most previous + 3650d')
-  end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
-  if rlfunc_refusal then
-    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
-  end
-  return rlfunc_row
-end
-
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
@@ -3664,7 +3453,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit,
     })
     if not rows or #text > 4096 then
       return rows, refusal

@@ -73,6 +73,7 @@ func Write(lib *source.Library) Bundle {
 	for _, used := range lib.Libs {
 		w.file(used.Name, used.File)
 		w.printf("end)()\n")
+		writeRows(w, lib, used.Name)
 	}
 	commands := vet.Commands(lib)
 	for i, f := range lib.Files {

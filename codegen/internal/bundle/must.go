@@ -93,13 +93,17 @@ func (e *entryWriter) differ(r *spec.Rule, g spec.Field, refuse string) {
 	}
 }
 
-// rowRules writes the checks of a packed row, once its cells are decoded.
-func (e *entryWriter) rowRules(g spec.Field) {
-	cell := func(f spec.Field) string { return "in_" + f.Lua }
+// rowRules writes the checks of a packed row, once its cells are decoded: those of the lib file that declares the rows, or the function's own.
+// prefix leads to a cell. The function's own are checked by one that returns the refusal alone.
+func (e *entryWriter) rowRules(g spec.Field, ofLib bool, prefix string) {
+	refuse := "nil, "
+	if g.Rows != "" && !ofLib {
+		refuse = ""
+	}
+	cell := func(f spec.Field) string { return prefix + f.Lua }
 	for i := range e.fn.Rules {
-		if r := &e.fn.Rules[i]; r.Group == g.Name && r.Own() {
-			e.printf("  if %s then\n    return nil, rlfunc_pack.refusal('%s', rlfunc_place, %s)\n  end\n",
-				rule.Broken(e.fn, r, language(e.fn, cell)), g.Name, quote("."+r.Text))
+		if r := &e.fn.Rules[i]; r.Group == g.Name && r.Own() && ofLib == (r.File != "") {
+			e.printf("  if %s then\n    return %s%s\n  end\n", rule.Broken(e.fn, r, language(e.fn, cell)), refuse, refuseRow(r.Text))
 		}
 	}
 }

@@ -31,28 +31,74 @@ func writePacks(w *writer, lib *source.Library) {
 	}
 }
 
+// writeRows writes the decoder of the rows that a lib file declares, for all functions of the library that take such rows.
+func writeRows(w *writer, lib *source.Library, name string) {
+	for i := range lib.Spec.Functions {
+		fn := &lib.Spec.Functions[i]
+		for _, g := range fn.Params {
+			if g.Kind == spec.KindPacked && g.Rows == name {
+				e := &entryWriter{writer: &writer{}, fn: fn, indent: "  "}
+				e.printf("return ")
+				e.rowDecoder(g, "")
+				w.shared("A row that lib/"+name+".lua declares, from the cells of its text; or nil and a refusal.", "rlfunc_row_"+name, e.b.String())
+				return
+			}
+		}
+	}
+}
+
+// rowDecoder writes a function that makes a row of a group from its cells.
+func (e *entryWriter) rowDecoder(g spec.Field, name string) {
+	own := ""
+	if g.Rows != "" {
+		own = ", rlfunc_own"
+	}
+	e.printf("function%s(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group%s)\n", name, own)
+	e.packed = true
+	cells, _ := g.Cells()
+	fields := make([]string, len(cells))
+	for i, c := range cells {
+		e.value(c, "local in_"+c.Lua, fmt.Sprintf("rlfunc_cells[%d]", i+1), refuseRow(must(c, c.Name)))
+		fields[i] = fmt.Sprintf("%s = in_%s", c.Lua, c.Lua)
+	}
+	e.rowRules(g, g.Rows != "", "in_")
+	e.packed = false
+	row := "{" + strings.Join(fields, ", ") + "}"
+	if g.Rows != "" {
+		e.printf("  local rlfunc_row = %s\n", row)
+		e.printf("  local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)\n")
+		e.printf("  if rlfunc_wrong then\n    return nil, rlfunc_wrong\n  end\n")
+		row = "rlfunc_row"
+	}
+	if g.Prepare {
+		e.printf("  local _, rlfunc_refusal = %s.prepare(rlfunc_row, rlfunc_above)\n", g.Rows)
+		e.printf("  if rlfunc_refusal then\n    return nil, rlfunc_pack.unprepared(rlfunc_group, rlfunc_place, rlfunc_refusal)\n  end\n")
+	}
+	e.printf("  return %s\nend\n", row)
+}
+
+// refuseRow is the refusal of the row at hand.
+func refuseRow(text string) string {
+	return "rlfunc_pack.refusal(rlfunc_group, rlfunc_place, " + quote("."+text) + ")"
+}
+
 // decoder writes the decoding and the cache of a pack, before the entry, because cached rows outlive the call.
 func (e *entryWriter) decoder(g spec.Field) {
 	cells, least := g.Cells()
-	e.printf("\n-- A row of %s from the cells of its text; or nil and a refusal.\n", g.Name)
-	e.printf("local function %s(rlfunc_cells, rlfunc_place, rlfunc_above)\n", rowMaker(g))
-	e.packed = true
-	fields := make([]string, len(cells))
-	for i, c := range cells {
-		refusal := fmt.Sprintf("rlfunc_pack.refusal('%s', rlfunc_place, %s)", g.Name, quote("."+must(c, c.Name)))
-		e.value(c, "local in_"+c.Lua, fmt.Sprintf("rlfunc_cells[%d]", i+1), refusal)
-		fields[i] = fmt.Sprintf("%s = in_%s", c.Lua, c.Lua)
+	maker, own := "rlfunc_row_"+g.Rows, ""
+	if g.Rows == "" {
+		maker = "rlfunc_" + g.Lua + "_row"
+		e.printf("\n-- A row of %s from the cells of its text; or nil and a refusal.\nlocal ", g.Name)
+		e.rowDecoder(g, " "+maker)
+	} else if slices.ContainsFunc(e.fn.Rules, func(r spec.Rule) bool { return r.Group == g.Name && r.Own() && r.File == "" }) {
+		own = "rlfunc_" + g.Lua + "_own"
+		e.printf("\n-- What this function alone asks of a row of %s: the refusal, or nil.\n", g.Name)
+		e.printf("local function %s(rlfunc_row, rlfunc_place, rlfunc_group)\n", own)
+		e.rowRules(g, false, "rlfunc_row.")
+		e.printf("end\n")
+		own = ", own = " + own
 	}
-	e.rowRules(g)
-	e.packed = false
-	row := "{" + strings.Join(fields, ", ") + "}"
-	if g.Prepare {
-		e.printf("  local rlfunc_row = %s\n", row)
-		e.printf("  local _, rlfunc_refusal = %s.prepare(rlfunc_row, rlfunc_above)\n", g.Rows)
-		e.printf("  if rlfunc_refusal then\n    return nil, rlfunc_pack.unprepared('%s', rlfunc_place, rlfunc_refusal)\n  end\n", g.Name)
-		row = "rlfunc_row"
-	}
-	e.printf("  return %s\nend\n\n", row)
+	e.printf("\n")
 	young, old, kept := generations(g)
 	e.printf("-- The rows of %s by the text that they come as, for every call: nothing may write to them. When the young generation\n", g.Name)
 	e.printf("-- holds %d texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.\n", packsKept)
@@ -61,7 +107,7 @@ func (e *entryWriter) decoder(g spec.Field) {
 	e.printf("  local rows = %s[text]\n", old)
 	e.printf("  if not rows then\n    local refusal\n    rows, refusal = rlfunc_pack.rows(text, {\n")
 	e.printf("      group = '%s', count = %s, least = %d, most = %d,\n", g.Name, quote("RLARG "+must(g, g.Name)), g.Min, g.Max)
-	e.printf("      required = %d, cells = %d, bytes = %d, row = %s,\n    })\n", least, len(cells), rowBytes(cells), rowMaker(g))
+	e.printf("      required = %d, cells = %d, bytes = %d, row = %s%s,\n    })\n", least, len(cells), rowBytes(cells), maker, own)
 	e.printf("    if not rows or #text > %d then\n      return rows, refusal\n    end\n  end\n", maxPack)
 	e.printf("  if %s == %d then\n    %s = %s\n    %s = {}\n    %s = 0\n  end\n", kept, packsKept, old, young, young, kept)
 	e.printf("  %s[text] = rows\n  %s = %s + 1\n  return rows\nend\n", young, kept, kept)
@@ -73,8 +119,7 @@ func (e *entryWriter) decoder(g spec.Field) {
 	}
 }
 
-func rowMaker(g spec.Field) string { return "rlfunc_" + g.Lua + "_row" }
-func rowsOf(g spec.Field) string   { return "rlfunc_" + g.Lua + "_rows" }
+func rowsOf(g spec.Field) string { return "rlfunc_" + g.Lua + "_rows" }
 
 func generations(g spec.Field) (young, old, kept string) {
 	return "rlfunc_" + g.Lua + "_young", "rlfunc_" + g.Lua + "_old", "rlfunc_" + g.Lua + "_kept"

@@ -27,7 +27,8 @@
     return refusal
   end
 
-  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells.
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells,
+  -- and holds it to shape.own, the rules of the function at hand, before it is prepared.
   -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
   function pack.rows(text, shape)
     local rows, at = {nil, nil}, 1
@@ -53,7 +54,7 @@
       for i = count + 1, shape.cells do
         cells[i] = ''
       end
-      local row, refusal = shape.row(cells, place, rows)
+      local row, refusal = shape.row(cells, place, rows, shape.group, shape.own)
       if refusal then
         return nil, refusal
       end
