@@ -12,8 +12,9 @@ import (
 func TestClients_onACluster(t *testing.T) {
 	dir := installed(t, "../../../functions")
 	program := engines.OnPath(t)
-	// A primary that gives its last slot away would become a replica.
-	cluster := program.StartCluster(t, 2, 1, "--cluster-allow-replica-migration", "no")
+	// A primary that gives its last slot away would become a replica. The tests tell which replica takes over: a node that is
+	// silent for a while, on a busy machine, is not to be found dead. For twice that time nobody votes for its replica again.
+	cluster := program.StartCluster(t, 2, 1, "--cluster-allow-replica-migration", "no", "--cluster-node-timeout", "10000")
 	empty := cluster.Join(t, program) // an address that CLUSTER SLOTS does not list
 	// Clients of the second cluster meet its only node through a proxy that loses replies.
 	alone := program.StartCluster(t, 1, 0)
