@@ -1,10 +1,12 @@
 package project
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -30,7 +32,7 @@ func (p *Project) Revision(ctx context.Context, revision string) (*breaking.Snap
 	if err != nil {
 		return nil, err
 	}
-	commit, err := r.git(ctx, p.Dir, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+	commit, err := r.git(ctx, p.Dir, "", "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a folder nor a revision of the git repository of %s (in a shallow clone, fetch all revisions)", revision, p.Dir)
 	}
@@ -60,7 +62,7 @@ func (r *revisionReader) project(ctx context.Context, root []folder, prefix stri
 	if err != nil {
 		return nil, Config{}, err
 	}
-	text, err := r.blob(ctx, file)
+	text, err := r.git(ctx, file.repository, "", "cat-file", "blob", file.hash)
 	if err != nil {
 		return nil, Config{}, err
 	}
@@ -76,6 +78,9 @@ func (r *revisionReader) project(ctx context.Context, root []folder, prefix stri
 	if err == nil {
 		err = r.sources(ctx, at, functions, ".")
 	}
+	if err == nil {
+		err = r.read(ctx)
+	}
 	if err != nil {
 		return nil, config, err
 	}
@@ -89,7 +94,8 @@ type revisionReader struct {
 	environment []string // of git
 	folders     map[string]map[string]object
 
-	archive txtar.Archive // of the sources
+	archive txtar.Archive // of the sources, without their content before read
+	blobs   []object      // one a file of the archive
 }
 
 // A folder of a commit. A way to it is the list of all folders from the top of the work tree.
@@ -110,7 +116,7 @@ func (o object) link() bool { return o.mode == "120000" }
 // openRevisions also returns the path of dir below the top of the work tree, with a slash at its end unless it is empty.
 func openRevisions(ctx context.Context, dir string) (r *revisionReader, prefix string, err error) {
 	r = &revisionReader{folders: map[string]map[string]object{}}
-	local, err := r.git(ctx, dir, "rev-parse", "--local-env-vars")
+	local, err := r.git(ctx, dir, "", "rev-parse", "--local-env-vars")
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,8 +127,8 @@ func openRevisions(ctx context.Context, dir string) (r *revisionReader, prefix s
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(bound, name)
 	})
-	if r.top, err = r.git(ctx, dir, "rev-parse", "--show-toplevel"); err == nil {
-		prefix, err = r.git(ctx, dir, "rev-parse", "--show-prefix")
+	if r.top, err = r.git(ctx, dir, "", "rev-parse", "--show-toplevel"); err == nil {
+		prefix, err = r.git(ctx, dir, "", "rev-parse", "--show-prefix")
 	}
 	r.top = strings.TrimSuffix(r.top, "\n")
 	return r, strings.TrimSuffix(prefix, "\n"), err
@@ -133,7 +139,7 @@ func (r *revisionReader) entries(ctx context.Context, at folder) (map[string]obj
 	if known, ok := r.folders[at.tree]; ok {
 		return known, nil
 	}
-	listing, err := r.git(ctx, at.repository, "ls-tree", "-z", "--full-tree", at.tree)
+	listing, err := r.git(ctx, at.repository, "", "ls-tree", "-z", "--full-tree", at.tree)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +187,7 @@ func (r *revisionReader) walk(ctx context.Context, way []folder, name string) ([
 			if links++; links > mostLinks {
 				return nil, nil, fmt.Errorf("%s leads through more than %d links", name, mostLinks)
 			}
-			target, err := r.blob(ctx, &found)
+			target, err := r.git(ctx, found.repository, "", "cat-file", "blob", found.hash)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -193,7 +199,7 @@ func (r *revisionReader) walk(ctx context.Context, way []folder, name string) ([
 			way = append(way, below)
 		case found.kind == "commit":
 			below.repository, below.tree = filepath.Join(r.top, filepath.FromSlash(below.name)), found.hash+"^{tree}"
-			if _, err := r.git(ctx, below.repository, "rev-parse", "--verify", "--quiet", below.tree); err != nil {
+			if _, err := r.git(ctx, below.repository, "", "rev-parse", "--verify", "--quiet", below.tree); err != nil {
 				return nil, nil, fmt.Errorf("commit %.12s of submodule %s is not here: run `git submodule update --init`, and fetch in it", found.hash, below.name)
 			}
 			way = append(way, below)
@@ -224,11 +230,8 @@ func (r *revisionReader) sources(ctx context.Context, way []folder, functions, b
 		case err != nil:
 			return fmt.Errorf("%s: %w", path.Join(functions, full), err)
 		case file != nil && isFile:
-			text, err := r.blob(ctx, file)
-			if err != nil {
-				return err
-			}
-			r.archive.Files = append(r.archive.Files, txtar.File{Name: full, Data: []byte(text)})
+			r.archive.Files = append(r.archive.Files, txtar.File{Name: full})
+			r.blobs = append(r.blobs, *file)
 		case file == nil && isFolder:
 			if err := r.sources(ctx, to, functions, full); err != nil {
 				return err
@@ -238,15 +241,43 @@ func (r *revisionReader) sources(ctx context.Context, way []folder, functions, b
 	return nil
 }
 
-// blob returns the text of a file, or the target of a link.
-func (r *revisionReader) blob(ctx context.Context, of *object) (string, error) {
-	return r.git(ctx, of.repository, "cat-file", "blob", of.hash)
+// read reads the files of the archive, all of a repository at once.
+func (r *revisionReader) read(ctx context.Context) error {
+	wanted := map[string]string{}
+	for _, b := range r.blobs {
+		wanted[b.repository] += b.hash + "\n"
+	}
+	for repository, hashes := range wanted {
+		content, err := r.git(ctx, repository, hashes, "cat-file", "--batch")
+		if err != nil {
+			return err
+		}
+		// Each object is `<hash> <type> <size>`, a newline, the content, a newline.
+		answers := bufio.NewReader(strings.NewReader(content))
+		for i := range r.archive.Files {
+			if r.blobs[i].repository != repository {
+				continue
+			}
+			var hash, kind string
+			var size int64
+			if _, err := fmt.Fscanf(answers, "%s %s %d\n", &hash, &kind, &size); err != nil {
+				return fmt.Errorf("read %s: %w", r.archive.Files[i].Name, err)
+			}
+			var b bytes.Buffer
+			if _, err := io.CopyN(&b, answers, size); err != nil {
+				return fmt.Errorf("read %s: %w", r.archive.Files[i].Name, err)
+			}
+			r.archive.Files[i].Data = b.Bytes()
+			answers.ReadByte()
+		}
+	}
+	return nil
 }
 
-func (r *revisionReader) git(ctx context.Context, dir string, args ...string) (string, error) {
+func (r *revisionReader) git(ctx context.Context, dir, in string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	var out, talk bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = r.environment, &out, &talk
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.environment, strings.NewReader(in), &out, &talk
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
