@@ -64,10 +64,7 @@ func TestCluster_rejectsSavedPlanOfOtherPrimaries(t *testing.T) {
 
 	// The replica takes the place of the first primary.
 	old, now := c.Primaries[0], c.Replicas[0]
-	if err := now.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	now.AwaitInfo(t, "role:master")
+	now.TakeOver(t)
 	old.AwaitInfo(t, "role:slave", "master_link_status:up")
 	c.Primaries[0], c.Replicas[0] = now, old
 	c.Await(t)

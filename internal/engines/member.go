@@ -1,7 +1,9 @@
 package engines
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -193,6 +195,29 @@ func (m *Member) awaitText(t testing.TB, texts ...string) {
 			}
 		}
 		return err
+	})
+}
+
+// failoverTimeout is how long a replica tries to take over when a person asks it to; another question meanwhile makes it begin anew.
+const failoverTimeout = 6 * time.Second
+
+// TakeOver makes a replica of a cluster the primary, with the consent of the others. A replica whose request finds no majority in time, as
+// on a busy machine, is asked again.
+func (m *Member) TakeOver(t testing.TB) {
+	t.Helper()
+	var asked time.Time
+	m.await(t, func(ctx context.Context, c *redis.Client) error {
+		info, err := c.Info(ctx, "replication").Result()
+		switch {
+		case err != nil:
+			return err
+		case strings.Contains(info, "role:master\r\n"):
+			return nil
+		case time.Since(asked) < failoverTimeout:
+			return errors.New("it has not taken over")
+		}
+		asked = time.Now()
+		return cmp.Or(c.ClusterFailover(ctx).Err(), errors.New("it has not taken over"))
 	})
 }
 

@@ -35,10 +35,7 @@ func failoverOnPurpose(t *testing.T, p engines.Program) {
 	tr := begin(t, l)
 	for i, next := range c.Replicas {
 		c.AwaitEpoch(t)
-		if err := next.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		next.AwaitInfo(t, "role:master")
+		next.TakeOver(t)
 		c.Primaries[i].AwaitInfo(t, "role:slave", "master_link_status:up")
 	}
 	tr.awaitCalm(t, 1000)
