@@ -57,8 +57,8 @@ func (a *Args) Keys(name string, subjects []Subject, suffix string, maximum int)
 	}
 }
 
-// RowKey adds the key of one row of a group, `<namespace>:{<tag of subject>}:<suffix>:<value>`. subject is that of the first
-// key. value is the row's text; it is hashed unless it is plain.
+// RowKey adds a key that ends in an argument or in a field of a group's row, `<namespace>:{<tag of subject>}:<suffix>:<value>`. subject is that
+// of the first key. value is hashed unless it is plain; without one, the key ends in the suffix.
 func (a *Args) RowKey(name string, subject Subject, suffix, value string) {
 	a.key(name, KeyOf(a.client.namespace, a.tagOf(name, subject), suffix, value))
 }

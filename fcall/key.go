@@ -38,10 +38,18 @@ func Key(namespace string, subject Subject, suffix string) string {
 	return namespace + ":{" + Tag(subject) + "}:" + suffix
 }
 
-// KeyOf returns `<namespace>:{<tag>}:<suffix>:<name>`, the key of one row of a group. tag is a result of Tag. name is any text,
-// and is hashed unless it is plain.
+// KeyOf returns `<namespace>:{<tag>}:<suffix>:<name>`, a key that ends in an argument or in a field of a group's row. tag is a result of Tag.
+// name is any text, and is hashed unless it is plain; without one, the key ends in the suffix.
 func KeyOf(namespace, tag, suffix, name string) string {
-	return namespace + ":{" + tag + "}:" + suffix + ":" + Tag(Subject(name))
+	return namespace + ":{" + tag + "}:" + ended(suffix, name)
+}
+
+// ended returns a suffix that ends in a name, if there is one.
+func ended(suffix, name string) string {
+	if name == "" {
+		return suffix
+	}
+	return suffix + ":" + Tag(Subject(name))
 }
 
 // CheckNamespace returns an error if namespace cannot begin a key. A namespace is 1 to 64 of the characters A-Z a-z 0-9 _ - .

@@ -61,9 +61,9 @@ func (p *Packer) Row() *Args {
 	return &p.args
 }
 
-// Key adds a key of the row, `<suffix>:<value>`. value is hashed unless it is plain.
+// Key adds a key of the row, `<suffix>:<value>`, or `<suffix>` without a value. value is hashed unless it is plain.
 func (p *Packer) Key(suffix, value string) {
-	p.suffixes = append(p.suffixes, "}:"+suffix+":"+Tag(Subject(value)))
+	p.suffixes = append(p.suffixes, "}:"+ended(suffix, value))
 }
 
 // Pack returns the rows. Its error is an *ArgumentError or ArgumentErrors.

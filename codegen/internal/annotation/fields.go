@@ -318,29 +318,26 @@ func (r *fieldReader) checkRow(name string, packed bool, row []spec.Field) {
 		}
 	}
 	for _, key := range g.Keys() {
-		r.checkSuffix(g, key, key.SuffixOf, spec.KindText)
-		if key.SuffixKind != "" {
-			r.checkSuffix(g, key, key.SuffixKind, spec.KindEnum)
+		if !endsKey(g.Fields, key.SuffixOf) {
+			r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a text field of the group without a default", g.Name, key.SuffixOf)
+		}
+		kind := func(f spec.Field) bool { return f.Name == key.SuffixKind && f.Kind == spec.KindEnum && !f.Optional }
+		if key.SuffixKind != "" && !slices.ContainsFunc(g.Fields, kind) {
+			r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a required enum field of the group", g.Name, key.SuffixKind)
 		}
 	}
 }
 
-func (r *fieldReader) checkSuffix(g, key spec.Field, name string, kind spec.Kind) {
-	if !required(g.Fields, name, kind) {
-		r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a required %s field of the group", g.Name, name, kind)
-	}
+// endsKey reports whether fields have a text of this name that can end a key. Clients make the key, and do not know a default.
+func endsKey(fields []spec.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Name == name && f.Kind == spec.KindText && f.DefaultOf == "" })
 }
 
-// required reports whether fields have a required one of this name and kind.
-func required(fields []spec.Field, name string, kind spec.Kind) bool {
-	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Name == name && f.Kind == kind && !f.Optional })
-}
-
-// checkEnds finds keys outside groups that do not end in a required text argument.
+// checkEnds finds keys outside groups that do not end in a text argument.
 func (r *fieldReader) checkEnds(params []spec.Field) {
 	for _, k := range params {
-		if k.SuffixOf != "" && !required(params, k.SuffixOf, spec.KindText) {
-			r.add(k.Line, k.Col, RuleKeys, "%s ends in %s, which is not a required text argument", k.Name, k.SuffixOf)
+		if k.SuffixOf != "" && !endsKey(params, k.SuffixOf) {
+			r.add(k.Line, k.Col, RuleKeys, "%s ends in %s, which is not a text argument without a default", k.Name, k.SuffixOf)
 		}
 	}
 }
