@@ -90,7 +90,7 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 	case d.Reason == ReasonGlobal:
 		g.cacheGlobalRefusals(ep, w, r, d, at)
 	default:
-		g.refusals.Add(ownKey(ep, w, r), d.Clone(), affectedSubjects(w, d), at, d.RetryAfter)
+		g.refusals.Add(ownKey(ep, w, r), d.Clone(), affectedSubjects(d), at, d.RetryAfter)
 	}
 }
 
@@ -109,10 +109,12 @@ func (g *Guard) cacheGlobalRefusals(ep *decide.Endpoint, w *decide.Resolved, r *
 
 // affectedSubjects returns the subjects whose refunds invalidate a refusal. On several servers each refusal by one limit refunds the
 // subjects of the others; those refunds do not invalidate it.
-func affectedSubjects(w *decide.Resolved, d *Decision) []string {
+func affectedSubjects(d *Decision) []string {
 	subjects := []string{d.Refused}
-	if len(d.Budgets) > 0 {
-		subjects = append(subjects, w.Account)
+	for i := range d.Budgets {
+		if b := &d.Budgets[i]; !slices.Contains(subjects, b.Subject) {
+			subjects = append(subjects, b.Subject)
+		}
 	}
 	for i := range d.Limits {
 		if l := &d.Limits[i]; refuses(l) && !slices.Contains(subjects, l.Subject) {

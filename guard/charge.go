@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -26,13 +25,11 @@ type held struct {
 	guard    *Guard
 	endpoint string
 
-	account     string // the subject whose budgets have the reservation; "" without one
-	reservation string
-	estimate    fcall.Micros
-	budgets     []cost.SettleLimits // that a settlement applies to
-	duplicate   bool                // the receipt was known, so Redis reserved nothing
-	settled     atomic.Bool
-	unrecorded  atomic.Pointer[fcall.Micros] // a cost that Settle could not record
+	reservations []decide.Reservation // one for each call
+	reserved     amounts
+	duplicate    bool // the receipt was known, so Redis reserved nothing
+	settled      atomic.Bool
+	unrecorded   atomic.Pointer[amounts] // a cost that Settle could not record
 
 	leases []*decide.Lease
 	lost   chan struct{} // closed once some places are lost
@@ -53,10 +50,13 @@ func (c *Charge) load() *held {
 
 // hold adds what the calls of an admitted request charged to its decision.
 func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
-	if c := q.Reserving(); c != nil && !k.Local {
-		h := g.heldBy(d)
-		h.account, h.reservation, h.estimate, h.budgets = q.Account, c.Params.Reservation, c.Params.Estimate, c.Account.SettleLimits
-		h.duplicate = c.Err == nil && c.Result.Duplicate
+	for i := range q.Calls {
+		c := &q.Calls[i]
+		if r, ok := q.Reserved(c); ok && !k.Local {
+			h := g.heldBy(d)
+			h.reservations, h.reserved = append(h.reservations, r), amounts{q.Estimate(), q.Units}
+			h.duplicate = h.duplicate || c.Err == nil && c.Result.Duplicate
+		}
 	}
 	if q.Endpoint.Counting {
 		h := g.heldBy(d)

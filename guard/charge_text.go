@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
@@ -28,15 +27,13 @@ type ticket struct {
 
 // A text is a Charge as another process reads it.
 type text struct {
-	Namespace   string
-	Endpoint    string
-	Account     string              `json:",omitempty"`
-	Reservation string              `json:",omitempty"`
-	Estimate    fcall.Micros        `json:",omitempty"`
-	Budgets     []cost.SettleLimits `json:",omitempty"`
-	Duplicate   bool                `json:",omitempty"`
-	Places      []decide.Places     `json:",omitempty"`
-	Ticket      *ticket             `json:",omitempty"`
+	Namespace    string
+	Endpoint     string
+	Duplicate    bool            `json:",omitempty"`
+	Places       []decide.Places `json:",omitempty"`
+	Ticket       *ticket         `json:",omitempty"`
+	Reservations []decide.Reservation `json:",omitempty"`
+	Reserved     amounts
 }
 
 // Text returns what c holds as text, for [Guard.Charge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
@@ -47,15 +44,15 @@ func (c *Charge) Text() string {
 		return ""
 	}
 	t := text{
-		Namespace: h.guard.namespace(), Endpoint: h.endpoint, Account: h.account, Reservation: h.reservation, Estimate: h.estimate,
-		Budgets: h.budgets, Duplicate: h.duplicate, Ticket: h.ticket.Load(),
+		Namespace: h.guard.namespace(), Endpoint: h.endpoint, Reservations: h.reservations, Reserved: h.reserved, Duplicate: h.duplicate,
+		Ticket: h.ticket.Load(),
 	}
 	for _, l := range h.leases {
 		if !l.Local() {
 			t.Places = append(t.Places, l.Places)
 		}
 	}
-	if t.Account == "" && t.Places == nil && t.Ticket == nil {
+	if t.Reservations == nil && t.Places == nil && t.Ticket == nil {
 		return ""
 	}
 	encoded, err := json.Marshal(t)
@@ -74,12 +71,15 @@ func (g *Guard) Charge(encoded string) (*Charge, error) {
 	}
 	var t text
 	decoded, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil || json.Unmarshal(decoded, &t) != nil || t.Namespace != g.namespace() || len(t.Places) > maxCalls ||
-		t.Ticket != nil && (t.Ticket.ID == "" || len(t.Ticket.Refunds) > maxCalls) || t.Account == "" && t.Places == nil && t.Ticket == nil {
+	if err != nil || json.Unmarshal(decoded, &t) != nil || t.Namespace != g.namespace() || len(t.Places) > maxCalls || len(t.Reservations) > maxCalls ||
+		t.Ticket != nil && (t.Ticket.ID == "" || len(t.Ticket.Refunds) > maxCalls) || t.Reservations == nil && t.Places == nil && t.Ticket == nil {
 		return nil, invalid
 	}
-	h := &held{
-		guard: g, endpoint: t.Endpoint, account: t.Account, reservation: t.Reservation, estimate: t.Estimate, budgets: t.Budgets, duplicate: t.Duplicate,
+	h := &held{guard: g, endpoint: t.Endpoint, reservations: t.Reservations, reserved: t.Reserved, duplicate: t.Duplicate}
+	for i := range t.Reservations {
+		if !t.Reservations[i].Complete() {
+			return nil, invalid
+		}
 	}
 	h.ticket.Store(t.Ticket)
 	for i := range t.Places {

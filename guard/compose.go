@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"strings"
 	"time"
 
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // compose builds the decision from the results. It skips calls without one.
@@ -17,11 +19,7 @@ func (g *Guard) compose(d *Decision, q *decide.Query) {
 		}
 	}
 	d.addLimits(q)
-	for i := range q.Calls {
-		if c := &q.Calls[i]; c.Account != nil && c.Err == nil {
-			d.addBudgets(c)
-		}
-	}
+	d.addBudgets(q)
 	d.adjustPlaceWait()
 }
 
@@ -50,7 +48,7 @@ func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
 		case d.Reason == ReasonChallenge:
 			d.Refused = q.Challenge
 		case d.Reason == ReasonBudget || d.Reason == ReasonPenalty || d.Reason == ReasonTooLarge:
-			d.Refused = q.Account
+			d.Refused = refusingAccount(q, c)
 		default:
 			d.Refused = string(c.Params.Subject)
 		}
@@ -101,16 +99,49 @@ func limitState(r *decide.Row, l *genguard.Limit, subject string) LimitState {
 	return s
 }
 
-func (d *Decision) addBudgets(c *decide.Call) {
-	for i := range c.Result.Budgets {
-		state, got := budgetState(c.Account.Each[i]), &c.Result.Budgets[i]
-		state.Allowed, state.Spent, state.Remaining, state.RetryAfter = got.Allowed, got.Spent, got.Remaining, got.RetryAfter
-		d.Budgets = append(d.Budgets, state)
+// addBudgets adds the budgets in the order of the policy.
+func (d *Decision) addBudgets(q *decide.Query) {
+	for i := range q.Budgets.All() {
+		for n := range q.Calls {
+			c := &q.Calls[n]
+			if c.Budgets == nil || !c.Budgets.Rows.Has(i) || c.Err != nil {
+				continue
+			}
+			if rank := c.Budgets.Rows.Rank(i); rank < len(c.Result.Budgets) {
+				state, got := budgetState(q.Endpoint, &q.Resolved, i, &c.Budgets.Each[rank]), &c.Result.Budgets[rank]
+				state.Allowed, state.RetryAfter = got.Allowed, got.RetryAfter
+				state.Spent, state.Remaining = decide.Millionths(state.Unit, got.Spent), decide.Millionths(state.Unit, got.Remaining)
+				d.Budgets = append(d.Budgets, state)
+			}
+		}
 	}
 }
 
-func budgetState(b decide.Budget) BudgetState {
-	return BudgetState{Name: b.Name, Budget: b.Budget, Window: b.Window}
+// budgetState returns budget i as a call has it.
+func budgetState(ep *decide.Endpoint, w *decide.Resolved, i int, b *genguard.Budget) BudgetState {
+	return BudgetState{
+		Name: ep.BudgetName(i), Subject: w.BudgetSubjects[i], Unit: b.Unit, Budget: decide.Millionths(b.Unit, b.Budget), Window: b.Window,
+	}
+}
+
+// refusingAccount returns the subject of the first budget that refuses, or of the only account if it has a penalty. It is "" for a budget of
+// all requests, and when it is not known which account has the penalty.
+func refusingAccount(q *decide.Query, c *decide.Call) string {
+	account := ""
+	for i := range c.Budgets.Rows.All() {
+		rank, subject := c.Budgets.Rows.Rank(i), q.BudgetSubjects[i]
+		if strings.HasPrefix(subject, wire.GlobalPrefix) {
+			subject = ""
+		}
+		if rank < len(c.Result.Budgets) && !c.Result.Budgets[rank].Allowed {
+			return subject
+		}
+		if rank > 0 && subject != account {
+			subject = ""
+		}
+		account = subject
+	}
+	return account
 }
 
 // refusingOwnRow returns the first row that refuses and is not global, or -1.

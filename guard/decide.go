@@ -93,7 +93,9 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	}
 	var resolved decide.Resolved
 	overrides := rules.Overrides()
-	rules.Resolve(&resolved, ep, request, overrides)
+	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+		return redisCall{}, err
+	}
 	d.Endpoint, d.Subject = r.Endpoint, resolved.Client
 	if overridden(overrides, d, request) {
 		return redisCall{}, nil
@@ -196,9 +198,12 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 	if len(refunds) > 0 {
 		g.finish(ctx, func(ctx context.Context) { _ = g.refund(ctx, g.asker.Client, refunds) }) // Hooks.Refunded reports the error
 	}
-	if c := q.Reserving(); c != nil && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
-		s := Settlement{Subject: q.Account, Reservation: c.Params.Reservation, Estimate: c.Params.Estimate}
-		g.finish(ctx, func(ctx context.Context) { _ = g.settle(ctx, s, c.Account.SettleLimits) }) // Hooks.Settled reports the error
+	for i := range q.Calls {
+		c := &q.Calls[i]
+		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
+			reserved := amounts{q.Estimate(), q.Units}
+			g.finish(ctx, func(ctx context.Context) { _ = g.settle(ctx, &r, reserved, reserved.none()) }) // Hooks.Settled reports the error
+		}
 	}
 }
 

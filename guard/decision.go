@@ -55,7 +55,7 @@ type Decision struct {
 	// Limits has one entry for each limit that counts a subject of the request, global limits last. It omits limits that neither Redis nor
 	// this process evaluated.
 	Limits []LimitState
-	// Budgets has one entry for each budget.
+	// Budgets has one entry for each budget that counts a subject of the request.
 	Budgets []BudgetState
 	// Tier is the abuse tier that started the block, from 1; 0 without a block.
 	Tier int
@@ -112,12 +112,14 @@ type LimitState struct {
 	ResetAfter time.Duration
 }
 
-// A BudgetState is the state of one budget after the decision.
+// A BudgetState is the state of one budget after the decision. Its amounts are millionths, also of a unit: 40000 tokens are 40000000000.
 type BudgetState struct {
 	Name      string
+	Subject   string // the subject that it counts, for example "org=acme"
+	Unit      string // "" for money
 	Budget    fcall.Micros
 	Window    time.Duration
-	Allowed   bool
+	Allowed   bool // reports whether this budget allows; another one may have refused
 	Spent     fcall.Micros
 	Remaining fcall.Micros
 	// RetryAfter is how long until the estimate fits; 0 if it does or never will.

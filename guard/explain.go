@@ -21,10 +21,10 @@ type Explanation struct {
 	Limits []LimitState
 	// Missing names the limits that do not apply, because the request lacks their identity.
 	Missing []string
-	// Budgets are the budgets of subject Account. Guard reserves Estimate of each.
+	// Budgets are the budgets that the request is charged to. Guard reserves Estimate in those of money, and Units in the others.
 	Budgets  []BudgetState
-	Account  string
 	Estimate fcall.Micros
+	Units    []Amount
 	// Attempts is the subject whose attempts guard counts; "" if the request is not an attempt.
 	Attempts string
 	// Challenge is the subject that the challenge was issued to. ChallengeRequired reports whether the request needs one.
@@ -47,10 +47,12 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 	}
 	var resolved decide.Resolved
 	overrides := rules.Overrides()
-	rules.Resolve(&resolved, ep, request, overrides)
+	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+		return nil, err
+	}
 	e := &Explanation{
 		Request: r,
-		Subject: resolved.Client, Account: resolved.Account, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
+		Subject: resolved.Client, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
 		ChallengeRequired: ep.Params.ChallengeRequired, Counted: resolved.Counted(ep),
 		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
 	}
@@ -69,11 +71,11 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 		}
 		e.Limits = append(e.Limits, limitState(row, &ep.Limits(&resolved, 1<<i, decide.Share{}).Each[0], resolved.RowSubjects[i]))
 	}
-	if resolved.Account != "" {
-		e.Estimate = ep.Estimate
-		for _, b := range ep.Account(&resolved, decide.Share{}).Each {
-			e.Budgets = append(e.Budgets, budgetState(b))
-		}
+	if resolved.Budgets != 0 {
+		e.Estimate, e.Units = ep.Estimate, resolved.Units
+	}
+	for i := range resolved.Budgets.All() {
+		e.Budgets = append(e.Budgets, budgetState(ep, &resolved, i, &ep.Budgets(&resolved, 1<<i, decide.Share{}).Each[0]))
 	}
 	return e, nil
 }

@@ -81,9 +81,7 @@ func (g *Guard) decideLocally(ctx context.Context, d *Decision, undecided *decid
 	}
 	d.addLimits(q)
 	d.adjustPlaceWait()
-	if c := &q.Calls[0]; c.Account != nil && c.Err == nil {
-		d.addBudgets(c)
-	}
+	d.addBudgets(q)
 	if d.Allowed {
 		g.hold(d, q, &g.localPlaces)
 		return

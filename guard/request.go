@@ -14,6 +14,9 @@ var ErrEndpoint = decide.ErrEndpoint
 // A Rate is a limit that a request brings, in place of those of its endpoint that have a dynamic_max in the policy.
 type Rate = decide.Rate
 
+// An Amount is a cost in another unit than money, for example 1200 tokens.
+type Amount = decide.Amount
+
 // A Request describes one request to decide about.
 type Request struct {
 	// Endpoint is the endpoint's name in the policy.
@@ -39,8 +42,11 @@ type Request struct {
 	// Rates replace limits that have a dynamic_max in the policy, at most one for each endpoint. They have no effect on other limits.
 	// Defaults to none.
 	Rates []Rate
-	// Estimate is the expected cost of the request. Defaults to the policy's estimate for the endpoint.
+	// Estimate is the expected cost of the request in money. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
+	// Units are the expected costs in other units of the endpoint's budgets, at most one of each. Another unit is an error. Defaults to the
+	// policy's estimates for the endpoint, as each unit does that is omitted.
+	Units []Amount
 	// Timeout is how long to wait for Redis if that is shorter than the policy's timeout; then the failure modes decide. A client that
 	// chooses it can have limits of mode open let it pass. Defaults to the policy's timeout.
 	Timeout time.Duration
@@ -49,6 +55,6 @@ type Request struct {
 }
 
 func (r Request) clone() Request {
-	r.Subjects, r.Also, r.Rates = slices.Clone(r.Subjects), slices.Clone(r.Also), slices.Clone(r.Rates)
+	r.Subjects, r.Also, r.Rates, r.Units = slices.Clone(r.Subjects), slices.Clone(r.Also), slices.Clone(r.Rates), slices.Clone(r.Units)
 	return r
 }

@@ -2,57 +2,116 @@ package guard
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard/internal/decide"
 )
 
-// A Settlement is the end of a reservation.
+// A Settlement is the end of a reservation in one account: the budgets of one subject and unit.
 type Settlement struct {
 	Subject     string
+	Unit        string // "" for money
 	Reservation string
-	// Estimate is the reserved amount, and Actual the actual cost: 0 if nothing was spent.
+	// Estimate is the reserved amount, and Actual the actual cost: 0 if nothing was spent. They are millionths, also of a unit.
 	Estimate, Actual fcall.Micros
-	// Outcome is the result of library cost: settled, repeated, late or unknown.
+	// Outcome is the result of library guard: settled, repeated, late or unknown.
 	Outcome string
 }
 
-var errNoReservation = &fcall.ArgumentError{Function: "guard.settle", Name: "charge", Must: "have a reservation", Got: "none"}
+// amounts are what a request costs in money and in other units.
+type amounts struct {
+	Money fcall.Micros `json:",omitempty"`
+	Units []Amount     `json:",omitempty"`
+}
 
-// Reserved returns the amount that the request reserved of its budgets; 0 if none, as of a repeat of a receipt.
-func (c *Charge) Reserved() fcall.Micros {
-	if h := c.load(); h != nil && !h.duplicate {
-		return h.estimate
+// of returns the amount in a unit, in millionths.
+func (a amounts) of(unit string) fcall.Micros {
+	if unit == "" {
+		return a.Money
+	}
+	for _, u := range a.Units {
+		if u.Unit == unit {
+			return decide.Millionths(unit, fcall.Micros(u.N))
+		}
 	}
 	return 0
 }
 
-// Account returns the subject whose budgets the request reserved; "" if none.
-func (c *Charge) Account() string {
-	if h := c.load(); h != nil {
-		return h.account
+// none returns 0 of each.
+func (a amounts) none() (none amounts) {
+	for _, u := range a.Units {
+		none.Units = append(none.Units, Amount{Unit: u.Unit})
 	}
-	return ""
+	return none
 }
 
-// Settle replaces the reserved estimate by the actual cost, once; 0 refunds it, because nothing was spent. A second call does nothing. A cost
-// above the budget is recorded in full. After an error the estimate stays counted until its hold ends, and the caller may retry.
+var errNoReservation = &fcall.ArgumentError{Function: "guard.settle", Name: "charge", Must: "have a reservation", Got: "none"}
+
+// Reserved returns the money that the request reserved of its budgets; 0 if none, as of a repeat of a receipt.
+func (c *Charge) Reserved() fcall.Micros { return c.load().own().Money }
+
+// ReservedUnits returns what the request reserved in each other unit of its endpoint's budgets.
+func (c *Charge) ReservedUnits() []Amount { return slices.Clone(c.load().own().Units) }
+
+// own returns what the request itself reserved.
+func (h *held) own() amounts {
+	switch {
+	case h == nil:
+		return amounts{}
+	case h.duplicate:
+		return h.reserved.none()
+	}
+	return h.reserved
+}
+
+// Accounts returns the subjects whose budgets have a reservation of the request, for example "org=acme" and "user=42"; none if it has none.
+func (c *Charge) Accounts() (subjects []string) {
+	if h := c.load(); h != nil {
+		for i := range h.reservations {
+			for _, s := range h.reservations[i].Params.BudgetsOf {
+				if !slices.Contains(subjects, string(s)) {
+					subjects = append(subjects, string(s))
+				}
+			}
+		}
+	}
+	return subjects
+}
+
+// Settle replaces the reserved estimates by the actual cost in all budgets, once; 0 refunds an estimate, because nothing was spent. A unit that
+// is not given is settled as it was reserved; a unit that the request did not reserve is an error that wraps fcall.ErrArgument, and then
+// nothing is settled. A second call does nothing. A cost above a budget is recorded in full. After an error the estimates stay counted until
+// their hold ends, and the caller may retry.
 //
 // A repeat of a receipt reserves nothing, because its first request did. What it settles was spent again, and is recorded.
-func (c *Charge) Settle(ctx context.Context, actual fcall.Micros) error {
+func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amount) error {
 	h := c.load()
-	if h == nil || h.account == "" {
+	if h == nil || h.reservations == nil {
 		return errNoReservation
 	}
-	return h.settle(ctx, actual)
+	all, err := decide.InUnits("guard.settle", h.own().Units, units)
+	if err != nil {
+		return err
+	}
+	return h.settle(ctx, amounts{actual, all})
 }
 
-func (h *held) settle(ctx context.Context, actual fcall.Micros) error {
+func (h *held) settle(ctx context.Context, actual amounts) error {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil
 	}
-	err := h.guard.settle(ctx, Settlement{Subject: h.account, Reservation: h.reservation, Estimate: h.estimate, Actual: actual}, h.budgets)
+	errs := make([]error, len(h.reservations))
+	var calls sync.WaitGroup
+	for i := range h.reservations[1:] {
+		calls.Go(func() { errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], h.reserved, actual) })
+	}
+	errs[0] = h.guard.settle(ctx, &h.reservations[0], h.reserved, actual)
+	calls.Wait()
+	err := errors.Join(errs...)
 	if err != nil {
 		h.unrecorded.Store(&actual)
 		h.settled.Store(false)
@@ -60,28 +119,40 @@ func (h *held) settle(ctx context.Context, actual fcall.Micros) error {
 	return err
 }
 
-func (g *Guard) settle(ctx context.Context, s Settlement, budgets []cost.SettleLimits) error {
-	result, err := g.costs.Settle(ctx, cost.SettleParams{
-		Subject: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: budgets,
-	})
-	g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
-	s.Outcome = string(result.Outcome)
-	g.hooks.settled(ctx, s, err)
+// settle settles what one call reserved.
+func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, actual amounts) error {
+	result, err := r.Settle(ctx, g.asker.Client, actual.Money, actual.Units)
+	var done []Settlement
+	for i, subject := range r.Params.BudgetsOf {
+		unit := r.Budgets[i].Unit
+		if slices.ContainsFunc(done, func(s Settlement) bool { return s.Subject == string(subject) && s.Unit == unit }) {
+			continue
+		}
+		s := Settlement{
+			Subject: string(subject), Unit: unit, Reservation: r.Params.Reservation, Estimate: reserved.of(unit), Actual: actual.of(unit),
+		}
+		if i < len(result.Budgets) {
+			s.Outcome = string(result.Budgets[i].Outcome)
+		}
+		done = append(done, s)
+		g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
+		g.hooks.settled(ctx, s, err)
+	}
 	return err
 }
 
 // settleAtEnd settles a reservation that was not settled, in the background.
 func (h *held) settleAtEnd(ctx context.Context, gone bool) {
-	actual, failed := h.estimate, h.unrecorded.Load()
+	actual, failed := h.reserved, h.unrecorded.Load()
 	switch {
-	case h.account == "" || h.settled.Load():
+	case h.reservations == nil || h.settled.Load():
 		return
 	case failed != nil:
 		actual = *failed
 	case h.duplicate:
 		return
 	case gone:
-		actual = 0
+		actual = h.reserved.none()
 	}
 	h.guard.finish(ctx, func(ctx context.Context) {
 		if err := h.settle(ctx, actual); err != nil {

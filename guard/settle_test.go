@@ -108,8 +108,8 @@ func TestCharge_anotherProcessSettles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Reserved() != 100_000 || c.Account() != "ip=ada" {
-			t.Errorf("%v is reserved of %s", c.Reserved(), c.Account())
+		if accounts := c.Accounts(); c.Reserved() != 100_000 || len(accounts) != 1 || accounts[0] != "ip=ada" {
+			t.Errorf("%v is reserved of %s", c.Reserved(), accounts)
 		}
 		if err := c.Settle(t.Context(), actual); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
@@ -25,7 +26,7 @@ type explanation struct {
 	Client            string              `json:"client"`
 	Limits            []explainedLimit    `json:"limits"`
 	Missing           []string            `json:"missing"` // limits whose identity the request lacks
-	Account           string              `json:"account"`
+	Budgets           []explainedBudget   `json:"budgets"`
 	Attempts          string              `json:"attempts"`
 	Challenge         string              `json:"challenge"`
 	ChallengeRequired bool                `json:"challenge_required"`
@@ -47,6 +48,25 @@ type explainedIdentity struct {
 	Verified bool   `json:"verified"`
 }
 
+type explainedBudget struct {
+	Name     string  `json:"name"`
+	Counts   string  `json:"counts"`
+	Unit     string  `json:"unit,omitempty"` // "" for money
+	Budget   string  `json:"budget"`
+	Window   float64 `json:"window"` // seconds; of a period, those of the current one
+	Reserves string  `json:"reserves"`
+}
+
+// reserved returns what the request reserves in a unit.
+func reserved(e *guard.Explanation, unit string) string {
+	for _, a := range e.Units {
+		if a.Unit == unit {
+			return strconv.FormatInt(a.N, 10)
+		}
+	}
+	return e.Estimate.String()
+}
+
 type explainedLimit struct {
 	Name   string  `json:"name"`
 	Counts string  `json:"counts"`
@@ -65,7 +85,7 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	out := &explanation{
 		Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
 		Denied: e.Denied, Allowed: e.Allowed != "", Multiplied: map[string]int64{}, Plan: e.Plan, Client: e.Subject,
-		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Account: e.Account, Attempts: e.Attempts,
+		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Budgets: []explainedBudget{}, Attempts: e.Attempts,
 		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted,
 	}
 	maps.Copy(out.Multiplied, e.Multiplied)
@@ -78,6 +98,9 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 		out.Limits = append(out.Limits, explainedLimit{
 			l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Lease.Seconds(), l.Burst, l.Shadow, every, zone, starts,
 		})
+	}
+	for _, b := range e.Budgets {
+		out.Budgets = append(out.Budgets, explainedBudget{b.Name, b.Subject, b.Unit, b.Budget.String(), b.Window.Seconds(), reserved(e, b.Unit)})
 	}
 	return out
 }
@@ -143,7 +166,11 @@ func printCounts(line func(part, format string, args ...any), p *policy.Policy, 
 		line("skipped", "%s: the request lacks the identity", strings.Join(g.Missing, ", "))
 	}
 	for _, b := range g.Budgets {
-		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, g.Account, b.Budget, policy.FormatDuration(b.Window), g.Estimate)
+		amount := b.Budget.String()
+		if b.Unit != "" {
+			amount += " " + b.Unit
+		}
+		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, b.Subject, amount, policy.FormatDuration(b.Window), reserved(g, b.Unit))
 	}
 	if g.Attempts != "" {
 		line("attempts", "of %s", g.Attempts)

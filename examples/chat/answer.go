@@ -36,7 +36,7 @@ func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 
 // settle replaces the estimate with the cost of the answer. A duplicate reserved nothing.
 func settle(ctx context.Context, d *guard.Decision, a answer) {
-	if d.Duplicate || d.Charge.Account() == "" {
+	if d.Duplicate || len(d.Charge.Accounts()) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -2,12 +2,13 @@
 --- @use clock charge_store budget_fit
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    limits      group[1..16]        budgets to report
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result allowed     bool                whether the estimate would be reserved
 --- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate alone exceeds a budget
 --- @result status      enum(unknown,reserved,settled,lapsed) status of the receipt. lapsed: reserved, not settled, and no longer counted
@@ -21,7 +22,7 @@
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function peek(bucket, limits, estimate_micros, receipt)
+local function peek(bucket, limits, estimate_micros, receipt, unit)
   local state, charge, windows = charge_store.open(bucket, receipt or '', limits, clock.now_us())
   if not state then
     return nil, charge

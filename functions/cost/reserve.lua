@@ -6,7 +6,7 @@
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
 --- @use cost_reservation
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
+--- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
 --- @arg    limits      group[1..16]        budgets that are decided together
@@ -14,6 +14,7 @@
 --- @arg    limits.window duration[1us..3650d] length of the window
 --- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
 --- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: the estimate alone exceeds a budget
@@ -28,6 +29,6 @@
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us)
+local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
 end

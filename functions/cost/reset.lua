@@ -2,8 +2,9 @@
 ---
 --- A later settlement of an earlier reservation is recorded as unknown.
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result existed     bool                whether there was anything to reset
-local function reset(bucket)
+local function reset(bucket, unit)
   return redis.call('DEL', bucket) > 0
 end

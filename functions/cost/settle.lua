@@ -3,15 +3,16 @@
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock charge_store budget_fit
+--- @use clock cost_reservation charge_store budget_fit
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @arg    actual      micros[0..1000000000000000] actual cost
 --- @arg    limits      group[0..16]        budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 ---     reported
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,
 ---     because the estimate no longer counted. unknown: charged now, because the receipt is not known
 --- @result charged     micros              what the receipt costs now: actual, or the amount of its first settlement
@@ -22,35 +23,13 @@
 --- @result limits.remaining micros         what is left of the budget; 0 when it is exceeded
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function settle(bucket, receipt, actual_micros, limits)
-  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock.now_us())
-  if not state then
-    return nil, charge
+local function settle(bucket, receipt, actual_micros, limits, unit)
+  local outcome, charged_micros, state, windows = cost_reservation.settle(bucket, receipt, actual_micros, limits, clock.now_us())
+  if not outcome then
+    return nil, charged_micros
   end
-  local failure
-  local outcome, charged_micros = 'unknown', actual_micros
-  if charge and charge.status == 'settled' then
-    outcome = 'repeated'
-    charged_micros = charge.charged_micros
-  elseif charge and charge.status == 'reserved' then
-    outcome = 'settled'
-  elseif charge and charge.status == 'lapsed' then
-    outcome = 'late'
-  end
-
   if outcome ~= 'repeated' then
-    if outcome == 'settled' then
-      failure = charge_store.update(bucket, state, charge, 'settled', actual_micros)
-    else
-      failure = charge_store.create(bucket, state, charge, 'settled', actual_micros, 0, receipt)
-    end
-    if failure then
-      return nil, failure
-    end
+    charge_store.store(bucket, state)
   end
-  local penalty_us = 0
-  if state.penalty_end_us > state.now_us then
-    penalty_us = state.penalty_end_us - state.clock_us
-  end
-  return outcome, charged_micros, charge_store.exceeded(state), penalty_us, budget_fit.rows(windows, limits)
+  return outcome, charged_micros, charge_store.exceeded(state), cost_reservation.penalty_us(state), budget_fit.rows(windows, limits)
 end

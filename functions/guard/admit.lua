@@ -3,7 +3,7 @@
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
 --- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt pass for free, as
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
 --- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
@@ -14,7 +14,6 @@
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]?tiers older attempts, if there are more than 12
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
---- @key    charges        hash[charges]?budgets.of the subject's charges
 --- @key    left           zset[left]?holder       holders that release has marked
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
@@ -22,10 +21,8 @@
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
 --- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted
---- @arg    budgets        packed[0..16]            as in cost.reserve
---- @arg    budgets.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    budgets.window duration[1us..3650d]     length of the window
---- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request
+--- @arg    budgets        packed(budget)[0..16]    as in cost.reserve, each optionally of its own subject
+--- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request, in money
 --- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
 --- @arg    reservation    text[64]?                unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known receipt reserves nothing
@@ -41,10 +38,14 @@
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
+--- @arg    units          group[0..4]              expected cost of the request in other units than money; 0 in those that are omitted
+--- @arg    units.unit     text[32]                 the unit: tokens
+--- @arg    units.amount   count[0..1000000000000000] expected cost in that unit
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   reservation be given if budgets
+--- @must   units differ in unit: a call has one amount of each
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
@@ -55,20 +56,16 @@
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
 --- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
---- @result budgets        group                    one result per budget; empty when blocked
---- @result budgets.allowed bool                    whether the estimate fits this budget, or is already part of it
---- @result budgets.spent  micros                   what is spent in the window after the call: 300000 of a budget of 1000000
---- @result budgets.remaining micros                what is left of the budget: 700000; 0 when it is exceeded
---- @result budgets.retry_after duration            wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result budgets        group(budget)            one result per budget, in the order of the call; empty when blocked
 --- @result tiers          group                    one result per tier; empty when blocked
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt that tiers count, and the block that it starts
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
-    budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
-    payload, holder)
+local function admit(bucket, receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+    budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
+    payload, holder, units)
   if left and holder and left_holders.has(left, holder) then
     return nil, refusal.argument('holder must be one that release has not marked')
   end
@@ -89,7 +86,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lef
   end
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
-  local parts, failure = request_parts.check(known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
+  local parts, failure = request_parts.check(known, limits, limits_state, weight, budgets, budgets_charges, estimate_micros, units, reservation,
     challenges, challenge, challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
@@ -102,8 +99,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lef
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges,
-      estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, budgets_charges,
+      reservation, hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end

@@ -4,13 +4,14 @@
 --- abuse.status and cost.peek.
 --- @use clock ledger attempt_log refusal newest_entries
 --- @flags  no-writes
---- @key    bucket         hash[charges]            the subject's charges
+--- @key    bucket         hash[charges:<unit>]     the subject's charges
 --- @key    challenges     hash[challenges]         the subject's challenges, by token
 --- @key    attempts       string[attempts]         when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]      older attempts, if there are more than 12
 --- @arg    limits         group[0..16]             limits whose admissions to list; only a sliding_log keeps each one
 --- @arg    limits.name    text[64]                 the limit's name
 --- @key    limits.state   list[sliding_log:<name>] the limit's log
+--- @arg    unit           text[32]?                unit of the reservations: tokens; money when omitted
 --- @result now            time                     time of the call
 --- @result admissions     group                    admissions in the limits' logs
 --- @result admissions.limit count[1..16]           the limit's position in the call, from 1
@@ -32,7 +33,7 @@
 --- @result challenges.expires time                 when it is forgotten
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function peek(bucket, challenges, attempts, pages, limits)
+local function peek(bucket, challenges, attempts, pages, limits, unit)
   local clock_us = clock.now_us()
   local admissions, no_log = newest_entries.admissions(limits)
   if not admissions then

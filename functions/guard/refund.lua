@@ -3,29 +3,30 @@
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
 --- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
 --- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
---- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record
+--- @use clock receipt_set limit limit_rows kind_quota accounts challenge_record
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
---- @key    charges        hash[charges]?reservation.of the subject's charges
 --- @arg    limits         packed(limit)[0..16]     limits of the call
 --- @arg    weight         count[1..1000000]=1      as in the call
 --- @arg    at             time?                    when the call was decided, from its result
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: charges that have expired since are not refunded
 --- @arg    receipt        text[224]?               receipt that was admitted
---- @arg    reservation    text[64]?                reservation of the call, which is cancelled
+--- @arg    reservation    text[64]?                reservation of the call, which is cancelled in the accounts of budgets
 --- @arg    challenge      text[128]?               challenge that the call consumed, which becomes usable again
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
 --- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
 --- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
+--- @arg    budgets        packed(budget)[0..16]    budgets of the call
+--- @must   reservation be given if budgets
 --- @must   taken have as many rows as limits
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
-    taken, expires_us, holder)
+local function refund(bucket, challenges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
+    taken, expires_us, holder, budgets, budgets_charges)
   if receipt and not receipt_set.admitted_us(bucket, receipt) then
     return false
   end
@@ -55,11 +56,9 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       return nil, record
     end
   end
-  if reservation and charges then
-    local cancelled, failure = cost_reservation.cancel(charges, reservation, clock_us)
-    if not cancelled then
-      return nil, failure
-    end
+  local failure = accounts.cancel(budgets, budgets_charges, reservation or '', clock_us)
+  if failure then
+    return nil, failure
   end
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us

@@ -15,6 +15,7 @@ var cancelFunction = &fcall.Function{
 	Name:       "cancel",
 	ServerName: "cost_v1_cancel",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 4}, {}},
 }
 
@@ -25,6 +26,8 @@ type CancelParams struct {
 	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
+	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // CancelResult is the result of Cancel.
@@ -83,9 +86,10 @@ func (p PendingCancel) Result() (CancelResult, error) {
 }
 
 func (c *Client) cancelArgs(p CancelParams) *fcall.Args {
-	a := c.fcall.Args(cancelFunction, 1, 1)
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(cancelFunction, 1, 2)
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
+	a.OptText("unit", p.Unit, 1, 32)
 	return a
 }
 

@@ -996,7 +996,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=276 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=282 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -1122,18 +1122,25 @@ local function clean(bucket, state)
   return charge_sums.forget(bucket, state)
 end
 
--- Deletes fields, and writes the state with other fields and values. Returns nil, or a refusal without writing.
-local function store(bucket, state, to_delete, written)
+-- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
+local function prepared(bucket, state, to_delete, written)
+  state.to_delete = to_delete
+  state.written = written
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
+  return nil
+end
+
+-- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #to_delete > 0 then
-    redis.call('HDEL', bucket, unpack(to_delete))
+  if #state.to_delete > 0 then
+    redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(written))
+  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   local ttl_us = 2 * state.longest_us
   if state.penalty_end_us - state.now_us > ttl_us then
     ttl_us = state.penalty_end_us - state.now_us
@@ -1144,7 +1151,6 @@ local function store(bucket, state, to_delete, written)
   else
     clock.expire(bucket, ttl_us)
   end
-  return nil
 end
 
 -- Returns the lane of an open charge with that hold, and the hold that it counts for. Eight holds at a time are exact; a further
@@ -1218,8 +1224,8 @@ local function release_receipt(bucket, state, old, written)
   end
 end
 
--- Charges a receipt now, in place of its lapsed or forgotten charge, if any. A hold of 0 means no hold. Returns nil and the end
--- of the hold, 0 without one; or a refusal.
+-- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
+-- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
   local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
   if old then
@@ -1250,10 +1256,10 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   written[#written + 1] = 'r:' .. receipt
   written[#written + 1] = field
   state.next = number + 1
-  return store(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, to_delete, written), end_us
 end
 
--- Updates a reserved charge: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
+-- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
 function charge_store.update(bucket, state, charge, kind, amount_micros)
   local failure = apply(state, charge.number, charge.time_us, charge.amount_micros, charge.end_us, amount_micros, 0)
   if failure then
@@ -1269,7 +1275,7 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   else
     rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
   end
-  return store(bucket, state, to_delete, written)
+  return prepared(bucket, state, to_delete, written)
 end
 
 return charge_store
@@ -1571,8 +1577,8 @@ end
 return budget_fit
 end)()
 
-local cost_reservation = (function() -- rlfunc: lines=95 file=functions/lib/cost/cost_reservation.lua
---- Checks, creates and cancels reservations.
+local cost_reservation = (function() -- rlfunc: lines=129 file=functions/lib/cost/cost_reservation.lua
+--- Checks, creates, settles and cancels reservations. What is created, settled or cancelled is written by charge_store.store.
 --- @use clock charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
@@ -1641,14 +1647,48 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
   if failure then
     return nil, failure
   end
+  charge_store.store(bucket, state)
   if longest and micros > 0 then
     reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
   end
   return true, false, 'none', micros, 0, reset_us, rows
 end
 
--- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
--- and then nothing is written.
+-- Replaces what a receipt reserved by what was really spent. Returns settled, repeated, late or unknown; what the receipt costs now; the state;
+-- and a table that begins with the limits' windows. There is nothing to store if it was repeated. Or nil and a refusal.
+function cost_reservation.settle(bucket, receipt, actual_micros, limits, clock_us)
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock_us)
+  if not state then
+    return nil, charge
+  end
+  local outcome, failure = 'unknown', nil
+  if charge and charge.status == 'settled' then
+    return 'repeated', charge.charged_micros, state, windows
+  elseif charge and charge.status == 'reserved' then
+    outcome = 'settled'
+    failure = charge_store.update(bucket, state, charge, 'settled', actual_micros)
+  else
+    if charge and charge.status == 'lapsed' then
+      outcome = 'late'
+    end
+    failure = charge_store.create(bucket, state, charge, 'settled', actual_micros, 0, receipt)
+  end
+  if failure then
+    return nil, failure
+  end
+  return outcome, actual_micros, state, windows
+end
+
+-- Returns how long reservations are refused from now on.
+function cost_reservation.penalty_us(state)
+  if state.penalty_end_us > state.now_us then
+    return state.penalty_end_us - state.clock_us
+  end
+  return 0
+end
+
+-- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, the refunded amount, and the state if there is something to
+-- store; or nil and a refusal.
 function cost_reservation.cancel(bucket, receipt, clock_us)
   local state, charge = charge_store.open(bucket, receipt, {}, clock_us)
   if not state then
@@ -1663,36 +1703,45 @@ function cost_reservation.cancel(bucket, receipt, clock_us)
   if failure then
     return nil, failure
   end
-  return 'cancelled', charge.charged_micros
+  return 'cancelled', charge.charged_micros, state
 end
 
 return cost_reservation
 end)()
 
-do -- rlfunc: lines=16 file=functions/cost/cancel.lua
+do -- rlfunc: lines=24 file=functions/cost/cancel.lua
 --- Refunds what a receipt reserved: nothing was spent.
 ---
 --- The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is recorded as unknown. A
 --- settled charge remains.
---- @use clock cost_reservation
+--- @use clock cost_reservation charge_store
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: refunded. settled: already spent, and unchanged. lapsed: the
 ---     estimate no longer counted. unknown: the receipt is not known
 --- @result refunded  micros              amount that was refunded: the estimate when cancelled; 0 otherwise
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function cancel(bucket, receipt)
-  return cost_reservation.cancel(bucket, receipt, clock.now_us())
+local function cancel(bucket, receipt, unit)
+  local outcome, refunded_micros, state = cost_reservation.cancel(bucket, receipt, clock.now_us())
+  if not outcome then
+    return nil, refunded_micros
+  end
+  if state then
+    charge_store.store(bucket, state)
+  end
+  return outcome, refunded_micros
 end
 local rlfunc_places_outcome = {['cancelled'] = 0, ['settled'] = 1, ['lapsed'] = 2, ['unknown'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins cancel to Redis.
 local function cost_v1_cancel(keys, args)
-  if #keys ~= 1 or #args ~= 1 then
-    return {err = 'RLARG cancel must be called with 1 key and 1 argument'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
+    return {err = 'RLARG cancel must be called with 1 key and 1 to 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -1701,6 +1750,13 @@ local function cost_v1_cancel(keys, args)
   if #receipt < 1 or #receipt > 256 then
     return {err = 'RLARG receipt must be 1 to 256 bytes'}
   end
+  local unit
+  if rlfunc_args >= 2 and args[2] ~= '' then
+    unit = args[2]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('cancel', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})
     if lacking then
@@ -1708,7 +1764,7 @@ local function cost_v1_cancel(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_outcome, out_refunded_micros = pcall(cancel, keys[1], receipt)
+  local rlfunc_ok, out_outcome, out_refunded_micros = pcall(cancel, keys[1], receipt, unit)
   if rlfunc_ok then
     if out_outcome == nil then
       return out_refunded_micros
@@ -1757,17 +1813,18 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Refunds what a receipt reserved: nothing was spent.'}
 end
 
-do -- rlfunc: lines=43 file=functions/cost/peek.lua
+do -- rlfunc: lines=44 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
 --- @use clock charge_store budget_fit
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    limits      group[1..16]        budgets to report
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result allowed     bool                whether the estimate would be reserved
 --- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate alone exceeds a budget
 --- @result status      enum(unknown,reserved,settled,lapsed) status of the receipt. lapsed: reserved, not settled, and no longer counted
@@ -1781,7 +1838,7 @@ do -- rlfunc: lines=43 file=functions/cost/peek.lua
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function peek(bucket, limits, estimate_micros, receipt)
+local function peek(bucket, limits, estimate_micros, receipt, unit)
   local state, charge, windows = charge_store.open(bucket, receipt or '', limits, clock.now_us())
   if not state then
     return nil, charge
@@ -1855,6 +1912,14 @@ local function cost_v1_peek(keys, args)
       return {err = 'RLARG receipt must be 1 to 256 bytes'}
     end
   end
+  rlfunc_arg = rlfunc_arg + 1
+  local unit
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    unit = args[rlfunc_arg]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
+  end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
   end
@@ -1865,7 +1930,7 @@ local function cost_v1_peek(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_reason, out_status, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(peek, keys[1], limits, estimate_micros, receipt)
+  local rlfunc_ok, out_allowed, out_reason, out_status, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(peek, keys[1], limits, estimate_micros, receipt, unit)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_reason
@@ -2028,7 +2093,7 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=33 file=functions/cost/reserve.lua
+do -- rlfunc: lines=34 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
@@ -2037,7 +2102,7 @@ do -- rlfunc: lines=33 file=functions/cost/reserve.lua
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
 --- @use cost_reservation
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
+--- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
 --- @arg    limits      group[1..16]        budgets that are decided together
@@ -2045,6 +2110,7 @@ do -- rlfunc: lines=33 file=functions/cost/reserve.lua
 --- @arg    limits.window duration[1us..3650d] length of the window
 --- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
 --- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: the estimate alone exceeds a budget
@@ -2059,7 +2125,7 @@ do -- rlfunc: lines=33 file=functions/cost/reserve.lua
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us)
+local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
@@ -2123,6 +2189,14 @@ local function cost_v1_reserve(keys, args)
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
+  rlfunc_arg = rlfunc_arg + 1
+  local unit
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    unit = args[rlfunc_arg]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
+  end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
   end
@@ -2133,7 +2207,7 @@ local function cost_v1_reserve(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve, keys[1], receipt, estimate_micros, limits, hold_us, penalty_us)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve, keys[1], receipt, estimate_micros, limits, hold_us, penalty_us, unit)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -2292,13 +2366,13 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=32 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=33 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
 --- @use cost_reservation
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
+--- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    most        micros[1..1000000000000000] most to reserve
 --- @arg    limits      group[1..16]        budgets that are decided together
@@ -2307,6 +2381,7 @@ do -- rlfunc: lines=32 file=functions/cost/reserve_at_most.lua
 --- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @must   least be at most most
 --- @result allowed     bool                whether anything is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
@@ -2322,7 +2397,7 @@ do -- rlfunc: lines=32 file=functions/cost/reserve_at_most.lua
 --- @result limits.retry_after duration     wait until least fits this budget; 0 when it does, and when it never will
 --- @error  RLARG                           least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us)
+local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
@@ -2394,6 +2469,14 @@ local function cost_v1_reserve_at_most(keys, args)
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
+  rlfunc_arg = rlfunc_arg + 1
+  local unit
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    unit = args[rlfunc_arg]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
+  end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
   end
@@ -2407,7 +2490,7 @@ local function cost_v1_reserve_at_most(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve_at_most, keys[1], receipt, most_micros, limits, least_micros, hold_us, penalty_us)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve_at_most, keys[1], receipt, most_micros, limits, least_micros, hold_us, penalty_us, unit)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -2566,25 +2649,34 @@ end
 redis.register_function{function_name = 'cost_v1_reserve_at_most', callback = cost_v1_reserve_at_most, description = 'Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.'}
 end
 
-do -- rlfunc: lines=9 file=functions/cost/reset.lua
+do -- rlfunc: lines=10 file=functions/cost/reset.lua
 --- Forgets everything that a subject has spent and reserved, and its penalty.
 ---
 --- A later settlement of an earlier reservation is recorded as unknown.
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result existed     bool                whether there was anything to reset
-local function reset(bucket)
+local function reset(bucket, unit)
   return redis.call('DEL', bucket) > 0
 end
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins reset to Redis.
 local function cost_v1_reset(keys, args)
-  if #keys ~= 1 or #args > 0 then
-    return {err = 'RLARG reset must be called with 1 key and at most 0 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args > 1 then
+    return {err = 'RLARG reset must be called with 1 key and at most 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
+  end
+  local unit
+  if rlfunc_args >= 1 and args[1] ~= '' then
+    unit = args[1]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('reset', keys[1], {'del', 'type'})
@@ -2593,7 +2685,7 @@ local function cost_v1_reset(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(reset, keys[1])
+  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(reset, keys[1], unit)
   if rlfunc_ok then
     if out_existed == nil then
       return rlfunc_refusal
@@ -2621,21 +2713,22 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets everything that a subject has spent and reserved, and its penalty.'}
 end
 
-do -- rlfunc: lines=56 file=functions/cost/settle.lua
+do -- rlfunc: lines=35 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate with the actual cost, once, however often it is called.
 ---
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock charge_store budget_fit
+--- @use clock cost_reservation charge_store budget_fit
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges]       the subject's charges
+--- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @arg    actual      micros[0..1000000000000000] actual cost
 --- @arg    limits      group[0..16]        budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 ---     reported
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,
 ---     because the estimate no longer counted. unknown: charged now, because the receipt is not known
 --- @result charged     micros              what the receipt costs now: actual, or the amount of its first settlement
@@ -2646,44 +2739,23 @@ do -- rlfunc: lines=56 file=functions/cost/settle.lua
 --- @result limits.remaining micros         what is left of the budget; 0 when it is exceeded
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function settle(bucket, receipt, actual_micros, limits)
-  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock.now_us())
-  if not state then
-    return nil, charge
+local function settle(bucket, receipt, actual_micros, limits, unit)
+  local outcome, charged_micros, state, windows = cost_reservation.settle(bucket, receipt, actual_micros, limits, clock.now_us())
+  if not outcome then
+    return nil, charged_micros
   end
-  local failure
-  local outcome, charged_micros = 'unknown', actual_micros
-  if charge and charge.status == 'settled' then
-    outcome = 'repeated'
-    charged_micros = charge.charged_micros
-  elseif charge and charge.status == 'reserved' then
-    outcome = 'settled'
-  elseif charge and charge.status == 'lapsed' then
-    outcome = 'late'
-  end
-
   if outcome ~= 'repeated' then
-    if outcome == 'settled' then
-      failure = charge_store.update(bucket, state, charge, 'settled', actual_micros)
-    else
-      failure = charge_store.create(bucket, state, charge, 'settled', actual_micros, 0, receipt)
-    end
-    if failure then
-      return nil, failure
-    end
+    charge_store.store(bucket, state)
   end
-  local penalty_us = 0
-  if state.penalty_end_us > state.now_us then
-    penalty_us = state.penalty_end_us - state.clock_us
-  end
-  return outcome, charged_micros, charge_store.exceeded(state), penalty_us, budget_fit.rows(windows, limits)
+  return outcome, charged_micros, charge_store.exceeded(state), cost_reservation.penalty_us(state), budget_fit.rows(windows, limits)
 end
 local rlfunc_places_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
-  if #keys < 1 or #args < 3 then
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 3 then
     return {err = 'RLARG settle must be called with at least 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
@@ -2722,7 +2794,15 @@ local function cost_v1_settle(keys, args)
     limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  rlfunc_arg = rlfunc_arg + 1
+  local unit
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    unit = args[rlfunc_arg]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
   end
   if rlfunc_unproven > 0 then
@@ -2732,7 +2812,7 @@ local function cost_v1_settle(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_outcome, out_charged_micros, out_exceeded, out_penalty_us, out_limits = pcall(settle, keys[1], receipt, actual_micros, limits)
+  local rlfunc_ok, out_outcome, out_charged_micros, out_exceeded, out_penalty_us, out_limits = pcall(settle, keys[1], receipt, actual_micros, limits, unit)
   if rlfunc_ok then
     if out_outcome == nil then
       return out_charged_micros

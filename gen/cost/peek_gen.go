@@ -17,7 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "cost_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
-	Omissible:  2,
+	Omissible:  3,
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 4},
@@ -40,6 +40,8 @@ type PeekParams struct {
 	Estimate fcall.Micros
 	// Receipt: receipt to report. 1 to 256 bytes. The zero value omits it.
 	Receipt string
+	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // PeekLimits is one row of PeekParams.Limits.
@@ -136,8 +138,8 @@ func (p PendingPeek) Result() (PeekResult, error) {
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 1, 3+2*len(p.Limits))
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(peekFunction, 1, 4+2*len(p.Limits))
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)
@@ -147,6 +149,7 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a.EndRows()
 	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
+	a.OptText("unit", p.Unit, 1, 32)
 	return a
 }
 

@@ -17,7 +17,7 @@ var reserveAtMostFunction = &fcall.Function{
 	Name:       "reserve_at_most",
 	ServerName: "cost_v1_reserve_at_most",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  3,
+	Omissible:  4,
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 2},
@@ -51,6 +51,8 @@ type ReserveAtMostParams struct {
 	// Penalty: how long reservations are refused once a settlement has exceeded a budget; none when omitted. From
 	// 1µs to 3650 days, rounded up to a microsecond. The zero value omits it.
 	Penalty time.Duration
+	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // ReserveAtMostLimits is one row of ReserveAtMostParams.Limits.
@@ -139,8 +141,8 @@ func (p PendingReserveAtMost) Result() (ReserveAtMostResult, error) {
 }
 
 func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
-	a := c.fcall.Args(reserveAtMostFunction, 1, 6+2*len(p.Limits))
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(reserveAtMostFunction, 1, 7+2*len(p.Limits))
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("most", int64(p.Most), 1, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 1, 16)
@@ -153,6 +155,7 @@ func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
 	a.OptInt("least", int64(p.Least), 1, 1000000000000000)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
+	a.OptText("unit", p.Unit, 1, 32)
 	if a.Err() == nil {
 		if cmp.Or(p.Least, 1) > p.Most {
 			a.Must("least", "be at most most")

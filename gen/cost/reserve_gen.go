@@ -16,7 +16,7 @@ var reserveFunction = &fcall.Function{
 	Name:       "reserve",
 	ServerName: "cost_v1_reserve",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  2,
+	Omissible:  3,
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 2},
@@ -45,6 +45,8 @@ type ReserveParams struct {
 	// Penalty: how long reservations are refused once a settlement has exceeded a budget; none when omitted. From
 	// 1µs to 3650 days, rounded up to a microsecond. The zero value omits it.
 	Penalty time.Duration
+	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // ReserveLimits is one row of ReserveParams.Limits.
@@ -136,8 +138,8 @@ func (p PendingReserve) Result() (ReserveResult, error) {
 }
 
 func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
-	a := c.fcall.Args(reserveFunction, 1, 5+2*len(p.Limits))
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(reserveFunction, 1, 6+2*len(p.Limits))
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 1, 16)
@@ -149,6 +151,7 @@ func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
 	a.EndRows()
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
+	a.OptText("unit", p.Unit, 1, 32)
 	return a
 }
 

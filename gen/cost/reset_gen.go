@@ -14,6 +14,7 @@ var resetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "reset",
 	ServerName: "cost_v1_reset",
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -22,6 +23,8 @@ type ResetParams struct {
 	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
 	// not be empty.
 	Subject fcall.Subject
+	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // ResetResult is the result of Reset.
@@ -61,8 +64,9 @@ func (p PendingReset) Result() (ResetResult, error) {
 }
 
 func (c *Client) resetArgs(p ResetParams) *fcall.Args {
-	a := c.fcall.Args(resetFunction, 1, 0)
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(resetFunction, 1, 1)
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
+	a.OptText("unit", p.Unit, 1, 32)
 	return a
 }
 

@@ -16,6 +16,7 @@ var settleFunction = &fcall.Function{
 	Name:       "settle",
 	ServerName: "cost_v1_settle",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results: []fcall.Result{
 		{Values: 4},
 		{},
@@ -37,6 +38,8 @@ type SettleParams struct {
 	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 	// reported. 0 to 16 rows.
 	Limits []SettleLimits
+	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // SettleLimits is one row of SettleParams.Limits.
@@ -118,8 +121,8 @@ func (p PendingSettle) Result() (SettleResult, error) {
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 1, 3+2*len(p.Limits))
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(settleFunction, 1, 4+2*len(p.Limits))
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("actual", int64(p.Actual), 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 0, 16)
@@ -129,6 +132,7 @@ func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
+	a.OptText("unit", p.Unit, 1, 32)
 	return a
 }
 

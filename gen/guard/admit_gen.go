@@ -17,7 +17,6 @@ var admitFunction = &fcall.Function{
 	Name:       "admit",
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  18,
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 2},
@@ -48,6 +47,7 @@ var admitFunction = &fcall.Function{
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 //   - reservation must be given if budgets.
+//   - units must differ in unit: a call has one amount of each.
 type AdmitParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
@@ -68,11 +68,11 @@ type AdmitParams struct {
 	Dedup time.Duration
 	// Repeats: how many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Nil omits it.
 	Repeats *int64
-	// Budgets: as in cost.reserve. 0 to 16 rows.
-	Budgets AdmitBudgetsPack
-	// BudgetsOf is the subject of the keys that Budgets uses. Defaults to the call's subject.
-	BudgetsOf fcall.Subject
-	// Estimate: expected cost of the request. From 0 to 1000000000000000. Defaults to 0.
+	// Budgets: as in cost.reserve, each optionally of its own subject. 0 to 16 rows.
+	Budgets BudgetPack
+	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
+	BudgetsOf []fcall.Subject
+	// Estimate: expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
 	Estimate fcall.Micros
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.
@@ -104,44 +104,8 @@ type AdmitParams struct {
 	// Holder: holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. The zero value
 	// omits it.
 	Holder string
-}
-
-// AdmitBudgets is one row of AdmitParams.Budgets.
-type AdmitBudgets struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
-	Budget fcall.Micros
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
-	Window time.Duration
-}
-
-// AdmitBudgetsPack holds encoded rows for any number of calls; PackAdmitBudgets creates it. It is immutable and safe for
-// concurrent use. The zero value has no rows.
-type AdmitBudgetsPack struct{ pack *fcall.Pack }
-
-// Len returns the number of rows.
-func (p AdmitBudgetsPack) Len() int { return p.pack.Len() }
-
-// PackAdmitBudgets encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds.
-func PackAdmitBudgets(rows ...AdmitBudgets) (AdmitBudgetsPack, error) {
-	p := fcall.NewPacker("PackAdmitBudgets", "budgets", 2)
-	for _, row := range rows {
-		a := p.Row()
-		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-
-	}
-	pack, err := p.Pack()
-	return AdmitBudgetsPack{pack}, err
-}
-
-// MustPackAdmitBudgets is like PackAdmitBudgets but panics if a row is out of bounds. It is for rows that are constants.
-func MustPackAdmitBudgets(rows ...AdmitBudgets) AdmitBudgetsPack {
-	pack, err := PackAdmitBudgets(rows...)
-	if err != nil {
-		panic(err)
-	}
-	return pack
+	// Units: expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows.
+	Units []AdmitUnits
 }
 
 // AdmitTiers is one row of AdmitParams.Tiers.
@@ -222,6 +186,14 @@ func MustPackAdmitEscalation(rows ...AdmitEscalation) AdmitEscalationPack {
 	return pack
 }
 
+// AdmitUnits is one row of AdmitParams.Units.
+type AdmitUnits struct {
+	// Unit: the unit: tokens. 1 to 32 bytes.
+	Unit string
+	// Amount: expected cost in that unit. From 0 to 1000000000000000.
+	Amount int64
+}
+
 // AdmitResult is the result of Admit.
 type AdmitResult struct {
 	// Allowed reports whether the request may pass.
@@ -245,22 +217,10 @@ type AdmitResult struct {
 	Challenge AdmitChallenge
 	// Limits: one result per limit, in the order of the call; empty when blocked.
 	Limits []LimitResult
-	// Budgets: one result per budget; empty when blocked.
-	Budgets []AdmitBudgetsResult
+	// Budgets: one result per budget, in the order of the call; empty when blocked.
+	Budgets []BudgetResult
 	// Tiers: one result per tier; empty when blocked.
 	Tiers []AdmitTiersResult
-}
-
-// AdmitBudgetsResult is one row of AdmitResult.Budgets.
-type AdmitBudgetsResult struct {
-	// Allowed reports whether the estimate fits this budget, or is already part of it.
-	Allowed bool
-	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
-	Spent fcall.Micros
-	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
-	Remaining fcall.Micros
-	// RetryAfter: wait until the estimate fits this budget; 0 when it does, and when it never will.
-	RetryAfter time.Duration
 }
 
 // AdmitTiersResult is one row of AdmitResult.Tiers.
@@ -306,16 +266,16 @@ const (
 // and the challenge may belong to another subject or to all subjects together. An active block of any of them
 // refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: it
 // charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then each is
-// charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a
-// receipt pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt,
-// as in abuse.attempt, and the threshold-th one is refused.
+// charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one
+// account. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a new
+// request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 //
 // A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
 // never refuses; it is charged where it allows. A call whose holder release has marked is an error, and
 // charges nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros
+//   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) {
 	reply, err := c.admitArgs(p).Call(ctx)
@@ -345,7 +305,7 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 7+len(p.Blocks)+p.Limits.pack.Keys(), 18)
+	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys()+p.Budgets.pack.Keys(), 19+2*len(p.Units))
 	a.Key("subject", p.Subject, "block")
 	if p.Receipt != "" {
 		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Subject), "checked")
@@ -357,13 +317,11 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	if p.Challenge != "" {
 		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
 	}
-	if p.Budgets.Len() > 0 {
-		a.Key("charges", cmp.Or(p.BudgetsOf, p.Subject), "charges")
-	}
 	if p.Holder != "" {
 		a.Key("left", p.Subject, "left")
 	}
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
+	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
 	a.Keys("blocks", p.Blocks, "block", 16)
 	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)
@@ -383,6 +341,13 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptBool("challenge_required", p.ChallengeRequired)
 	a.OptText("payload", p.Payload, 1, 1024)
 	a.OptText("holder", p.Holder, 1, 64)
+	a.Rows("units", len(p.Units), 0, 4)
+	for i, row := range p.Units {
+		a.Row(i)
+		a.Text("unit", row.Unit, 1, 32)
+		a.Int("amount", row.Amount, 0, 1000000000000000)
+	}
+	a.EndRows()
 	if a.Err() == nil {
 		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
 			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
@@ -390,6 +355,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 		if p.Budgets.Len() != 0 && p.Reservation == "" {
 			a.Must("reservation", "be given if budgets")
 		}
+		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units), func(i, j int) bool { return p.Units[i].Unit == p.Units[j].Unit })
 		for i, row := range p.Limits.rows {
 			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
 				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
@@ -428,7 +394,7 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()
-	r.Budgets = make([]AdmitBudgetsResult, reply.Rows("budgets"))
+	r.Budgets = make([]BudgetResult, reply.Rows("budgets"))
 	for i := range r.Budgets {
 		reply.Row(i)
 		r.Budgets[i].Allowed = reply.Bool("allowed")

@@ -3710,7 +3710,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=276 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=282 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -3836,18 +3836,25 @@ local function clean(bucket, state)
   return charge_sums.forget(bucket, state)
 end
 
--- Deletes fields, and writes the state with other fields and values. Returns nil, or a refusal without writing.
-local function store(bucket, state, to_delete, written)
+-- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
+local function prepared(bucket, state, to_delete, written)
+  state.to_delete = to_delete
+  state.written = written
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
+  return nil
+end
+
+-- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #to_delete > 0 then
-    redis.call('HDEL', bucket, unpack(to_delete))
+  if #state.to_delete > 0 then
+    redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(written))
+  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   local ttl_us = 2 * state.longest_us
   if state.penalty_end_us - state.now_us > ttl_us then
     ttl_us = state.penalty_end_us - state.now_us
@@ -3858,7 +3865,6 @@ local function store(bucket, state, to_delete, written)
   else
     clock.expire(bucket, ttl_us)
   end
-  return nil
 end
 
 -- Returns the lane of an open charge with that hold, and the hold that it counts for. Eight holds at a time are exact; a further
@@ -3932,8 +3938,8 @@ local function release_receipt(bucket, state, old, written)
   end
 end
 
--- Charges a receipt now, in place of its lapsed or forgotten charge, if any. A hold of 0 means no hold. Returns nil and the end
--- of the hold, 0 without one; or a refusal.
+-- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
+-- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
   local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
   if old then
@@ -3964,10 +3970,10 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   written[#written + 1] = 'r:' .. receipt
   written[#written + 1] = field
   state.next = number + 1
-  return store(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, to_delete, written), end_us
 end
 
--- Updates a reserved charge: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
+-- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
 function charge_store.update(bucket, state, charge, kind, amount_micros)
   local failure = apply(state, charge.number, charge.time_us, charge.amount_micros, charge.end_us, amount_micros, 0)
   if failure then
@@ -3983,7 +3989,7 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   else
     rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
   end
-  return store(bucket, state, to_delete, written)
+  return prepared(bucket, state, to_delete, written)
 end
 
 return charge_store
@@ -4285,8 +4291,8 @@ end
 return budget_fit
 end)()
 
-local cost_reservation = (function() -- rlfunc: lines=95 file=functions/lib/cost/cost_reservation.lua
---- Checks, creates and cancels reservations.
+local cost_reservation = (function() -- rlfunc: lines=129 file=functions/lib/cost/cost_reservation.lua
+--- Checks, creates, settles and cancels reservations. What is created, settled or cancelled is written by charge_store.store.
 --- @use clock charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
@@ -4355,14 +4361,48 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
   if failure then
     return nil, failure
   end
+  charge_store.store(bucket, state)
   if longest and micros > 0 then
     reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
   end
   return true, false, 'none', micros, 0, reset_us, rows
 end
 
--- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
--- and then nothing is written.
+-- Replaces what a receipt reserved by what was really spent. Returns settled, repeated, late or unknown; what the receipt costs now; the state;
+-- and a table that begins with the limits' windows. There is nothing to store if it was repeated. Or nil and a refusal.
+function cost_reservation.settle(bucket, receipt, actual_micros, limits, clock_us)
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock_us)
+  if not state then
+    return nil, charge
+  end
+  local outcome, failure = 'unknown', nil
+  if charge and charge.status == 'settled' then
+    return 'repeated', charge.charged_micros, state, windows
+  elseif charge and charge.status == 'reserved' then
+    outcome = 'settled'
+    failure = charge_store.update(bucket, state, charge, 'settled', actual_micros)
+  else
+    if charge and charge.status == 'lapsed' then
+      outcome = 'late'
+    end
+    failure = charge_store.create(bucket, state, charge, 'settled', actual_micros, 0, receipt)
+  end
+  if failure then
+    return nil, failure
+  end
+  return outcome, actual_micros, state, windows
+end
+
+-- Returns how long reservations are refused from now on.
+function cost_reservation.penalty_us(state)
+  if state.penalty_end_us > state.now_us then
+    return state.penalty_end_us - state.clock_us
+  end
+  return 0
+end
+
+-- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, the refunded amount, and the state if there is something to
+-- store; or nil and a refusal.
 function cost_reservation.cancel(bucket, receipt, clock_us)
   local state, charge = charge_store.open(bucket, receipt, {}, clock_us)
   if not state then
@@ -4377,10 +4417,147 @@ function cost_reservation.cancel(bucket, receipt, clock_us)
   if failure then
     return nil, failure
   end
-  return 'cancelled', charge.charged_micros
+  return 'cancelled', charge.charged_micros, state
 end
 
 return cost_reservation
+end)()
+
+local accounts = (function() -- rlfunc: lines=134 file=functions/lib/cost/accounts.lua
+--- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
+--- @use cost_reservation charge_store
+--- @lib accounts
+local accounts = {}
+
+local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
+
+-- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
+-- of money, or of a unit, 0 if the call names none.
+function accounts.of(budgets, charges, amount_micros, units)
+  local all = {}
+  for i = 1, #budgets do
+    local row, account = budgets[i], nil
+    for j = 1, #all do
+      if charges[all[j].places[1]] == charges[i] then
+        account = all[j]
+      end
+    end
+    if account then
+      account.limits[#account.limits + 1] = row
+      account.places[#account.places + 1] = i
+    else
+      account = {limits = {row}, places = {i}, amount_micros = amount_micros}
+      if row.unit then
+        account.amount_micros = 0
+        for j = 1, #units do
+          if units[j].unit == row.unit then
+            account.amount_micros = units[j].amount
+          end
+        end
+      end
+      all[#all + 1] = account
+    end
+  end
+  return all
+end
+
+-- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
+-- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
+-- the accounts, those that will be charged with a state. Or nil and a refusal.
+function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
+  local result = {reason = 'none', retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  for i = 1, #result.accounts do
+    local account = result.accounts[i]
+    local state, rows, retry_us, reason, charge = cost_reservation.check(
+      charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
+    if not state then
+      return nil, rows
+    end
+    for j = 1, #rows do
+      result.rows[account.places[j]] = rows[j]
+      if known then
+        rows[j].allowed = true
+        rows[j].retry_after_us = 0
+      end
+    end
+    if not known and reason ~= 'counted' then
+      account.state = state
+      account.rows = rows
+      account.charge = charge
+      result.retry_us = math.max(result.retry_us, retry_us)
+      if ranks[reason] > ranks[result.reason] then
+        result.reason = reason
+      end
+    end
+  end
+  if result.reason == 'too_large' then
+    result.retry_us = 0
+  end
+  return result
+end
+
+-- Reserves what check allowed, in all accounts. Returns nil; or a refusal, and then nothing is written.
+function accounts.reserve(all, charges, reservation, hold_us, penalty_us)
+  for i = 1, #all do
+    local account = all[i]
+    if account.state then
+      local failure = cost_reservation.create(
+        charges[account.places[1]], reservation, account.amount_micros, account.state, account.rows, account.charge, hold_us, penalty_us)
+      if failure then
+        return failure
+      end
+    end
+  end
+  accounts.store(all, charges)
+  return nil
+end
+
+-- Refunds a reservation in all accounts. Returns nil; or a refusal, and then nothing is written.
+function accounts.cancel(budgets, charges, reservation, clock_us)
+  local all = accounts.of(budgets, charges, 0, {})
+  for i = 1, #all do
+    local outcome, failure, state = cost_reservation.cancel(charges[all[i].places[1]], reservation, clock_us)
+    if not outcome then
+      return failure
+    end
+    all[i].state = state
+  end
+  accounts.store(all, charges)
+  return nil
+end
+
+-- Settles a reservation in all accounts. Returns the accounts, each with an outcome, its state as settled, and its
+-- windows; or nil and a refusal, and then nothing is written.
+function accounts.settle(budgets, charges, actual_micros, units, reservation, clock_us)
+  local all = accounts.of(budgets, charges, actual_micros, units)
+  for i = 1, #all do
+    local account = all[i]
+    local outcome, charged, state, windows = cost_reservation.settle(
+      charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
+    if not outcome then
+      return nil, charged
+    end
+    account.outcome = outcome
+    account.settled = state
+    account.windows = windows
+    if outcome ~= 'repeated' then
+      account.state = state
+    end
+  end
+  accounts.store(all, charges)
+  return all
+end
+
+-- Writes the accounts that were changed.
+function accounts.store(all, charges)
+  for i = 1, #all do
+    if all[i].state then
+      charge_store.store(charges[all[i].places[1]], all[i].state)
+    end
+  end
+end
+
+return accounts
 end)()
 
 local challenge_record = (function() -- rlfunc: lines=77 file=functions/lib/challenge/challenge_record.lua
@@ -4463,33 +4640,13 @@ end
 return challenge_record
 end)()
 
-local request_parts = (function() -- rlfunc: lines=97 file=functions/lib/guard/request_parts.lua
+local request_parts = (function() -- rlfunc: lines=77 file=functions/lib/guard/request_parts.lua
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
---- @use receipt_set limit_rows cost_reservation challenge_record
+--- @use receipt_set limit_rows accounts challenge_record
 --- @lib request_parts
 local request_parts = {}
 
--- Checks the estimate. Returns the result of cost_reservation.check as a table, without state if there is nothing to create, and
--- without reservation if nothing is reserved. Or nil and a refusal.
-local function check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
-  if #budgets == 0 or not charges or not reservation then -- the header requires one with budgets
-    return {reason = 'none', retry_us = 0, rows = {}}
-  end
-  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, reservation, estimate_micros, budgets, clock_us)
-  if not state then
-    return nil, rows
-  end
-  if known then
-    for i = 1, #rows do
-      rows[i].allowed = true
-      rows[i].retry_after_us = 0
-    end
-    return {reason = 'none', retry_us = 0, rows = rows}
-  elseif reason == 'counted' then
-    return {reason = 'none', retry_us = 0, rows = rows, reservation = reservation}
-  end
-  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge, reservation = reservation}
-end
+local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -4509,9 +4666,12 @@ end
 -- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
-  known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us,
+  known, limits, limits_state, weight, budgets, charges, estimate_micros, units, reservation, challenges, challenge, required, payload, clock_us,
   holder)
-  local cost, no_cost = check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
+  local cost, no_cost = no_budgets, nil
+  if #budgets > 0 and reservation then -- the header requires one with budgets
+    cost, no_cost = accounts.check(budgets, charges, estimate_micros, units, reservation, known, clock_us)
+  end
   if not cost then
     return nil, no_cost
   end
@@ -4537,13 +4697,10 @@ end
 
 -- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, estimate_micros, hold_us, penalty_us,
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, reservation, hold_us, penalty_us,
   challenges, challenge, clock_us)
   -- The reservation is first, because it can still be refused.
-  local cost, failure = parts.cost, nil
-  if cost.state and charges and cost.reservation then
-    failure = cost_reservation.create(charges, cost.reservation, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
-  end
+  local failure = accounts.reserve(parts.cost.accounts, charges, reservation or '', hold_us, penalty_us)
   if failure then
     return failure
   end
@@ -4553,7 +4710,7 @@ function request_parts.charge(
     challenge_record.consume(challenges, challenge, parts.record)
   end
   -- A call that charges nothing must not give a later one a free pass.
-  if receipt and receipts and not known and (costs or counted or consumed or cost.reservation) then
+  if receipt and receipts and not known and (costs or counted or consumed or #parts.cost.rows > 0) then
     receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
   end
   receipt_set.record_pass(receipts, receipt, mark, used_up)
@@ -5188,6 +5345,51 @@ end
 return attempt_tiers
 end)()
 
+local budget = (function() -- rlfunc: lines=15 file=functions/lib/cost/budget.lua
+--- A budget: its row in a call, and its result.
+---
+--- Rows with one subject and unit are one account: they share its charges, and one of each call's amounts.
+--- @lib budget
+--- @arg    budget      micros[0..1000000000000000] most that may be spent in a window; of a unit, whole ones
+--- @arg    window      duration[1us..3650d]     length of the window
+--- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
+--- @key    charges     hash[charges:<unit>]     the account's charges
+--- @result allowed     bool                     whether the amount fits this budget, or is already part of it
+--- @result spent       micros                   what is spent in the window after the call: 300000 of a budget of 1000000
+--- @result remaining   micros                   what is left of the budget: 700000; 0 when it is exceeded
+--- @result retry_after duration                 wait until the amount fits this budget; 0 when it does, and when it never will
+local budget = {}
+
+return budget
+end)()
+
+-- A row that lib/budget.lua declares, from the cells of its text; or nil and a refusal.
+local rlfunc_row_budget = (function() -- rlfunc: shared lines=23
+return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
+  local in_budget_micros = rlfunc_whole(rlfunc_cells[1])
+  if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.budget must be from 0 to 1000000000000000 micros')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[2])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_unit
+  if rlfunc_cells[3] ~= '' then
+    in_unit = rlfunc_pack.text(rlfunc_cells[3])
+    if not in_unit or #in_unit < 1 or #in_unit > 32 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unit must be 1 to 32 bytes')
+    end
+  end
+  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, unit = in_unit}
+  local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_wrong then
+    return nil, rlfunc_wrong
+  end
+  return rlfunc_row
+end
+end)()
+
 local challenge_set = (function() -- rlfunc: lines=81 file=functions/lib/challenge/challenge_set.lua
 --- All challenges of a subject, in one hash of at most 128.
 --- @use clock challenge_record
@@ -5374,13 +5576,13 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=119 file=functions/guard/admit.lua
+do -- rlfunc: lines=116 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
 --- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt pass for free, as
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
 --- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
@@ -5391,7 +5593,6 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]?tiers older attempts, if there are more than 12
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
---- @key    charges        hash[charges]?budgets.of the subject's charges
 --- @key    left           zset[left]?holder       holders that release has marked
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
@@ -5399,10 +5600,8 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
 --- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted
---- @arg    budgets        packed[0..16]            as in cost.reserve
---- @arg    budgets.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    budgets.window duration[1us..3650d]     length of the window
---- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request
+--- @arg    budgets        packed(budget)[0..16]    as in cost.reserve, each optionally of its own subject
+--- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request, in money
 --- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
 --- @arg    reservation    text[64]?                unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known receipt reserves nothing
@@ -5418,10 +5617,14 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
+--- @arg    units          group[0..4]              expected cost of the request in other units than money; 0 in those that are omitted
+--- @arg    units.unit     text[32]                 the unit: tokens
+--- @arg    units.amount   count[0..1000000000000000] expected cost in that unit
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   reservation be given if budgets
+--- @must   units differ in unit: a call has one amount of each
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
@@ -5432,20 +5635,16 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
 --- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
---- @result budgets        group                    one result per budget; empty when blocked
---- @result budgets.allowed bool                    whether the estimate fits this budget, or is already part of it
---- @result budgets.spent  micros                   what is spent in the window after the call: 300000 of a budget of 1000000
---- @result budgets.remaining micros                what is left of the budget: 700000; 0 when it is exceeded
---- @result budgets.retry_after duration            wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result budgets        group(budget)            one result per budget, in the order of the call; empty when blocked
 --- @result tiers          group                    one result per tier; empty when blocked
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt that tiers count, and the block that it starts
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges would exceed 2^53 - 1 micros
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
-    budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
-    payload, holder)
+local function admit(bucket, receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+    budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
+    payload, holder, units)
   if left and holder and left_holders.has(left, holder) then
     return nil, refusal.argument('holder must be one that release has not marked')
   end
@@ -5466,7 +5665,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lef
   end
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
-  local parts, failure = request_parts.check(known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
+  local parts, failure = request_parts.check(known, limits, limits_state, weight, budgets, budgets_charges, estimate_micros, units, reservation,
     challenges, challenge, challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
@@ -5479,8 +5678,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lef
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges,
-      estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, budgets_charges,
+      reservation, hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
@@ -5523,19 +5722,6 @@ end
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
 
--- A row of budgets from the cells of its text; or nil and a refusal.
-local function rlfunc_budgets_row(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group)
-  local in_budget_micros = rlfunc_whole(rlfunc_cells[1])
-  if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.budget must be from 0 to 1000000000000000 micros')
-  end
-  local in_window_us = rlfunc_whole(rlfunc_cells[2])
-  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
-  end
-  return {budget_micros = in_budget_micros, window_us = in_window_us}
-end
-
 -- The rows of budgets by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_budgets_young, rlfunc_budgets_old, rlfunc_budgets_kept = {}, {}, 0
@@ -5545,7 +5731,7 @@ local function rlfunc_budgets_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'budgets', count = 'RLARG budgets must have 0 to 16 rows', least = 0, most = 16,
-      required = 2, cells = 2, bytes = 32, row = rlfunc_budgets_row,
+      required = 2, cells = 3, bytes = 129, row = rlfunc_row_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -5560,6 +5746,9 @@ local function rlfunc_budgets_rows(text)
   rlfunc_budgets_kept = rlfunc_budgets_kept + 1
   return rows
 end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_budgets_charges_of = {}
 
 -- A row of tiers from the cells of its text; or nil and a refusal.
 local function rlfunc_tiers_row(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group)
@@ -5643,51 +5832,41 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
-  local rlfunc_args = #args
   local rlfunc_keys = #keys
-  if rlfunc_keys < 1 or rlfunc_args > 18 then
-    return {err = 'RLARG admit must be called with at least 1 key and at most 18 arguments'}
+  if rlfunc_keys < 1 or #args < 19 then
+    return {err = 'RLARG admit must be called with at least 1 key and 19 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
-  local receipts, attempts, pages, challenges, charges, left
-  if rlfunc_args > 1 then
-    if rlfunc_args >= 3 and args[3] ~= '' then
-      rlfunc_key = rlfunc_key + 1
-      receipts = keys[rlfunc_key]
-    end
-    if rlfunc_args >= 11 and args[11] ~= '' then
-      rlfunc_key = rlfunc_key + 1
-      attempts = keys[rlfunc_key]
-    end
-    if rlfunc_args >= 11 and args[11] ~= '' then
-      rlfunc_key = rlfunc_key + 1
-      pages = keys[rlfunc_key]
-    end
-    if rlfunc_args >= 15 and args[15] ~= '' then
-      rlfunc_key = rlfunc_key + 1
-      challenges = keys[rlfunc_key]
-    end
-    if rlfunc_args >= 6 and args[6] ~= '' then
-      rlfunc_key = rlfunc_key + 1
-      charges = keys[rlfunc_key]
-    end
-    if rlfunc_args >= 18 and args[18] ~= '' then
-      rlfunc_key = rlfunc_key + 1
-      left = keys[rlfunc_key]
-    end
+  local receipts, attempts, pages, challenges, left
+  if args[3] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    receipts = keys[rlfunc_key]
   end
-  local limits = rlfunc_none
-  if rlfunc_args >= 1 and args[1] ~= '' then
-    limits = rlfunc_limits_young[args[1]]
+  if args[11] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    attempts = keys[rlfunc_key]
+  end
+  if args[11] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    pages = keys[rlfunc_key]
+  end
+  if args[15] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    challenges = keys[rlfunc_key]
+  end
+  if args[18] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    left = keys[rlfunc_key]
+  end
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
     if not limits then
-      local rlfunc_refusal
-      limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
-      if not limits then
-        return rlfunc_refusal
-      end
+      return rlfunc_refusal
     end
   end
   local rlfunc_limits = #limits
@@ -5707,122 +5886,169 @@ local function guard_v1_admit(keys, args)
     limits_state[rlfunc_row] = rlfunc_of
   end
   rlfunc_key = rlfunc_key + rlfunc_limits
-  local weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder = 1, nil, 10000000, nil, rlfunc_none, 0, nil, nil, nil, rlfunc_none, rlfunc_none, 2592000000000, false, nil, false
-  if rlfunc_args > 1 then
-    if rlfunc_args >= 2 and args[2] ~= '' then
-      weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-      if not weight or weight < 1 or weight > 1000000 then
-        return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
-      end
+  local weight = 1
+  if args[2] ~= '' then
+    weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+    if not weight or weight < 1 or weight > 1000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
     end
-    if rlfunc_args >= 3 and args[3] ~= '' then
-      receipt = args[3]
-      if #receipt < 1 or #receipt > 224 then
-        return {err = 'RLARG receipt must be 1 to 224 bytes'}
-      end
+  end
+  local receipt
+  if args[3] ~= '' then
+    receipt = args[3]
+    if #receipt < 1 or #receipt > 224 then
+      return {err = 'RLARG receipt must be 1 to 224 bytes'}
     end
-    if rlfunc_args >= 4 and args[4] ~= '' then
-      dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
-      end
+  end
+  local dedup_us = 10000000
+  if args[4] ~= '' then
+    dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
-    if rlfunc_args >= 5 and args[5] ~= '' then
-      repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
-      if not repeats or repeats < 0 or repeats > 8 then
-        return {err = 'RLARG repeats must be a whole number from 0 to 8'}
-      end
+  end
+  local repeats
+  if args[5] ~= '' then
+    repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+    if not repeats or repeats < 0 or repeats > 8 then
+      return {err = 'RLARG repeats must be a whole number from 0 to 8'}
     end
-    if rlfunc_args >= 6 and args[6] ~= '' then
-      budgets = rlfunc_budgets_young[args[6]]
-      if not budgets then
-        local rlfunc_refusal
-        budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
-        if not budgets then
-          return rlfunc_refusal
-        end
-      end
+  end
+  local budgets = rlfunc_budgets_young[args[6]]
+  if not budgets then
+    local rlfunc_refusal
+    budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+    if not budgets then
+      return rlfunc_refusal
     end
-    if rlfunc_args >= 7 and args[7] ~= '' then
-      estimate_micros = rlfunc_whole(args[7])
-      if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
-        return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
-      end
+  end
+  local rlfunc_budgets = #budgets
+  if rlfunc_keys < rlfunc_key + rlfunc_budgets then
+    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
+  end
+  local budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
+  if not budgets_charges then
+    budgets_charges = {}
+    rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
+  end
+  for rlfunc_row = 1, rlfunc_budgets do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
+      return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
     end
-    if rlfunc_args >= 8 and args[8] ~= '' then
-      hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
-      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
-      end
+    budgets_charges[rlfunc_row] = rlfunc_of
+  end
+  rlfunc_key = rlfunc_key + rlfunc_budgets
+  local estimate_micros = 0
+  if args[7] ~= '' then
+    estimate_micros = rlfunc_whole(args[7])
+    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
+      return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
     end
-    if rlfunc_args >= 9 and args[9] ~= '' then
-      penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
-      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
-      end
+  end
+  local hold_us
+  if args[8] ~= '' then
+    hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
+    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
     end
-    if rlfunc_args >= 10 and args[10] ~= '' then
-      reservation = args[10]
-      if #reservation < 1 or #reservation > 64 then
-        return {err = 'RLARG reservation must be 1 to 64 bytes'}
-      end
+  end
+  local penalty_us
+  if args[9] ~= '' then
+    penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
+    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
-    if rlfunc_args >= 11 and args[11] ~= '' then
-      tiers = rlfunc_tiers_young[args[11]]
-      if not tiers then
-        local rlfunc_refusal
-        tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
-        if not tiers then
-          return rlfunc_refusal
-        end
-      end
+  end
+  local reservation
+  if args[10] ~= '' then
+    reservation = args[10]
+    if #reservation < 1 or #reservation > 64 then
+      return {err = 'RLARG reservation must be 1 to 64 bytes'}
     end
-    if rlfunc_args >= 12 and args[12] ~= '' then
-      escalation = rlfunc_escalation_young[args[12]]
-      if not escalation then
-        local rlfunc_refusal
-        escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
-        if not escalation then
-          return rlfunc_refusal
-        end
-      end
+  end
+  local tiers = rlfunc_tiers_young[args[11]]
+  if not tiers then
+    local rlfunc_refusal
+    tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+    if not tiers then
+      return rlfunc_refusal
     end
-    if rlfunc_args >= 13 and args[13] ~= '' then
-      strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
-      if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
-        return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
-      end
+  end
+  local escalation = rlfunc_escalation_young[args[12]]
+  if not escalation then
+    local rlfunc_refusal
+    escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+    if not escalation then
+      return rlfunc_refusal
     end
-    if rlfunc_args >= 14 and args[14] ~= '' then
-      count_refused = args[14] == '1'
-      if not count_refused and args[14] ~= '0' then
-        return {err = 'RLARG count_refused must be 1 or 0'}
-      end
+  end
+  local strike_memory_us = 2592000000000
+  if args[13] ~= '' then
+    strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
+    if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
+      return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
     end
-    if rlfunc_args >= 15 and args[15] ~= '' then
-      challenge = args[15]
-      if #challenge < 1 or #challenge > 128 then
-        return {err = 'RLARG challenge must be 1 to 128 bytes'}
-      end
+  end
+  local count_refused = false
+  if args[14] ~= '' then
+    count_refused = args[14] == '1'
+    if not count_refused and args[14] ~= '0' then
+      return {err = 'RLARG count_refused must be 1 or 0'}
     end
-    if rlfunc_args >= 16 and args[16] ~= '' then
-      challenge_required = args[16] == '1'
-      if not challenge_required and args[16] ~= '0' then
-        return {err = 'RLARG challenge_required must be 1 or 0'}
-      end
+  end
+  local challenge
+  if args[15] ~= '' then
+    challenge = args[15]
+    if #challenge < 1 or #challenge > 128 then
+      return {err = 'RLARG challenge must be 1 to 128 bytes'}
     end
-    if rlfunc_args >= 17 and args[17] ~= '' then
-      payload = args[17]
-      if #payload < 1 or #payload > 1024 then
-        return {err = 'RLARG payload must be 1 to 1024 bytes'}
-      end
+  end
+  local challenge_required = false
+  if args[16] ~= '' then
+    challenge_required = args[16] == '1'
+    if not challenge_required and args[16] ~= '0' then
+      return {err = 'RLARG challenge_required must be 1 or 0'}
     end
-    if rlfunc_args >= 18 and args[18] ~= '' then
-      holder = args[18]
-      if #holder < 1 or #holder > 64 then
-        return {err = 'RLARG holder must be 1 to 64 bytes'}
-      end
+  end
+  local payload
+  if args[17] ~= '' then
+    payload = args[17]
+    if #payload < 1 or #payload > 1024 then
+      return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
+  end
+  local holder
+  if args[18] ~= '' then
+    holder = args[18]
+    if #holder < 1 or #holder > 64 then
+      return {err = 'RLARG holder must be 1 to 64 bytes'}
+    end
+  end
+  local rlfunc_arg = 18
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG units must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
+  end
+  local units = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_unit = args[rlfunc_arg + 1]
+    if #in_unit < 1 or #in_unit > 32 then
+      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'unit must be 1 to 32 bytes')}
+    end
+    local in_amount = rlfunc_whole(args[rlfunc_arg + 2])
+    if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
+      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'amount must be a whole number from 0 to 1000000000000000')}
+    end
+    units[rlfunc_row] = {unit = in_unit, amount = in_amount}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
   end
   local blocks = rlfunc_none
   if rlfunc_keys > rlfunc_key then
@@ -5832,11 +6058,19 @@ local function guard_v1_admit(keys, args)
     blocks = {unpack(keys, rlfunc_key + 1)}
     rlfunc_key = rlfunc_keys
   end
-  if rlfunc_keys ~= rlfunc_key then
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
   if #budgets > 0 and not reservation then
     return {err = 'RLARG reservation must be given if budgets'}
+  end
+  local rlfunc_alike = {}
+  for _, rlfunc_at in ipairs(units) do
+    local rlfunc_same = rlfunc_alike
+    if rlfunc_same[rlfunc_at.unit] then
+      return {err = 'RLARG units must differ in unit: a call has one amount of each'}
+    end
+    rlfunc_same[rlfunc_at.unit] = true
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('admit', keys[1], {'del', 'exists', 'get', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'pttl', 'set', 'time', 'type', 'unlink', 'zadd', 'zcard', 'zcount', 'zrangebyscore', 'zrem', 'zremrangebyrank', 'zscore'})
@@ -5845,7 +6079,7 @@ local function guard_v1_admit(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -6107,7 +6341,7 @@ local function guard_v1_admit(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = left and 1 or 0, 'zset'}, {rows = #limits, of = limits, 'any'}, {rows = #blocks, 'string'}})
+  local reply, raise, denied = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = left and 1 or 0, 'zset'}, {rows = #limits, of = limits, 'any'}, {rows = #budgets, 'hash'}, {rows = #blocks, 'string'}})
   if reply then
     return reply
   end
@@ -6119,20 +6353,21 @@ end
 redis.register_function{function_name = 'guard_v1_admit', callback = guard_v1_admit, description = 'Decides a request: everything is allowed and charged, or nothing is.'}
 end
 
-do -- rlfunc: lines=66 file=functions/guard/peek.lua
+do -- rlfunc: lines=67 file=functions/guard/peek.lua
 --- Lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
 ---
 --- Returns at most the newest 100 of each, oldest first. For what the subject may still do, call ratelimit.check_peek,
 --- abuse.status and cost.peek.
 --- @use clock ledger attempt_log refusal newest_entries
 --- @flags  no-writes
---- @key    bucket         hash[charges]            the subject's charges
+--- @key    bucket         hash[charges:<unit>]     the subject's charges
 --- @key    challenges     hash[challenges]         the subject's challenges, by token
 --- @key    attempts       string[attempts]         when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]      older attempts, if there are more than 12
 --- @arg    limits         group[0..16]             limits whose admissions to list; only a sliding_log keeps each one
 --- @arg    limits.name    text[64]                 the limit's name
 --- @key    limits.state   list[sliding_log:<name>] the limit's log
+--- @arg    unit           text[32]?                unit of the reservations: tokens; money when omitted
 --- @result now            time                     time of the call
 --- @result admissions     group                    admissions in the limits' logs
 --- @result admissions.limit count[1..16]           the limit's position in the call, from 1
@@ -6154,7 +6389,7 @@ do -- rlfunc: lines=66 file=functions/guard/peek.lua
 --- @result challenges.expires time                 when it is forgotten
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function peek(bucket, challenges, attempts, pages, limits)
+local function peek(bucket, challenges, attempts, pages, limits, unit)
   local clock_us = clock.now_us()
   local admissions, no_log = newest_entries.admissions(limits)
   if not admissions then
@@ -6192,7 +6427,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 
 -- Joins peek to Redis.
 local function guard_v1_peek(keys, args)
-  if #keys < 4 or #args < 1 then
+  local rlfunc_args = #args
+  if #keys < 4 or rlfunc_args < 1 then
     return {err = 'RLARG peek must be called with at least 4 keys and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
@@ -6219,7 +6455,15 @@ local function guard_v1_peek(keys, args)
     limits[rlfunc_row] = {name = in_name, state = keys[rlfunc_key + 1]}
     rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 1
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  rlfunc_arg = rlfunc_arg + 1
+  local unit
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    unit = args[rlfunc_arg]
+    if #unit < 1 or #unit > 32 then
+      return {err = 'RLARG unit must be 1 to 32 bytes'}
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
   end
   if rlfunc_unproven > 0 then
@@ -6229,7 +6473,7 @@ local function guard_v1_peek(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_now_us, out_admissions, out_attempts, out_strikes, out_reservations, out_challenges = pcall(peek, keys[1], keys[2], keys[3], keys[4], limits)
+  local rlfunc_ok, out_now_us, out_admissions, out_attempts, out_strikes, out_reservations, out_challenges = pcall(peek, keys[1], keys[2], keys[3], keys[4], limits, unit)
   if rlfunc_ok then
     if out_now_us == nil then
       return out_admissions
@@ -6507,35 +6751,36 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=77 file=functions/guard/refund.lua
+do -- rlfunc: lines=76 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
 --- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
 --- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
---- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record
+--- @use clock receipt_set limit limit_rows kind_quota accounts challenge_record
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
---- @key    charges        hash[charges]?reservation.of the subject's charges
 --- @arg    limits         packed(limit)[0..16]     limits of the call
 --- @arg    weight         count[1..1000000]=1      as in the call
 --- @arg    at             time?                    when the call was decided, from its result
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: charges that have expired since are not refunded
 --- @arg    receipt        text[224]?               receipt that was admitted
---- @arg    reservation    text[64]?                reservation of the call, which is cancelled
+--- @arg    reservation    text[64]?                reservation of the call, which is cancelled in the accounts of budgets
 --- @arg    challenge      text[128]?               challenge that the call consumed, which becomes usable again
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
 --- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
 --- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
+--- @arg    budgets        packed(budget)[0..16]    budgets of the call
+--- @must   reservation be given if budgets
 --- @must   taken have as many rows as limits
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
-    taken, expires_us, holder)
+local function refund(bucket, challenges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
+    taken, expires_us, holder, budgets, budgets_charges)
   if receipt and not receipt_set.admitted_us(bucket, receipt) then
     return false
   end
@@ -6565,11 +6810,9 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       return nil, record
     end
   end
-  if reservation and charges then
-    local cancelled, failure = cost_reservation.cancel(charges, reservation, clock_us)
-    if not cancelled then
-      return nil, failure
-    end
+  local failure = accounts.cancel(budgets, budgets_charges, reservation or '', clock_us)
+  if failure then
+    return nil, failure
   end
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
@@ -6613,6 +6856,34 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_limits_state_of = {}
+
+-- The rows of budgets by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_budgets_young, rlfunc_budgets_old, rlfunc_budgets_kept = {}, {}, 0
+local function rlfunc_budgets_rows(text)
+  local rows = rlfunc_budgets_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'budgets', count = 'RLARG budgets must have 0 to 16 rows', least = 0, most = 16,
+      required = 2, cells = 3, bytes = 129, row = rlfunc_row_budget,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_budgets_kept == 64 then
+    rlfunc_budgets_old = rlfunc_budgets_young
+    rlfunc_budgets_young = {}
+    rlfunc_budgets_kept = 0
+  end
+  rlfunc_budgets_young[text] = rows
+  rlfunc_budgets_kept = rlfunc_budgets_kept + 1
+  return rows
+end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_budgets_charges_of = {}
 local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
@@ -6627,14 +6898,10 @@ local function guard_v1_refund(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
-  local challenges, charges
+  local challenges
   if args[7] ~= '' then
     rlfunc_key = rlfunc_key + 1
     challenges = keys[rlfunc_key]
-  end
-  if args[6] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    charges = keys[rlfunc_key]
   end
   local limits = rlfunc_limits_young[args[1]]
   if not limits then
@@ -6747,8 +7014,40 @@ local function guard_v1_refund(keys, args)
       return {err = 'RLARG holder must be 1 to 64 bytes'}
     end
   end
+  rlfunc_arg = rlfunc_arg + 1
+  local budgets = rlfunc_none
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    budgets = rlfunc_budgets_young[args[rlfunc_arg]]
+    if not budgets then
+      local rlfunc_refusal
+      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[rlfunc_arg])
+      if not budgets then
+        return rlfunc_refusal
+      end
+    end
+  end
+  local rlfunc_budgets = #budgets
+  if rlfunc_keys < rlfunc_key + rlfunc_budgets then
+    return {err = 'RLARG refund must be called with as many keys and arguments as its groups have rows'}
+  end
+  local budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
+  if not budgets_charges then
+    budgets_charges = {}
+    rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
+  end
+  for rlfunc_row = 1, rlfunc_budgets do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
+      return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
+    end
+    budgets_charges[rlfunc_row] = rlfunc_of
+  end
+  rlfunc_key = rlfunc_key + rlfunc_budgets
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG refund must be called with as many keys and arguments as its groups have rows'}
+  end
+  if #budgets > 0 and not reservation then
+    return {err = 'RLARG reservation must be given if budgets'}
   end
   if #taken ~= #limits then
     return {err = 'RLARG taken must have as many rows as limits'}
@@ -6760,7 +7059,7 @@ local function guard_v1_refund(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken, expires_us, holder)
+  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken, expires_us, holder, budgets, budgets_charges)
   if rlfunc_ok then
     if out_refunded == nil then
       return rlfunc_refusal
@@ -6776,7 +7075,7 @@ local function guard_v1_refund(keys, args)
     end
     out_refunded = rlfunc_wrong
   end
-  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise, denied = rlfunc_failed(out_refunded, keys, {{rows = 1, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}, {rows = #budgets, 'hash'}})
   if reply then
     return reply
   end
@@ -7084,6 +7383,298 @@ local function guard_v1_renew(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'guard_v1_renew', callback = guard_v1_renew, description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.'}
+end
+
+do -- rlfunc: lines=39 file=functions/guard/settle.lua
+--- Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often it is called.
+---
+--- Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An account whose unit the call omits is settled
+--- at 0.
+--- @use clock accounts budget_fit charge_store cost_reservation
+--- @key    bucket         any[settled]             the subject of the call; each account has its own key
+--- @arg    budgets        packed(budget)[1..16]    budgets of the admit call
+--- @arg    reservation    text[64]                 reservation of the admit call
+--- @arg    actual         micros[0..1000000000000000]=0 actual cost, in money
+--- @arg    units          group[0..4]              actual cost in other units than money
+--- @arg    units.unit     text[32]                 the unit: tokens
+--- @arg    units.amount   count[0..1000000000000000] actual cost in that unit
+--- @must   units differ in unit: a call has one amount of each
+--- @result exceeded       bool                     whether any budget of an account is exceeded now
+--- @result penalty        duration                 how long reservations are refused from now on; 0 without a penalty
+--- @result budgets        group                    one result per budget, in the order of the call
+--- @result budgets.outcome enum(settled,repeated,late,unknown) what was done in its account, as in cost.settle
+--- @result budgets.spent  micros                   what is spent in the window now: 1200000 of a budget of 1000000
+--- @result budgets.remaining micros                what is left of the budget; 0 when it is exceeded
+--- @error  RLARG                                   an account's charges would exceed 2^53 - 1
+--- @error  RLSTATE                                 a key holds data that its library did not write
+local function settle(bucket, budgets, budgets_charges, reservation, actual_micros, units) -- rlfunc:ignore unused-parameter each account has its own key
+  local all, failure = accounts.settle(budgets, budgets_charges, actual_micros, units, reservation, clock.now_us())
+  if not all then
+    return nil, failure
+  end
+  local exceeded, penalty_us, rows = false, 0, {}
+  for i = 1, #all do
+    local account = all[i]
+    exceeded = exceeded or charge_store.exceeded(account.settled)
+    penalty_us = math.max(penalty_us, cost_reservation.penalty_us(account.settled))
+    local found = budget_fit.rows(account.windows, account.limits)
+    for j = 1, #found do
+      found[j].outcome = account.outcome
+      rows[account.places[j]] = found[j]
+    end
+  end
+  return exceeded, penalty_us, rows
+end
+
+-- The rows of budgets by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_budgets_young, rlfunc_budgets_old, rlfunc_budgets_kept = {}, {}, 0
+local function rlfunc_budgets_rows(text)
+  local rows = rlfunc_budgets_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'budgets', count = 'RLARG budgets must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 3, bytes = 129, row = rlfunc_row_budget,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_budgets_kept == 64 then
+    rlfunc_budgets_old = rlfunc_budgets_young
+    rlfunc_budgets_young = {}
+    rlfunc_budgets_kept = 0
+  end
+  rlfunc_budgets_young[text] = rows
+  rlfunc_budgets_kept = rlfunc_budgets_kept + 1
+  return rows
+end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_budgets_charges_of = {}
+local rlfunc_places_budgets_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
+local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
+
+-- Joins settle to Redis.
+local function guard_v1_settle(keys, args)
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args < 4 then
+    return {err = 'RLARG settle must be called with at least 1 key and 4 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rlfunc_key = 1
+  local budgets = rlfunc_budgets_young[args[1]]
+  if not budgets then
+    local rlfunc_refusal
+    budgets, rlfunc_refusal = rlfunc_budgets_rows(args[1])
+    if not budgets then
+      return rlfunc_refusal
+    end
+  end
+  local rlfunc_budgets = #budgets
+  if rlfunc_keys < rlfunc_key + rlfunc_budgets then
+    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
+  end
+  local budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
+  if not budgets_charges then
+    budgets_charges = {}
+    rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
+  end
+  for rlfunc_row = 1, rlfunc_budgets do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
+      return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
+    end
+    budgets_charges[rlfunc_row] = rlfunc_of
+  end
+  rlfunc_key = rlfunc_key + rlfunc_budgets
+  local reservation = args[2]
+  if #reservation < 1 or #reservation > 64 then
+    return {err = 'RLARG reservation must be 1 to 64 bytes'}
+  end
+  local actual_micros = 0
+  if args[3] ~= '' then
+    actual_micros = rlfunc_whole(args[3])
+    if not actual_micros or actual_micros < 0 or actual_micros > 1000000000000000 then
+      return {err = 'RLARG actual must be from 0 to 1000000000000000 micros'}
+    end
+  end
+  local rlfunc_arg = 3
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG units must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
+  end
+  local units = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_unit = args[rlfunc_arg + 1]
+    if #in_unit < 1 or #in_unit > 32 then
+      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'unit must be 1 to 32 bytes')}
+    end
+    local in_amount = rlfunc_whole(args[rlfunc_arg + 2])
+    if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
+      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'amount must be a whole number from 0 to 1000000000000000')}
+    end
+    units[rlfunc_row] = {unit = in_unit, amount = in_amount}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_alike = {}
+  for _, rlfunc_at in ipairs(units) do
+    local rlfunc_same = rlfunc_alike
+    if rlfunc_same[rlfunc_at.unit] then
+      return {err = 'RLARG units must differ in unit: a call has one amount of each'}
+    end
+    rlfunc_same[rlfunc_at.unit] = true
+  end
+  if rlfunc_unproven > 0 then
+    local lacking = rlfunc_lacking('settle', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})
+    if lacking then
+      return lacking
+    end
+    rlfunc_unproven = rlfunc_unproven - 1
+  end
+  local rlfunc_ok, out_exceeded, out_penalty_us, out_budgets = pcall(settle, keys[1], budgets, budgets_charges, reservation, actual_micros, units)
+  if rlfunc_ok then
+    if out_exceeded == nil then
+      return out_penalty_us
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_exceeded then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_penalty_us ~= 0 then
+      if not (out_penalty_us >= 0 and out_penalty_us <= 9007199254740992 and out_penalty_us % 1 == 0) then
+        rlfunc_wrong = 'result penalty must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if rlfunc_head == 1 and #out_budgets == 1 and out_penalty_us == 0 then
+        local row = out_budgets[1]
+        local row_outcome = row.outcome
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local rlfunc_word = 0
+        if row_outcome ~= 'settled' then
+          local row_place_outcome = rlfunc_places_budgets_outcome[row_outcome]
+          if not row_place_outcome then
+            rlfunc_wrong, row_place_outcome = 'result budgets.outcome must be one of settled, repeated, late, unknown', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_outcome
+        end
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result budgets.spent must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result budgets.remaining must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if not rlfunc_wrong and row_remaining_micros == 0 then
+          if row_spent_micros % 1000 == 0 then
+            local number = rlfunc_word * 4 + row_spent_micros / 1000 * 16
+            if number < 9007199254740992 then
+              return -2 - number
+            end
+          end
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_budgets * 2, nil, nil, nil, nil, nil, nil}, 1
+      if not (out_penalty_us == 0) then
+        reply[1] = -1 - rlfunc_head * 4
+        reply[2] = #out_budgets
+        reply[3] = out_penalty_us
+        rlfunc_at = 3
+      end
+      local rlfunc_budgets = #out_budgets
+      if rlfunc_budgets > 65536 then
+        rlfunc_wrong, rlfunc_budgets = 'result budgets must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_budgets do
+        local row = out_budgets[i]
+        local row_outcome = row.outcome
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local rlfunc_word = 0
+        if row_outcome ~= 'settled' then
+          local row_place_outcome = rlfunc_places_budgets_outcome[row_outcome]
+          if not row_place_outcome then
+            rlfunc_wrong, row_place_outcome = 'result budgets.outcome must be one of settled, repeated, late, unknown', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_outcome
+        end
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result budgets.spent must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result budgets.remaining must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        local rlfunc_one
+        if row_remaining_micros == 0 then
+          rlfunc_one = rlfunc_word + row_spent_micros * 4
+          if rlfunc_one >= 9007199254740992 then
+            rlfunc_one = nil
+            if row_spent_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_spent_micros / 1000 * 16
+              if number < 9007199254740992 then
+                rlfunc_one = -2 - number
+              end
+            end
+          end
+        elseif rlfunc_word < 32 and row_spent_micros < 8388608000 and row_remaining_micros < 8388608000 and row_spent_micros % 1000 == 0 and row_remaining_micros % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_spent_micros / 1000 * 128 - row_remaining_micros / 1000 * 1073741824
+        end
+        if rlfunc_one then
+          rlfunc_at = rlfunc_at + 1
+          reply[rlfunc_at] = rlfunc_one
+        else
+          reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
+          reply[rlfunc_at + 2] = row_spent_micros
+          reply[rlfunc_at + 3] = row_remaining_micros
+          rlfunc_at = rlfunc_at + 3
+        end
+      end
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        if rlfunc_at == 1 then
+          return reply[1]
+        end
+        return reply
+      end
+    end
+    out_exceeded = rlfunc_wrong
+  end
+  local reply, raise, denied = rlfunc_failed(out_exceeded, keys, {{rows = 1, 'any'}, {rows = #budgets, 'hash'}})
+  if reply then
+    return reply
+  end
+  if denied then
+    rlfunc_unproven = 1000
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'guard_v1_settle', callback = guard_v1_settle, description = 'Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often it is called.'}
 end
 
 do -- rlfunc: lines=38 file=functions/guard/take.lua

@@ -17,6 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "guard_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results: []fcall.Result{
 		{},
 		{Rows: []fcall.Result{{Values: 17}, {}}},
@@ -34,6 +35,8 @@ type PeekParams struct {
 	Subject fcall.Subject
 	// Limits: limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
 	Limits []PeekLimits
+	// Unit: unit of the reservations: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // PeekLimits is one row of PeekParams.Limits.
@@ -160,8 +163,8 @@ func (p PendingPeek) Result() (PeekResult, error) {
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 4+1*len(p.Limits), 1+1*len(p.Limits))
-	a.Key("subject", p.Subject, "charges")
+	a := c.fcall.Args(peekFunction, 4+1*len(p.Limits), 2+1*len(p.Limits))
+	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Key("challenges", p.Subject, "challenges")
 	a.Key("attempts", p.Subject, "attempts")
 	a.Key("pages", p.Subject, "attempt_pages")
@@ -174,6 +177,7 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 		a.Text("name", row.Name, 1, 64)
 	}
 	a.EndRows()
+	a.OptText("unit", p.Unit, 1, 32)
 	return a
 }
 

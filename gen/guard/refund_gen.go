@@ -17,7 +17,7 @@ var refundFunction = &fcall.Function{
 	Name:       "refund",
 	ServerName: "guard_v1_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  2,
+	Omissible:  3,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -30,6 +30,7 @@ var refundFunction = &fcall.Function{
 //   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
 //     be allowed.
 //   - holder must be given if limits.kind is concurrency.
+//   - reservation must be given if budgets.
 //   - taken must have as many rows as limits.
 //   - limits must differ in kind or name: two rows would be one limit.
 type RefundParams struct {
@@ -50,10 +51,9 @@ type RefundParams struct {
 	Age time.Duration
 	// Receipt: receipt that was admitted. 1 to 224 bytes. The zero value omits it.
 	Receipt string
-	// Reservation: reservation of the call, which is cancelled. 1 to 64 bytes. The zero value omits it.
+	// Reservation: reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes. The
+	// zero value omits it.
 	Reservation string
-	// ReservationOf is the subject of the keys that Reservation uses. Defaults to the call's subject.
-	ReservationOf fcall.Subject
 	// Challenge: challenge that the call consumed, which becomes usable again. 1 to 128 bytes. The zero value
 	// omits it.
 	Challenge string
@@ -68,6 +68,10 @@ type RefundParams struct {
 	Expires time.Time
 	// Holder: as in the call: required with a limit of kind concurrency. 1 to 64 bytes. The zero value omits it.
 	Holder string
+	// Budgets: budgets of the call. 0 to 16 rows.
+	Budgets BudgetPack
+	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
+	BudgetsOf []fcall.Subject
 }
 
 // RefundTaken is one row of RefundParams.Taken.
@@ -120,15 +124,13 @@ func (p PendingRefund) Result() (RefundResult, error) {
 }
 
 func (c *Client) refundArgs(p RefundParams) *fcall.Args {
-	a := c.fcall.Args(refundFunction, 3+p.Limits.pack.Keys(), 11+1*len(p.Taken))
+	a := c.fcall.Args(refundFunction, 2+p.Limits.pack.Keys()+p.Budgets.pack.Keys(), 12+1*len(p.Taken))
 	a.Key("subject", p.Subject, "checked")
 	if p.Challenge != "" {
 		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
 	}
-	if p.Reservation != "" {
-		a.Key("charges", cmp.Or(p.ReservationOf, p.Subject), "charges")
-	}
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
+	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
 	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptTime("at", p.At, 0, 9007199254740992)
@@ -145,7 +147,11 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	a.EndRows()
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	a.OptText("holder", p.Holder, 1, 64)
+	a.Pack("budgets", p.Budgets.pack, 0, 16)
 	if a.Err() == nil {
+		if p.Budgets.Len() != 0 && p.Reservation == "" {
+			a.Must("reservation", "be given if budgets")
+		}
 		if len(p.Taken) != p.Limits.Len() {
 			a.Must("taken", "have as many rows as limits")
 		}

@@ -137,6 +137,48 @@ func MustPackLimit(rows ...Limit) LimitPack {
 	return pack
 }
 
+// Budget is one row of the groups that take their rows from lib/budget.lua.
+type Budget struct {
+	// Budget: most that may be spent in a window; of a unit, whole ones. From 0 to 1000000000000000.
+	Budget fcall.Micros
+	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
+	Window time.Duration
+	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
+}
+
+// BudgetPack holds encoded rows for any number of calls; PackBudget creates it. It is immutable and safe for
+// concurrent use. The zero value has no rows.
+type BudgetPack struct{ pack *fcall.Pack }
+
+// Len returns the number of rows.
+func (p BudgetPack) Len() int { return p.pack.Len() }
+
+// PackBudget encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
+// It returns fcall.ErrArgument if a row is out of bounds.
+func PackBudget(rows ...Budget) (BudgetPack, error) {
+	p := fcall.NewPacker("PackBudget", "budget", 2)
+	for _, row := range rows {
+		a := p.Row()
+		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
+		a.Duration("window", row.Window, 1, 315360000000000)
+		a.OptText("unit", row.Unit, 1, 32)
+		p.Key("charges", row.Unit)
+
+	}
+	pack, err := p.Pack()
+	return BudgetPack{pack}, err
+}
+
+// MustPackBudget is like PackBudget but panics if a row is out of bounds. It is for rows that are constants.
+func MustPackBudget(rows ...Budget) BudgetPack {
+	pack, err := PackBudget(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
+}
+
 // LimitResult is one row of the answers that lib/limit.lua declares.
 type LimitResult struct {
 	// Allowed reports whether this limit allows the call; another one may refuse it.
@@ -148,6 +190,18 @@ type LimitResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For
 	// a concurrency, until enough leases have ended, if no holder releases or renews.
+	RetryAfter time.Duration
+}
+
+// BudgetResult is one row of the answers that lib/budget.lua declares.
+type BudgetResult struct {
+	// Allowed reports whether the amount fits this budget, or is already part of it.
+	Allowed bool
+	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
+	Spent fcall.Micros
+	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
+	Remaining fcall.Micros
+	// RetryAfter: wait until the amount fits this budget; 0 when it does, and when it never will.
 	RetryAfter time.Duration
 }
 

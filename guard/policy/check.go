@@ -63,29 +63,8 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 		}
 	}
 	p.checkIdempotency(at+".idempotency", e, found)
-	if e.Cost == nil {
-		return
-	}
-	if p.Cost == nil {
-		found.add(at+".cost", "requires cost.budgets: the policy has no cost")
-		return
-	}
-	for i, b := range p.Cost.Budgets {
-		if b.Budget > 0 && e.Cost.Estimate > b.Budget {
-			found.add(at+".cost.estimate", "must be at most the budget %s of cost.budgets[%d], got %s: the estimate would never fit", b.Budget, i, e.Cost.Estimate)
-		}
-	}
-}
-
-func (c *Cost) check(at string, found *problems) {
-	if len(c.Budgets) > 0 {
-		return
-	}
-	if c.Hold != 0 {
-		found.add(at+".hold", "has no effect without cost.budgets")
-	}
-	if c.Penalty != 0 {
-		found.add(at+".penalty", "has no effect without cost.budgets")
+	if e.Cost != nil {
+		p.checkEstimates(at+".cost", e.Cost, found)
 	}
 }
 

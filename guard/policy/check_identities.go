@@ -206,7 +206,10 @@ func (p *Policy) checkBys(found *problems) {
 		p.checkBy(fmt.Sprintf("limits[%d]", i), p.Limits[i].By, true, values, found)
 	}
 	if p.Cost != nil {
-		p.checkBy("cost", p.Cost.By, false, values, found)
+		p.checkBy("cost", p.Cost.By, true, values, found)
+		for i := range p.Cost.Budgets {
+			p.checkBy(fmt.Sprintf("cost.budgets[%d]", i), p.Cost.Budgets[i].By, true, values, found)
+		}
 	}
 	if p.Abuse != nil {
 		p.checkBy("abuse", p.Abuse.By, false, values, found)

@@ -124,6 +124,14 @@ func (l *Limit) Calendar() (*calendar.Calendar, error) {
 	return calendar.New(calendar.Period{Every: l.Every, Zone: l.Zone, Starts: string(l.Starts)})
 }
 
+// Calendar returns the calendar of a budget with periods, or nil. It returns a *calendar.Error if the policy was not checked.
+func (b *Budget) Calendar() (*calendar.Calendar, error) {
+	if b.Every == "" {
+		return nil, nil
+	}
+	return calendar.New(calendar.Period{Every: b.Every, Zone: b.Zone, Starts: string(b.Starts)})
+}
+
 // checkPeriod checks that a quota has a period and no window.
 func (l *Limit) checkPeriod(at string, found *problems) {
 	if l.Window != 0 {
@@ -133,8 +141,14 @@ func (l *Limit) checkPeriod(at string, found *problems) {
 		found.add(at+".every", "is required for a quota")
 		return
 	}
+	_, err := l.Calendar()
+	checkCalendar(at, err, found)
+}
+
+// checkCalendar reports the error of a calendar.
+func checkCalendar(at string, err error, found *problems) {
 	var wrong *calendar.Error
-	if _, err := l.Calendar(); errors.As(err, &wrong) && wrong.Field != "every" { // reported by bounds
+	if errors.As(err, &wrong) && wrong.Field != "every" { // reported by bounds
 		found.add(at+"."+wrong.Field, "must %s, got %s", wrong.Must, quote(wrong.Got))
 	}
 }

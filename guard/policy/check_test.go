@@ -31,7 +31,6 @@ limits[0].limit: must be 1 to 1000000, got 1000001
 limits[1].name: is required
 limits[1].limit: is required
 limits[1].window: is required
-cost.budgets[0].budget: must be 0.000001 to 1000000000, got 2000000000
 abuse.tiers: is required
 abuse.escalation[0]: must be 1ms to 3650d, got 0s
 endpoints[0].idempotency.header: must be a header name, got "X Y"
@@ -42,6 +41,7 @@ endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
 overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
+cost.budgets[0].budget: must be at most 1000000000, got 2000000000
 `)
 }
 

@@ -29,6 +29,11 @@ func (p *Policy) Complete() (*Policy, error) {
 	c.eachLimit(func(_, _ string, l *Limit) { c.completeLimit(l) })
 	if c.Cost != nil {
 		fill(&c.Cost.OnFailure, c.OnFailure)
+		for i := range c.Cost.Budgets {
+			if b := &c.Cost.Budgets[i]; len(b.By) == 0 {
+				b.By = slices.Clone(c.Cost.By)
+			}
+		}
 	}
 	if c.Abuse != nil {
 		fill(&c.Abuse.OnFailure, c.OnFailure)

@@ -36,7 +36,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 			"ip":     {IPv4Prefix: 32, IPv6Prefix: 64},
 			"client": {First: []string{"ip"}},
 		},
-		Cost:   &Cost{By: By{"client"}, Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
+		Cost:   &Cost{By: By{"client"}, Budgets: []Budget{{Name: "day", By: By{"client"}, Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
 		Abuse:  &Abuse{By: By{"client"}, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
 		Limits: []Limit{{Name: "hour", By: By{"client"}, Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed}},
 		Endpoints: []Endpoint{{

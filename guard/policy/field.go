@@ -267,6 +267,10 @@ func (b *bounds) number(at string, v reflect.Value, f *field) {
 		if math.IsNaN(n) || n <= 0 || n > 1 {
 			b.found.add(at, "must be above 0 and at most 1, got %v", n)
 		}
+	case f.format == "warn":
+		if math.IsNaN(n) || n <= 0 || n >= 1 {
+			b.found.add(at, "must be above 0 and below 1, got %v", n)
+		}
 	case f.bounds != nil && !f.bounds.contains(n):
 		b.found.add(at, "must be %s, got %s", f.bounds, format(v))
 	}

@@ -34,6 +34,7 @@ var formats = map[string]textFormat{
 	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
+	"warn":      {},
 }
 
 func matching(pattern, message string) textFormat {

@@ -299,9 +299,11 @@ func (p *Policy) greatest() (limit, budget raised) {
 			raise(&limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.Kind))
 		}
 	})
+	most := map[string]int64{}
 	if p.Cost != nil {
 		for i, b := range p.Cost.Budgets {
-			raise(&budget, fmt.Sprintf("cost.budgets[%d]", i), int64(b.Budget), wire.MaxBudget)
+			raise(&budget, fmt.Sprintf("cost.budgets[%d]", i), int64(b.Budget), b.most())
+			most[b.Name] = b.most()
 		}
 	}
 	p.eachPlan(func(at string, plan *Plan) {
@@ -310,7 +312,7 @@ func (p *Policy) greatest() (limit, budget raised) {
 			raise(&limit, planLimitPath(at, name), max(l.Limit, l.Burst), wire.MaxOf(kinds[name]))
 		}
 		for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
-			raise(&budget, planBudgetPath(at, name), int64(plan.Budgets[name]), wire.MaxBudget)
+			raise(&budget, planBudgetPath(at, name), int64(plan.Budgets[name]), cmp.Or(most[name], wire.MaxBudget))
 		}
 	})
 	return limit, budget

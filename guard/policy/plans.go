@@ -26,8 +26,8 @@ type Plan struct {
 	// Limits holds the limits that differ, at most 1000, by ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy. Global limits cannot
 	// differ. Defaults to none.
 	Limits map[string]PlanLimit `yaml:"limits" policy:"items=0..1000,is=limit"`
-	// Budgets holds the budgets that differ, by name: 0.000001 to 1000000000. Defaults to none.
-	Budgets map[string]Micros `yaml:"budgets" policy:"items=0..16,is=name,0.000001..1000000000"`
+	// Budgets holds the budgets that differ, by name: 0.000001 to 1000000000, of a unit 1 to 1000000000000. Defaults to none.
+	Budgets map[string]Micros `yaml:"budgets" policy:"items=0..16,is=name,0.000001..1000000000000"`
 }
 
 // A PlanLimit holds the values that differ in one limit. Its kind and window stay the same.
@@ -171,18 +171,22 @@ func (p *Policy) checkPlanBudgets(at string, plan *Plan, found *problems) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
-		at, budget := planBudgetPath(at, name), plan.Budgets[name]
+		at, amount := planBudgetPath(at, name), plan.Budgets[name]
 		var names []string
 		for _, b := range p.Cost.Budgets {
 			names = append(names, b.Name)
 		}
-		if !slices.Contains(names, name) {
+		place := slices.Index(names, name)
+		if place < 0 {
 			found.add(at, "unknown budget %s%s", quote(name), spelling.DidYouMean(name, names))
 			continue
 		}
+		b := p.Cost.Budgets[place]
+		b.Budget = amount
+		b.checkAmount(at, found)
 		for i := range p.Endpoints {
-			if c := p.Endpoints[i].Cost; c != nil && budget > 0 && c.Estimate > budget {
-				found.add(at, "must be at least the estimate %s of endpoints[%d], got %s: the estimate would never fit", c.Estimate, i, budget)
+			if c := p.Endpoints[i].Cost; c != nil && amount > 0 && c.of(b.Unit) > amount {
+				found.add(at, "must be at least the estimate %s of endpoints[%d], got %s: the estimate would never fit", c.of(b.Unit), i, amount)
 			}
 		}
 	}

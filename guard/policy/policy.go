@@ -28,7 +28,7 @@ type Policy struct {
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
 	// Limits apply to all endpoints together, at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
-	// Cost holds the money budgets that endpoints charge. Defaults to none.
+	// Cost holds the budgets, of money and other units, that endpoints charge. Defaults to none.
 	Cost *Cost `yaml:"cost"`
 	// Abuse blocks subjects on all endpoints after too many attempts. Defaults to no blocks.
 	Abuse *Abuse `yaml:"abuse"`
@@ -119,14 +119,15 @@ func (p *Policy) Endpoint(name string) (*Endpoint, bool) {
 	return nil, false
 }
 
-// Cost holds the money budgets of a subject. guard reserves an estimate when it admits a request; the service settles the real cost.
-// A subject has one account, which each endpoint with a cost charges.
+// Cost holds the budgets of a request's subjects. guard reserves an estimate when it admits a request; the service settles the real cost.
+// Budgets with the same by and unit are one account, which each endpoint with a cost charges.
 type Cost struct {
-	// By is the identity that has the account, or several, as for a limit; not all. Defaults to client.
+	// By is the identity that has the budgets without one of their own, or several, as for a limit. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
-	// Budgets are 1 to 16 budgets, decided together: guard reserves the estimate in all of them or in none. Required.
+	// Budgets are 1 to 16 budgets, of money and at most 4 other units. They are decided together: guard reserves the estimates in all of them
+	// or in none. Required.
 	Budgets []Budget `yaml:"budgets" policy:"required,items=1..16"`
-	// Hold is how long an estimate counts without a settlement, 1us to 3650d. Defaults to each budget's window.
+	// Hold is how long an estimate counts without a settlement, 1us to 3650d. Defaults to each budget's window or period.
 	Hold time.Duration `yaml:"hold" policy:"1us..3650d"`
 	// Penalty is how long guard refuses a subject that exceeded a budget, 1us to 3650d. Defaults to none.
 	Penalty time.Duration `yaml:"penalty" policy:"1us..3650d"`
@@ -136,19 +137,36 @@ type Cost struct {
 
 // EndpointCost is the charge of an endpoint's requests to the policy's budgets.
 type EndpointCost struct {
-	// Estimate is the amount that a request reserves unless its caller gives one, at most 1000000000 and at most each budget.
+	// Estimate is the money that a request reserves unless its caller gives an amount, at most 1000000000 and at most each budget.
 	// Defaults to 0.
 	Estimate Micros `yaml:"estimate" policy:"0..1000000000"`
+	// Units holds the same for other units than money, by their names: whole numbers, at most 1000000000000. Defaults to 0 of each.
+	Units map[string]int64 `yaml:"units" policy:"items=0..4,is=name,0..1000000000000"`
 }
 
-// A Budget is the amount of money that a subject may spend in a window.
+// A Budget is the amount that a subject may spend in a window or in a period of the calendar.
 type Budget struct {
 	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// Budget is the amount, 0.000001 to 1000000000 units of any currency. Required.
-	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000"`
-	// Window is the length of the window, 1us to 3650d. Required.
-	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
+	// By is the identity that has the budget, or several, as for a limit; all is a budget of all requests together. A request that lacks an
+	// identity is not charged to it. Defaults to that of cost.
+	By By `yaml:"by" policy:"items=0..4,is=identity"`
+	// Unit is what is budgeted, such as tokens: 1 to 32 of A-Z a-z 0-9 _ -. Defaults to money.
+	Unit string `yaml:"unit" policy:"is=name"`
+	// Budget is the amount, 0.000001 to 1000000000 of any currency, or 1 to 1000000000000 of another unit. Required.
+	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000000"`
+	// Window is the length of a window that slides, 1us to 3650d. Required unless the budget has periods.
+	Window time.Duration `yaml:"window" policy:"1us..3650d"`
+	// Every is the length of a period. What is reserved in a period belongs to it, also if it is settled later. Required unless the budget has
+	// a window.
+	Every Every `yaml:"every"`
+	// Zone is the time zone of the periods, as of a quota. Defaults to UTC.
+	Zone string `yaml:"zone"`
+	// Starts is when the periods start, as of a quota: a month that is too short for its day starts on its last one. Defaults to midnight,
+	// Monday, the 1st and 01-01.
+	Starts Starts `yaml:"starts"`
+	// Warn is the part of the budget from which an admitted request reports a warning, above 0 and below 1. Defaults to none.
+	Warn float64 `yaml:"warn" policy:"is=warn"`
 }
 
 // Abuse blocks a subject after too many attempts. Attempts and blocks of a subject hold on all endpoints of the policy.

@@ -118,7 +118,11 @@ func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case reflect.Float64:
-		return map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+		most := "maximum"
+		if f.format == "warn" {
+			most = "exclusiveMaximum"
+		}
+		return map[string]any{"type": "number", "exclusiveMinimum": 0, most: 1}
 	case reflect.String:
 		if all := enums[t]; all != nil {
 			var values []any

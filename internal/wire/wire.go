@@ -4,6 +4,8 @@ package wire
 const (
 	// GlobalPrefix begins the subjects of global limits, such as "global/all". No identity has such a subject.
 	GlobalPrefix = "global/"
+	// GlobalAccount is what follows GlobalPrefix in the subject of budgets of all requests.
+	GlobalAccount = "cost"
 	// OverridesSubject is the bucket of library override for a namespace. No request has it as a subject.
 	OverridesSubject = "overrides"
 
@@ -11,8 +13,10 @@ const (
 	MaxLimit = 1_000_000
 	// MaxQuota is the largest limit of kind quota.
 	MaxQuota = 16_777_216
-	// MaxBudget is the largest budget, in millionths of a unit.
+	// MaxBudget is the largest budget of money, in millionths.
 	MaxBudget = 1_000_000_000 * 1_000_000
+	// MaxUnits is the largest budget of another unit, in millionths.
+	MaxUnits = 1_000_000_000_000 * 1_000_000
 )
 
 // LimitName returns the name of a limit in Redis and in refusals: ENDPOINT/LIMIT, or LIMIT if endpoint is "".

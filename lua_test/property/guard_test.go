@@ -146,7 +146,7 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload, Holder: c.Holder,
 	}
 	for _, b := range c.Budgets {
-		p.Budgets = append(p.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(b.Budget), Window: b.Window})
+		p.Budgets = append(p.Budgets, guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window})
 	}
 	for _, tier := range c.Attempt.Tiers {
 		p.Tiers = append(p.Tiers, guard.AdmitTiers(tier))

@@ -37,7 +37,7 @@ type (
 	admitParams   = suites.AdmitParams
 	admitResult   = guard.AdmitResult
 	admitRow      = guard.LimitResult
-	admitBudget   = guard.AdmitBudgetsResult
+	admitBudget   = guard.BudgetResult
 	admitTier     = guard.AdmitTiersResult
 	guarded       = suites.Guarded
 )

@@ -23,7 +23,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 	at := luatest.Start.Add
 	p := admitParams{
 		Subject: "u1", Limits: []admitLimit{perLog("minute", 2, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
-		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: 2 * time.Minute,
+		Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: 2 * time.Minute,
 	}
 	suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
 		s.Set(t, luatest.Start)
@@ -105,7 +105,7 @@ func TestGuardPeek_isBounded(t *testing.T) {
 		s.Set(t, luatest.Start)
 		p := admitParams{
 			Subject: "u1", Limits: []admitLimit{perLog("minute", 1000, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 1000, Window: time.Hour, Block: time.Minute}},
-			Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Hour}}, Estimate: 1,
+			Budgets: []guard.Budget{{Budget: 1000, Window: time.Hour}}, Estimate: 1,
 		}
 		for i := range 130 {
 			p.Receipt, p.Reservation = fmt.Sprint("r", i), fmt.Sprint("i", i)

@@ -11,7 +11,7 @@ import (
 )
 
 type (
-	admitBudget = guard.AdmitBudgetsResult
+	admitBudget = guard.BudgetResult
 	admitTier   = guard.AdmitTiersResult
 )
 
@@ -19,7 +19,7 @@ type (
 func allReasons(receipt, token string, estimate fcall.Micros) admitParams {
 	return admitParams{
 		Receipt: receipt, Limits: []admitLimit{perLog("minute", 2, time.Minute)}, Challenge: token, ChallengeRequired: true,
-		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: estimate, Reservation: "of " + receipt,
+		Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: estimate, Reservation: "of " + receipt,
 		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: 5 * time.Minute}},
 	}
 }

@@ -15,7 +15,7 @@ func TestAdmit_duplicateTakesNothing(t *testing.T) {
 	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
 	p := admitParams{
 		Receipt: "r", Limits: []admitLimit{perLog("minute", 1, time.Minute)}, Challenge: "t1", Payload: "chat",
-		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 100, Reservation: "i1", Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
+		Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: 100, Reservation: "i1", Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
 	}
 	other := p
 	other.Receipt, other.Reservation = "s", "i2"
@@ -83,8 +83,8 @@ func TestAdmit_refusesArguments(t *testing.T) {
 		refuses("a log counts requests", admitParams{Limits: []admitLimit{two}}),
 		refuses("17 limits", admitParams{Limits: seventeen}),
 		refuses("a receipt of 225 bytes", admitParams{Receipt: string(make([]byte, 225)), Limits: []admitLimit{minute}}),
-		refuses("a budget without an ID", admitParams{Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
-		refuses("a budget with a receipt and no ID", admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
+		refuses("a budget without an ID", admitParams{Budgets: []guard.Budget{{Budget: 1, Window: time.Minute}}}),
+		refuses("a budget with a receipt and no ID", admitParams{Receipt: "r", Budgets: []guard.Budget{{Budget: 1, Window: time.Minute}}}),
 		refuses("a block below the tick", admitParams{Tiers: []guard.AdmitTiers{{Threshold: 1, Window: 1, Block: time.Microsecond}}}),
 		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passesUntimed()},
 	)

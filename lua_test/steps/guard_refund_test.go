@@ -21,7 +21,7 @@ func TestRefund_everythingOnce(t *testing.T) {
 	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
 	consume := by(suites.ChallengesOf, (*challenge.Client).Consume, challenge.ConsumeParams{Subject: "u1", Token: "t1", Payload: "chat"})
 	take := admit(admitParams{
-		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70, Reservation: "i",
+		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: 70, Reservation: "i",
 		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: time.Minute}},
 	})
 	took := func(counted int64) admitResult {

@@ -15,7 +15,7 @@ import (
 // everything is a call that asks for all that there is, and everythingBack gives it back.
 func everything() (admitParams, suites.RefundParams) {
 	p := admitParams{
-		Subject: "u1", Receipt: "r", Limits: suites.GuardLimits(5), Challenge: "t1", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: time.Second, Reservation: "i1",
+		Subject: "u1", Receipt: "r", Limits: suites.GuardLimits(5), Challenge: "t1", Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: time.Second, Reservation: "i1",
 		Tiers: []guard.AdmitTiers{{Threshold: 99, Window: time.Hour, Block: time.Minute}}, Holder: "h",
 	}
 	return p, suites.RefundParams{Subject: "u1", Receipt: "r", Limits: p.Limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Reservation: "i1", Challenge: "t1"}

@@ -55,7 +55,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "device", Token: "t1", TTL: time.Hour})
 	p := admitParams{
 		Limits: limits, Receipt: "r", ReceiptOf: "user", Dedup: time.Hour, Challenge: "t1", ChallengeOf: "device",
-		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, BudgetsOf: "team", Estimate: 70, Reservation: "i",
+		Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, BudgetsOf: []fcall.Subject{"team"}, Estimate: 70, Reservation: "i",
 	}
 	want := suites.Answered(admitResult{
 		Allowed: true, Reason: guard.AdmitReasonNone, At: afterStart(0), Challenge: "consumed",
@@ -66,7 +66,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 	known.Limits = []admitRow{{Allowed: true, Remaining: 1, ResetAfter: time.Hour}}
 	back := suites.RefundParams{
 		Subject: "user", Limits: limits, Of: []fcall.Subject{"u1"}, Left: []time.Duration{time.Hour}, At: luatest.Start, Receipt: "r",
-		Reservation: "i", ReservationOf: "team", Challenge: "t1", ChallengeOf: "device",
+		Reservation: "i", Budgets: p.Budgets, BudgetsOf: p.BudgetsOf, Challenge: "t1", ChallengeOf: "device",
 	}
 	suites.Guards.Run(
 		t,

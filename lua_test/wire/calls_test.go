@@ -98,7 +98,7 @@ var wireCalls = []wireCall{
 	onWire(override.New, (*override.Client).List, override.ListParams{Subject: "u1", Known: new(int64(7))}),
 
 	onWire(guard.New, (*guard.Client).Admit, admitParams{
-		Subject: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: suites.GuardLimits(5), Weight: 2, Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
+		Subject: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: suites.GuardLimits(5), Weight: 2, Budgets: []guard.Budget{{Budget: 1000, Window: time.Minute}},
 		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login", Holder: "h1",

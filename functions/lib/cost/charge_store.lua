@@ -123,18 +123,25 @@ local function clean(bucket, state)
   return charge_sums.forget(bucket, state)
 end
 
--- Deletes fields, and writes the state with other fields and values. Returns nil, or a refusal without writing.
-local function store(bucket, state, to_delete, written)
+-- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
+local function prepared(bucket, state, to_delete, written)
+  state.to_delete = to_delete
+  state.written = written
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
+  return nil
+end
+
+-- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #to_delete > 0 then
-    redis.call('HDEL', bucket, unpack(to_delete))
+  if #state.to_delete > 0 then
+    redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(written))
+  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   local ttl_us = 2 * state.longest_us
   if state.penalty_end_us - state.now_us > ttl_us then
     ttl_us = state.penalty_end_us - state.now_us
@@ -145,7 +152,6 @@ local function store(bucket, state, to_delete, written)
   else
     clock.expire(bucket, ttl_us)
   end
-  return nil
 end
 
 -- Returns the lane of an open charge with that hold, and the hold that it counts for. Eight holds at a time are exact; a further
@@ -219,8 +225,8 @@ local function release_receipt(bucket, state, old, written)
   end
 end
 
--- Charges a receipt now, in place of its lapsed or forgotten charge, if any. A hold of 0 means no hold. Returns nil and the end
--- of the hold, 0 without one; or a refusal.
+-- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
+-- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
   local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
   if old then
@@ -251,10 +257,10 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   written[#written + 1] = 'r:' .. receipt
   written[#written + 1] = field
   state.next = number + 1
-  return store(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, to_delete, written), end_us
 end
 
--- Updates a reserved charge: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
+-- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
 function charge_store.update(bucket, state, charge, kind, amount_micros)
   local failure = apply(state, charge.number, charge.time_us, charge.amount_micros, charge.end_us, amount_micros, 0)
   if failure then
@@ -270,7 +276,7 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   else
     rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
   end
-  return store(bucket, state, to_delete, written)
+  return prepared(bucket, state, to_delete, written)
 end
 
 return charge_store

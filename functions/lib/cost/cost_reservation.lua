@@ -1,4 +1,4 @@
---- Checks, creates and cancels reservations.
+--- Checks, creates, settles and cancels reservations. What is created, settled or cancelled is written by charge_store.store.
 --- @use clock charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
@@ -67,14 +67,48 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
   if failure then
     return nil, failure
   end
+  charge_store.store(bucket, state)
   if longest and micros > 0 then
     reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
   end
   return true, false, 'none', micros, 0, reset_us, rows
 end
 
--- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
--- and then nothing is written.
+-- Replaces what a receipt reserved by what was really spent. Returns settled, repeated, late or unknown; what the receipt costs now; the state;
+-- and a table that begins with the limits' windows. There is nothing to store if it was repeated. Or nil and a refusal.
+function cost_reservation.settle(bucket, receipt, actual_micros, limits, clock_us)
+  local state, charge, windows = charge_store.open(bucket, receipt, limits, clock_us)
+  if not state then
+    return nil, charge
+  end
+  local outcome, failure = 'unknown', nil
+  if charge and charge.status == 'settled' then
+    return 'repeated', charge.charged_micros, state, windows
+  elseif charge and charge.status == 'reserved' then
+    outcome = 'settled'
+    failure = charge_store.update(bucket, state, charge, 'settled', actual_micros)
+  else
+    if charge and charge.status == 'lapsed' then
+      outcome = 'late'
+    end
+    failure = charge_store.create(bucket, state, charge, 'settled', actual_micros, 0, receipt)
+  end
+  if failure then
+    return nil, failure
+  end
+  return outcome, actual_micros, state, windows
+end
+
+-- Returns how long reservations are refused from now on.
+function cost_reservation.penalty_us(state)
+  if state.penalty_end_us > state.now_us then
+    return state.penalty_end_us - state.clock_us
+  end
+  return 0
+end
+
+-- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, the refunded amount, and the state if there is something to
+-- store; or nil and a refusal.
 function cost_reservation.cancel(bucket, receipt, clock_us)
   local state, charge = charge_store.open(bucket, receipt, {}, clock_us)
   if not state then
@@ -89,7 +123,7 @@ function cost_reservation.cancel(bucket, receipt, clock_us)
   if failure then
     return nil, failure
   end
-  return 'cancelled', charge.charged_micros
+  return 'cancelled', charge.charged_micros, state
 end
 
 return cost_reservation

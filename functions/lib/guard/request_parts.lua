@@ -1,29 +1,9 @@
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
---- @use receipt_set limit_rows cost_reservation challenge_record
+--- @use receipt_set limit_rows accounts challenge_record
 --- @lib request_parts
 local request_parts = {}
 
--- Checks the estimate. Returns the result of cost_reservation.check as a table, without state if there is nothing to create, and
--- without reservation if nothing is reserved. Or nil and a refusal.
-local function check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
-  if #budgets == 0 or not charges or not reservation then -- the header requires one with budgets
-    return {reason = 'none', retry_us = 0, rows = {}}
-  end
-  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, reservation, estimate_micros, budgets, clock_us)
-  if not state then
-    return nil, rows
-  end
-  if known then
-    for i = 1, #rows do
-      rows[i].allowed = true
-      rows[i].retry_after_us = 0
-    end
-    return {reason = 'none', retry_us = 0, rows = rows}
-  elseif reason == 'counted' then
-    return {reason = 'none', retry_us = 0, rows = rows, reservation = reservation}
-  end
-  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge, reservation = reservation}
-end
+local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -43,9 +23,12 @@ end
 -- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
-  known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us,
+  known, limits, limits_state, weight, budgets, charges, estimate_micros, units, reservation, challenges, challenge, required, payload, clock_us,
   holder)
-  local cost, no_cost = check_cost(charges, known, reservation, estimate_micros, budgets, clock_us)
+  local cost, no_cost = no_budgets, nil
+  if #budgets > 0 and reservation then -- the header requires one with budgets
+    cost, no_cost = accounts.check(budgets, charges, estimate_micros, units, reservation, known, clock_us)
+  end
   if not cost then
     return nil, no_cost
   end
@@ -71,13 +54,10 @@ end
 
 -- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, estimate_micros, hold_us, penalty_us,
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, reservation, hold_us, penalty_us,
   challenges, challenge, clock_us)
   -- The reservation is first, because it can still be refused.
-  local cost, failure = parts.cost, nil
-  if cost.state and charges and cost.reservation then
-    failure = cost_reservation.create(charges, cost.reservation, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
-  end
+  local failure = accounts.reserve(parts.cost.accounts, charges, reservation or '', hold_us, penalty_us)
   if failure then
     return failure
   end
@@ -87,7 +67,7 @@ function request_parts.charge(
     challenge_record.consume(challenges, challenge, parts.record)
   end
   -- A call that charges nothing must not give a later one a free pass.
-  if receipt and receipts and not known and (costs or counted or consumed or cost.reservation) then
+  if receipt and receipts and not known and (costs or counted or consumed or #parts.cost.rows > 0) then
     receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
   end
   receipt_set.record_pass(receipts, receipt, mark, used_up)

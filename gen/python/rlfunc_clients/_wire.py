@@ -68,9 +68,13 @@ def key(namespace: str, subject: Subject, suffix: str | Enum) -> bytes:
     return namespace.encode() + b":{" + tag(subject) + b"}:" + word(suffix)
 
 
-def key_of(namespace: str, subject: Subject, suffix: str | Enum, name: Text) -> bytes:
-    """Returns the key of one row of a group, `<namespace>:{<tag>}:<suffix>:<name>`."""
-    return key(namespace, subject, suffix) + b":" + tag(name)
+def key_of(namespace: str, subject: Subject, suffix: str | Enum, name: Text | None) -> bytes:
+    """Returns a key that ends in a name, `<namespace>:{<tag>}:<suffix>:<name>`, or in the suffix without one."""
+    return key(namespace, subject, "") + _ended(suffix, name)
+
+
+def _ended(suffix: str | Enum, name: Text | None) -> bytes:
+    return word(suffix) + (b":" + tag(name) if name else b"")
 
 
 def check_namespace(namespace: str) -> None:
@@ -124,7 +128,7 @@ class Pack:
                 cells.pop()
             encoded.append(b",".join(_NOT_PLAIN.sub(lambda m: b"%%%02x" % m[0][0], c) for c in cells) + b";")
             if not a.problems:
-                self._suffixes.append([b"}:" + word(s) + b":" + tag(name) for s, name in self._keys(row)])
+                self._suffixes.append([b"}:" + _ended(s, name) for s, name in self._keys(row)])
         a.check()
         self._rows = len(rows)
         self._given = tuple(rows)
@@ -139,7 +143,7 @@ class Pack:
     def _cells(self, a: Args, row: Any) -> None:
         raise NotImplementedError
 
-    def _keys(self, row: Any) -> list[tuple[str | Enum, Text]]:
+    def _keys(self, row: Any) -> list[tuple[str | Enum, Text | None]]:
         return []
 
 
@@ -217,10 +221,10 @@ class Args:
         for subject in subjects:
             self.key(name, subject, suffix)
 
-    def row_key(self, name: str, subject: Subject, suffix: str | Enum, value: Text) -> None:
-        """Adds a key that ends in an argument or a field, which text() checks."""
+    def row_key(self, name: str, subject: Subject, suffix: str | Enum, value: Text | None) -> None:
+        """Adds a key that ends in an argument or a field, which text() checks, or in the suffix without one."""
         raw = self._subject(name, subject)
-        if raw is not None and is_text(value):
+        if raw is not None and (value is None or is_text(value)):
             self.keys.append(key_of(self.namespace, raw, suffix, value))
 
     def pack_keys(self, name: str, pack: Pack | None, subject: Subject, of: Sequence[Subject]) -> None:

@@ -45,7 +45,7 @@ _cancel = Function(
     "cost", "cancel",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=0,
+    omissible=1,
     results=(Result(values=4), Result(), ),
 )
 
@@ -55,9 +55,11 @@ def _cancel_args(
         subject: Subject,
         *,
         receipt: Text,
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
+    a.text("unit", unit, 1, 32, optional=True)
     return a
 
 
@@ -149,7 +151,7 @@ _peek = Function(
     "cost", "peek",
     read_only=True,
     codes=("RLSTATE", ),
-    omissible=2,
+    omissible=3,
     results=(Result(values=2), Result(values=4), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
 )
 
@@ -161,8 +163,9 @@ def _peek_args(
         limits: Sequence[PeekLimits],
         estimate: Micros | None = None,
         receipt: Text | None = None,
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
     a.rows("limits", len(limits), 1, 16)
     for a.row, limits_row in enumerate(limits):
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
@@ -170,6 +173,7 @@ def _peek_args(
     a.group = ""
     a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
+    a.text("unit", unit, 1, 32, optional=True)
     return a
 
 
@@ -272,7 +276,7 @@ _reserve = Function(
     "cost", "reserve",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=2,
+    omissible=3,
     results=(Result(values=2), Result(values=2), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
 )
 
@@ -286,8 +290,9 @@ def _reserve_args(
         limits: Sequence[ReserveLimits],
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
     a.integer("estimate", estimate, 0, 1000000000000000)
     a.rows("limits", len(limits), 1, 16)
@@ -297,6 +302,7 @@ def _reserve_args(
     a.group = ""
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
+    a.text("unit", unit, 1, 32, optional=True)
     return a
 
 
@@ -399,7 +405,7 @@ _reserve_at_most = Function(
     "cost", "reserve_at_most",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=3,
+    omissible=4,
     results=(Result(values=2), Result(values=2), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
 )
 
@@ -414,8 +420,9 @@ def _reserve_at_most_args(
         least: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
     a.integer("most", most, 1, 1000000000000000)
     a.rows("limits", len(limits), 1, 16)
@@ -426,6 +433,7 @@ def _reserve_at_most_args(
     a.integer("least", least, 1, 1000000000000000, optional=True)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
+    a.text("unit", unit, 1, 32, optional=True)
     if not a.problems:
         if (1 if least is None else least) > most:
             a.must("least must be at most most")
@@ -472,7 +480,7 @@ _reset = Function(
     "cost", "reset",
     read_only=False,
     codes=(),
-    omissible=0,
+    omissible=1,
     results=(Result(values=2), ),
 )
 
@@ -480,8 +488,11 @@ _reset = Function(
 def _reset_args(
         a: Args,
         subject: Subject,
+        *,
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
+    a.text("unit", unit, 1, 32, optional=True)
     return a
 
 
@@ -552,7 +563,7 @@ _settle = Function(
     "cost", "settle",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=0,
+    omissible=1,
     results=(Result(values=4), Result(), Result(values=2), Result(), Result(rows=(Result(), Result(), )), ),
 )
 
@@ -564,8 +575,9 @@ def _settle_args(
         receipt: Text,
         actual: Micros,
         limits: Sequence[SettleLimits] = (),
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
     a.integer("actual", actual, 0, 1000000000000000)
     a.rows("limits", len(limits), 0, 16)
@@ -573,6 +585,7 @@ def _settle_args(
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
         a.duration("window", limits_row.window, 1, 315360000000000)
     a.group = ""
+    a.text("unit", unit, 1, 32, optional=True)
     return a
 
 
@@ -615,6 +628,7 @@ class Client(SyncClient):
         subject: Subject,
         *,
         receipt: Text,
+        unit: Text | None = None,
     ) -> CancelResult:
         """Refunds what a receipt reserved: nothing was spent.
 
@@ -624,12 +638,13 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _cancel_result(self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt)))
+        return _cancel_result(self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt, unit=unit)))
 
     def peek(
         self,
@@ -638,6 +653,7 @@ class Client(SyncClient):
         limits: Sequence[PeekLimits],
         estimate: Micros | None = None,
         receipt: Text | None = None,
+        unit: Text | None = None,
     ) -> PeekResult:
         """Returns what is spent, what reserve would return for a new receipt, and the state of a receipt;
         writes nothing.
@@ -647,11 +663,12 @@ class Client(SyncClient):
             limits: Budgets to report. 1 to 16 rows.
             estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write
         """
-        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt)))
+        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt, unit=unit)))
 
     def reserve(
         self,
@@ -662,6 +679,7 @@ class Client(SyncClient):
         limits: Sequence[ReserveLimits],
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
+        unit: Text | None = None,
     ) -> ReserveResult:
         """Reserves an estimate if it fits every budget: all budgets are charged, or none.
 
@@ -680,12 +698,13 @@ class Client(SyncClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_result(self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty)))
+        return _reserve_result(self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty, unit=unit)))
 
     def reserve_at_most(
         self,
@@ -697,6 +716,7 @@ class Client(SyncClient):
         least: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
+        unit: Text | None = None,
     ) -> ReserveAtMostResult:
         """Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is
         left, such as a long answer.
@@ -713,6 +733,7 @@ class Client(SyncClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
             least must be at most most.
@@ -721,11 +742,13 @@ class Client(SyncClient):
             RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_at_most_result(self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty)))
+        return _reserve_at_most_result(self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty, unit=unit)))
 
     def reset(
         self,
         subject: Subject,
+        *,
+        unit: Text | None = None,
     ) -> ResetResult:
         """Forgets everything that a subject has spent and reserved, and its penalty.
 
@@ -733,8 +756,9 @@ class Client(SyncClient):
 
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
         """
-        return _reset_result(self._call(_reset_args(self._start(_reset), subject)))
+        return _reset_result(self._call(_reset_args(self._start(_reset), subject, unit=unit)))
 
     def settle(
         self,
@@ -743,6 +767,7 @@ class Client(SyncClient):
         receipt: Text,
         actual: Micros,
         limits: Sequence[SettleLimits] = (),
+        unit: Text | None = None,
     ) -> SettleResult:
         """Replaces a receipt's estimate with the actual cost, once, however often it is called.
 
@@ -757,12 +782,13 @@ class Client(SyncClient):
             actual: Actual cost. From 0 to 1000000000000000.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _settle_result(self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits)))
+        return _settle_result(self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits, unit=unit)))
 
 
 class AsyncClient(AsyncioClient):
@@ -778,6 +804,7 @@ class AsyncClient(AsyncioClient):
         subject: Subject,
         *,
         receipt: Text,
+        unit: Text | None = None,
     ) -> CancelResult:
         """Refunds what a receipt reserved: nothing was spent.
 
@@ -787,12 +814,13 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _cancel_result(await self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt)))
+        return _cancel_result(await self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt, unit=unit)))
 
     async def peek(
         self,
@@ -801,6 +829,7 @@ class AsyncClient(AsyncioClient):
         limits: Sequence[PeekLimits],
         estimate: Micros | None = None,
         receipt: Text | None = None,
+        unit: Text | None = None,
     ) -> PeekResult:
         """Returns what is spent, what reserve would return for a new receipt, and the state of a receipt;
         writes nothing.
@@ -810,11 +839,12 @@ class AsyncClient(AsyncioClient):
             limits: Budgets to report. 1 to 16 rows.
             estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write
         """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt)))
+        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt, unit=unit)))
 
     async def reserve(
         self,
@@ -825,6 +855,7 @@ class AsyncClient(AsyncioClient):
         limits: Sequence[ReserveLimits],
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
+        unit: Text | None = None,
     ) -> ReserveResult:
         """Reserves an estimate if it fits every budget: all budgets are charged, or none.
 
@@ -843,12 +874,13 @@ class AsyncClient(AsyncioClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_result(await self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty)))
+        return _reserve_result(await self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty, unit=unit)))
 
     async def reserve_at_most(
         self,
@@ -860,6 +892,7 @@ class AsyncClient(AsyncioClient):
         least: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
+        unit: Text | None = None,
     ) -> ReserveAtMostResult:
         """Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is
         left, such as a long answer.
@@ -876,6 +909,7 @@ class AsyncClient(AsyncioClient):
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
             least must be at most most.
@@ -884,11 +918,13 @@ class AsyncClient(AsyncioClient):
             RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_at_most_result(await self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty)))
+        return _reserve_at_most_result(await self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty, unit=unit)))
 
     async def reset(
         self,
         subject: Subject,
+        *,
+        unit: Text | None = None,
     ) -> ResetResult:
         """Forgets everything that a subject has spent and reserved, and its penalty.
 
@@ -896,8 +932,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
         """
-        return _reset_result(await self._call(_reset_args(self._start(_reset), subject)))
+        return _reset_result(await self._call(_reset_args(self._start(_reset), subject, unit=unit)))
 
     async def settle(
         self,
@@ -906,6 +943,7 @@ class AsyncClient(AsyncioClient):
         receipt: Text,
         actual: Micros,
         limits: Sequence[SettleLimits] = (),
+        unit: Text | None = None,
     ) -> SettleResult:
         """Replaces a receipt's estimate with the actual cost, once, however often it is called.
 
@@ -920,9 +958,10 @@ class AsyncClient(AsyncioClient):
             actual: Actual cost. From 0 to 1000000000000000.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _settle_result(await self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits)))
+        return _settle_result(await self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits, unit=unit)))

@@ -136,8 +136,40 @@ class LimitPack(Pack):
             if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
                 a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
 
-    def _keys(self, row: Limit) -> list[tuple[str | Enum, Text]]:
+    def _keys(self, row: Limit) -> list[tuple[str | Enum, Text | None]]:
         return [(row.kind, row.name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """One row of lib/budget.lua."""
+
+    budget: Micros
+    """Most that may be spent in a window; of a unit, whole ones. From 0 to 1000000000000000."""
+
+    window: timedelta
+    """Length of the window. From 1µs to 3650 days."""
+
+    unit: Text | None = None
+    """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
+
+
+class BudgetPack(Pack):
+    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+
+    _group = "budget"
+    _required = 2
+
+    def __init__(self, *rows: Budget) -> None:
+        super().__init__(rows)
+
+    def _cells(self, a: Args, row: Budget) -> None:
+        a.integer("budget", row.budget, 0, 1000000000000000)
+        a.duration("window", row.window, 1, 315360000000000)
+        a.text("unit", row.unit, 1, 32, optional=True)
+
+    def _keys(self, row: Budget) -> list[tuple[str | Enum, Text | None]]:
+        return [("charges", row.unit)]
 
 
 @dataclass(frozen=True)
@@ -159,6 +191,24 @@ class LimitResult:
     """Wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a
     concurrency, until enough leases have ended, if no holder releases or renews.
     """
+
+
+
+@dataclass(frozen=True)
+class BudgetResult:
+    """One row of lib/budget.lua."""
+
+    allowed: bool
+    """Whether the amount fits this budget, or is already part of it."""
+
+    spent: Micros
+    """What is spent in the window after the call: 300000 of a budget of 1000000."""
+
+    remaining: Micros
+    """What is left of the budget: 700000; 0 when it is exceeded."""
+
+    retry_after: timedelta
+    """Wait until the amount fits this budget; 0 when it does, and when it never will."""
 
 
 
@@ -185,32 +235,6 @@ class AdmitChallenge(str, Enum):
     REPLAYED = "replayed"
     EXPIRED_OR_UNKNOWN = "expired_or_unknown"
     MISMATCH = "mismatch"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdmitBudgets:
-    """One row of admit.budgets."""
-
-    budget: Micros
-    """Most that may be spent in a window. From 0 to 1000000000000000."""
-
-    window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
-
-
-class AdmitBudgetsPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
-
-    _group = "budgets"
-    _required = 2
-
-    def __init__(self, *rows: AdmitBudgets) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: AdmitBudgets) -> None:
-        a.integer("budget", row.budget, 0, 1000000000000000)
-        a.duration("window", row.window, 1, 315360000000000)
-
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,21 +289,15 @@ class AdmitEscalationPack(Pack):
 
 
 
-@dataclass(frozen=True)
-class AdmitBudgetsResult:
-    """One row of admit.budgets."""
+@dataclass(frozen=True, kw_only=True)
+class AdmitUnits:
+    """One row of admit.units."""
 
-    allowed: bool
-    """Whether the estimate fits this budget, or is already part of it."""
+    unit: Text
+    """The unit: tokens. 1 to 32 bytes."""
 
-    spent: Micros
-    """What is spent in the window after the call: 300000 of a budget of 1000000."""
-
-    remaining: Micros
-    """What is left of the budget: 700000; 0 when it is exceeded."""
-
-    retry_after: timedelta
-    """Wait until the estimate fits this budget; 0 when it does, and when it never will."""
+    amount: int
+    """Expected cost in that unit. From 0 to 1000000000000000."""
 
 
 
@@ -331,8 +349,8 @@ class AdmitResult:
     limits: list[LimitResult]
     """One result per limit, in the order of the call; empty when blocked."""
 
-    budgets: list[AdmitBudgetsResult]
-    """One result per budget; empty when blocked."""
+    budgets: list[BudgetResult]
+    """One result per budget, in the order of the call; empty when blocked."""
 
     tiers: list[AdmitTiersResult]
     """One result per tier; empty when blocked."""
@@ -342,7 +360,7 @@ _admit = Function(
     "guard", "admit",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=18,
+    omissible=0,
     results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
 )
 
@@ -359,8 +377,8 @@ def _admit_args(
         receipt_of: Subject | None = None,
         dedup: timedelta | None = None,
         repeats: int | None = None,
-        budgets: AdmitBudgetsPack | None = None,
-        budgets_of: Subject | None = None,
+        budgets: BudgetPack | None = None,
+        budgets_of: Sequence[Subject] = (),
         estimate: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
@@ -374,6 +392,7 @@ def _admit_args(
         challenge_required: bool = False,
         payload: Text | None = None,
         holder: Text | None = None,
+        units: Sequence[AdmitUnits] = (),
 ) -> Args:
     a.key("subject", subject, "block")
     if receipt:
@@ -384,18 +403,17 @@ def _admit_args(
         a.key("pages", subject, "attempt_pages")
     if challenge:
         a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
-    if budgets:
-        a.key("charges", subject if budgets_of is None else budgets_of, "charges")
     if holder:
         a.key("left", subject, "left")
     a.pack_keys("limits", limits, subject, limits_of)
+    a.pack_keys("budgets", budgets, subject, budgets_of)
     a.subjects("blocks", blocks, "block", 16)
     a.pack("limits", limits, LimitPack, 0, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 224, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
     a.integer("repeats", repeats, 0, 8, optional=True)
-    a.pack("budgets", budgets, AdmitBudgetsPack, 0, 16)
+    a.pack("budgets", budgets, BudgetPack, 0, 16)
     a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
@@ -408,6 +426,11 @@ def _admit_args(
     a.flag("challenge_required", challenge_required, optional=True)
     a.text("payload", payload, 1, 1024, optional=True)
     a.text("holder", holder, 1, 64, optional=True)
+    a.rows("units", len(units), 0, 4)
+    for a.row, units_row in enumerate(units):
+        a.text("unit", units_row.unit, 1, 32)
+        a.integer("amount", units_row.amount, 0, 1000000000000000)
+    a.group = ""
     if not a.problems:
         for i, limits_row in enumerate(rows_of(limits)):
             if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
@@ -424,6 +447,7 @@ def _admit_args(
         a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
         if len(rows_of(budgets)) > 0 and reservation is None:
             a.must("reservation must be given if budgets")
+        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in units], ())
     return a
 
 
@@ -447,7 +471,7 @@ def _admit_result(r: Reply) -> AdmitResult:
         for _ in range(r.count())
     ]
     r_budgets = [
-        AdmitBudgetsResult(
+        BudgetResult(
             allowed=r.flag(),
             spent=r.micros(),
             remaining=r.micros(),
@@ -602,7 +626,7 @@ _peek = Function(
     "guard", "peek",
     read_only=True,
     codes=("RLSTATE", ),
-    omissible=0,
+    omissible=1,
     results=(Result(), Result(rows=(Result(values=17), Result(), )), Result(rows=(Result(), )), Result(rows=(Result(), )), Result(rows=(Result(text=True), Result(values=3), Result(), Result(), Result(), )), Result(rows=(Result(text=True), Result(values=2), Result(), Result(), Result(text=True), )), ),
 )
 
@@ -612,8 +636,9 @@ def _peek_args(
         subject: Subject,
         *,
         limits: Sequence[PeekLimits] = (),
+        unit: Text | None = None,
 ) -> Args:
-    a.key("subject", subject, "charges")
+    a.row_key("subject", subject, "charges", unit)
     a.key("challenges", subject, "challenges")
     a.key("attempts", subject, "attempts")
     a.key("pages", subject, "attempt_pages")
@@ -623,6 +648,7 @@ def _peek_args(
     for a.row, limits_row in enumerate(limits):
         a.text("name", limits_row.name, 1, 64)
     a.group = ""
+    a.text("unit", unit, 1, 32, optional=True)
     return a
 
 
@@ -699,7 +725,7 @@ _refund = Function(
     "guard", "refund",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=2,
+    omissible=3,
     results=(Result(values=2), ),
 )
 
@@ -715,20 +741,20 @@ def _refund_args(
         age: timedelta | None = None,
         receipt: Text | None = None,
         reservation: Text | None = None,
-        reservation_of: Subject | None = None,
         challenge: Text | None = None,
         challenge_of: Subject | None = None,
         payload: Text | None = None,
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
         holder: Text | None = None,
+        budgets: BudgetPack | None = None,
+        budgets_of: Sequence[Subject] = (),
 ) -> Args:
     a.key("subject", subject, "checked")
     if challenge:
         a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
-    if reservation:
-        a.key("charges", subject if reservation_of is None else reservation_of, "charges")
     a.pack_keys("limits", limits, subject, limits_of)
+    a.pack_keys("budgets", budgets, subject, budgets_of)
     a.pack("limits", limits, LimitPack, 0, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.time("at", at, 0, 9007199254740992, optional=True)
@@ -743,6 +769,7 @@ def _refund_args(
     a.group = ""
     a.time("expires", expires, 0, 9007199254740992, optional=True)
     a.text("holder", holder, 1, 64, optional=True)
+    a.pack("budgets", budgets, BudgetPack, 0, 16)
     if not a.problems:
         for i, limits_row in enumerate(rows_of(limits)):
             if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
@@ -756,6 +783,8 @@ def _refund_args(
         for limits_row in rows_of(limits):
             if limits_row.kind == "concurrency" and holder is None:
                 a.must("holder must be given if limits.kind is concurrency")
+        if len(rows_of(budgets)) > 0 and reservation is None:
+            a.must("reservation must be given if budgets")
         if len(taken) != len(rows_of(limits)):
             a.must("taken must have as many rows as limits")
         a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
@@ -861,6 +890,109 @@ def _renew_result(r: Reply) -> RenewResult:
 
 
 
+class SettleBudgetsOutcome(str, Enum):
+    """The values of outcome."""
+
+    SETTLED = "settled"
+    REPEATED = "repeated"
+    LATE = "late"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettleUnits:
+    """One row of settle.units."""
+
+    unit: Text
+    """The unit: tokens. 1 to 32 bytes."""
+
+    amount: int
+    """Actual cost in that unit. From 0 to 1000000000000000."""
+
+
+
+@dataclass(frozen=True)
+class SettleBudgetsResult:
+    """One row of settle.budgets."""
+
+    outcome: SettleBudgetsOutcome
+    """What was done in its account, as in cost.settle."""
+
+    spent: Micros
+    """What is spent in the window now: 1200000 of a budget of 1000000."""
+
+    remaining: Micros
+    """What is left of the budget; 0 when it is exceeded."""
+
+
+
+@dataclass(frozen=True)
+class SettleResult:
+    """The result of settle."""
+
+    exceeded: bool
+    """Whether any budget of an account is exceeded now."""
+
+    penalty: timedelta
+    """How long reservations are refused from now on; 0 without a penalty."""
+
+    budgets: list[SettleBudgetsResult]
+    """One result per budget, in the order of the call."""
+
+
+_settle = Function(
+    "guard", "settle",
+    read_only=False,
+    codes=("RLARG", "RLSTATE", ),
+    omissible=0,
+    results=(Result(values=2), Result(), Result(rows=(Result(values=4), Result(), Result(), )), ),
+)
+
+
+def _settle_args(
+        a: Args,
+        subject: Subject,
+        *,
+        budgets: BudgetPack,
+        budgets_of: Sequence[Subject] = (),
+        reservation: Text,
+        actual: Micros | None = None,
+        units: Sequence[SettleUnits] = (),
+) -> Args:
+    a.key("subject", subject, "settled")
+    a.pack_keys("budgets", budgets, subject, budgets_of)
+    a.pack("budgets", budgets, BudgetPack, 1, 16)
+    a.text("reservation", reservation, 1, 64)
+    a.integer("actual", actual, 0, 1000000000000000, optional=True)
+    a.rows("units", len(units), 0, 4)
+    for a.row, units_row in enumerate(units):
+        a.text("unit", units_row.unit, 1, 32)
+        a.integer("amount", units_row.amount, 0, 1000000000000000)
+    a.group = ""
+    if not a.problems:
+        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in units], ())
+    return a
+
+
+def _settle_result(r: Reply) -> SettleResult:
+    r_exceeded = r.flag()
+    r_penalty = r.duration()
+    r_budgets = [
+        SettleBudgetsResult(
+            outcome=r.enum(SettleBudgetsOutcome),
+            spent=r.micros(),
+            remaining=r.micros(),
+        )
+        for _ in range(r.count())
+    ]
+    return SettleResult(
+        exceeded=r_exceeded,
+        penalty=r_penalty,
+        budgets=r_budgets,
+    )
+
+
+
 @dataclass(frozen=True)
 class TakeResult:
     """The result of take."""
@@ -957,8 +1089,8 @@ class Client(SyncClient):
         receipt_of: Subject | None = None,
         dedup: timedelta | None = None,
         repeats: int | None = None,
-        budgets: AdmitBudgetsPack | None = None,
-        budgets_of: Subject | None = None,
+        budgets: BudgetPack | None = None,
+        budgets_of: Sequence[Subject] = (),
         estimate: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
@@ -972,6 +1104,7 @@ class Client(SyncClient):
         challenge_required: bool = False,
         payload: Text | None = None,
         holder: Text | None = None,
+        units: Sequence[AdmitUnits] = (),
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -980,9 +1113,9 @@ class Client(SyncClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
-        new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
-        refused.
+        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
+        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
+        in abuse.attempt, and the threshold-th one is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -1001,9 +1134,10 @@ class Client(SyncClient):
             dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
             repeats: How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. None
                 omits it.
-            budgets: As in cost.reserve. 0 to 16 rows.
-            budgets_of: The subject of the keys that budgets uses. Defaults to the call's subject.
-            estimate: Expected cost of the request. From 0 to 1000000000000000. Defaults to 0.
+            budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
+            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
+                row.
+            estimate: Expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
@@ -1023,6 +1157,8 @@ class Client(SyncClient):
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
             holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
                 omits it.
+            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
+                rows.
 
         Besides the bounds of each:
             each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
@@ -1037,19 +1173,21 @@ class Client(SyncClient):
             each row of limits: after must be above now: the caller's clock is more than a period behind the
                 server's.
             reservation must be given if budgets.
+            units must differ in unit: a call has one amount of each.
 
         Raises, besides what every call does:
-            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's
-                charges would exceed 2^53 - 1 micros
+            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's
+                charges would exceed 2^53 - 1
             RLSTATE: a key holds data that its library did not write
         """
-        return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder)))
+        return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder, units=units)))
 
     def peek(
         self,
         subject: Subject,
         *,
         limits: Sequence[PeekLimits] = (),
+        unit: Text | None = None,
     ) -> PeekResult:
         """Lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
 
@@ -1059,11 +1197,12 @@ class Client(SyncClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
+            unit: Unit of the reservations: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that its library did not write
         """
-        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits)))
+        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, unit=unit)))
 
     def refund(
         self,
@@ -1076,13 +1215,14 @@ class Client(SyncClient):
         age: timedelta | None = None,
         receipt: Text | None = None,
         reservation: Text | None = None,
-        reservation_of: Subject | None = None,
         challenge: Text | None = None,
         challenge_of: Subject | None = None,
         payload: Text | None = None,
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
         holder: Text | None = None,
+        budgets: BudgetPack | None = None,
+        budgets_of: Sequence[Subject] = (),
     ) -> RefundResult:
         """Refunds what one admit call charged, as if the request had not come; its attempt remains.
 
@@ -1102,8 +1242,8 @@ class Client(SyncClient):
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
                 36500 days. Defaults to 0s.
             receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
-            reservation: Reservation of the call, which is cancelled. 1 to 64 bytes. None omits it.
-            reservation_of: The subject of the keys that reservation uses. Defaults to the call's subject.
+            reservation: Reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes.
+                None omits it.
             challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None omits
                 it.
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
@@ -1112,6 +1252,9 @@ class Client(SyncClient):
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
             holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
+            budgets: Budgets of the call. 0 to 16 rows.
+            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
+                row.
 
         Besides the bounds of each:
             each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
@@ -1120,6 +1263,7 @@ class Client(SyncClient):
             each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
                 never be allowed.
             holder must be given if limits.kind is concurrency.
+            reservation must be given if budgets.
             taken must have as many rows as limits.
             limits must differ in kind or name: two rows would be one limit.
 
@@ -1127,7 +1271,7 @@ class Client(SyncClient):
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
         """
-        return _refund_result(self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder)))
+        return _refund_result(self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder, budgets=budgets, budgets_of=budgets_of)))
 
     def release(
         self,
@@ -1192,6 +1336,40 @@ class Client(SyncClient):
         """
         return _renew_result(self._call(_renew_args(self._start(_renew), subject, limits=limits, limits_of=limits_of, holder=holder)))
 
+    def settle(
+        self,
+        subject: Subject,
+        *,
+        budgets: BudgetPack,
+        budgets_of: Sequence[Subject] = (),
+        reservation: Text,
+        actual: Micros | None = None,
+        units: Sequence[SettleUnits] = (),
+    ) -> SettleResult:
+        """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
+        often it is called.
+
+        Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An
+        account whose unit the call omits is settled at 0.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            budgets: Budgets of the admit call. 1 to 16 rows.
+            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
+                row.
+            reservation: Reservation of the admit call. 1 to 64 bytes.
+            actual: Actual cost, in money. From 0 to 1000000000000000. Defaults to 0.
+            units: Actual cost in other units than money. 0 to 4 rows.
+
+        Besides the bounds of each:
+            units must differ in unit: a call has one amount of each.
+
+        Raises, besides what every call does:
+            RLARG: an account's charges would exceed 2^53 - 1
+            RLSTATE: a key holds data that its library did not write
+        """
+        return _settle_result(self._call(_settle_args(self._start(_settle), subject, budgets=budgets, budgets_of=budgets_of, reservation=reservation, actual=actual, units=units)))
+
     def take(
         self,
         subject: Subject,
@@ -1249,8 +1427,8 @@ class AsyncClient(AsyncioClient):
         receipt_of: Subject | None = None,
         dedup: timedelta | None = None,
         repeats: int | None = None,
-        budgets: AdmitBudgetsPack | None = None,
-        budgets_of: Subject | None = None,
+        budgets: BudgetPack | None = None,
+        budgets_of: Sequence[Subject] = (),
         estimate: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
@@ -1264,6 +1442,7 @@ class AsyncClient(AsyncioClient):
         challenge_required: bool = False,
         payload: Text | None = None,
         holder: Text | None = None,
+        units: Sequence[AdmitUnits] = (),
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -1272,9 +1451,9 @@ class AsyncClient(AsyncioClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
-        new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
-        refused.
+        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
+        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
+        in abuse.attempt, and the threshold-th one is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -1293,9 +1472,10 @@ class AsyncClient(AsyncioClient):
             dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
             repeats: How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. None
                 omits it.
-            budgets: As in cost.reserve. 0 to 16 rows.
-            budgets_of: The subject of the keys that budgets uses. Defaults to the call's subject.
-            estimate: Expected cost of the request. From 0 to 1000000000000000. Defaults to 0.
+            budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
+            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
+                row.
+            estimate: Expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
@@ -1315,6 +1495,8 @@ class AsyncClient(AsyncioClient):
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
             holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
                 omits it.
+            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
+                rows.
 
         Besides the bounds of each:
             each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
@@ -1329,19 +1511,21 @@ class AsyncClient(AsyncioClient):
             each row of limits: after must be above now: the caller's clock is more than a period behind the
                 server's.
             reservation must be given if budgets.
+            units must differ in unit: a call has one amount of each.
 
         Raises, besides what every call does:
-            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's
-                charges would exceed 2^53 - 1 micros
+            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's
+                charges would exceed 2^53 - 1
             RLSTATE: a key holds data that its library did not write
         """
-        return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder)))
+        return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder, units=units)))
 
     async def peek(
         self,
         subject: Subject,
         *,
         limits: Sequence[PeekLimits] = (),
+        unit: Text | None = None,
     ) -> PeekResult:
         """Lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
 
@@ -1351,11 +1535,12 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
+            unit: Unit of the reservations: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that its library did not write
         """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits)))
+        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, unit=unit)))
 
     async def refund(
         self,
@@ -1368,13 +1553,14 @@ class AsyncClient(AsyncioClient):
         age: timedelta | None = None,
         receipt: Text | None = None,
         reservation: Text | None = None,
-        reservation_of: Subject | None = None,
         challenge: Text | None = None,
         challenge_of: Subject | None = None,
         payload: Text | None = None,
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
         holder: Text | None = None,
+        budgets: BudgetPack | None = None,
+        budgets_of: Sequence[Subject] = (),
     ) -> RefundResult:
         """Refunds what one admit call charged, as if the request had not come; its attempt remains.
 
@@ -1394,8 +1580,8 @@ class AsyncClient(AsyncioClient):
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
                 36500 days. Defaults to 0s.
             receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
-            reservation: Reservation of the call, which is cancelled. 1 to 64 bytes. None omits it.
-            reservation_of: The subject of the keys that reservation uses. Defaults to the call's subject.
+            reservation: Reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes.
+                None omits it.
             challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None omits
                 it.
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
@@ -1404,6 +1590,9 @@ class AsyncClient(AsyncioClient):
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
             holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
+            budgets: Budgets of the call. 0 to 16 rows.
+            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
+                row.
 
         Besides the bounds of each:
             each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
@@ -1412,6 +1601,7 @@ class AsyncClient(AsyncioClient):
             each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
                 never be allowed.
             holder must be given if limits.kind is concurrency.
+            reservation must be given if budgets.
             taken must have as many rows as limits.
             limits must differ in kind or name: two rows would be one limit.
 
@@ -1419,7 +1609,7 @@ class AsyncClient(AsyncioClient):
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
         """
-        return _refund_result(await self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder)))
+        return _refund_result(await self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder, budgets=budgets, budgets_of=budgets_of)))
 
     async def release(
         self,
@@ -1483,6 +1673,40 @@ class AsyncClient(AsyncioClient):
             RLSTATE: a key holds data that its kind did not write
         """
         return _renew_result(await self._call(_renew_args(self._start(_renew), subject, limits=limits, limits_of=limits_of, holder=holder)))
+
+    async def settle(
+        self,
+        subject: Subject,
+        *,
+        budgets: BudgetPack,
+        budgets_of: Sequence[Subject] = (),
+        reservation: Text,
+        actual: Micros | None = None,
+        units: Sequence[SettleUnits] = (),
+    ) -> SettleResult:
+        """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
+        often it is called.
+
+        Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An
+        account whose unit the call omits is settled at 0.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            budgets: Budgets of the admit call. 1 to 16 rows.
+            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
+                row.
+            reservation: Reservation of the admit call. 1 to 64 bytes.
+            actual: Actual cost, in money. From 0 to 1000000000000000. Defaults to 0.
+            units: Actual cost in other units than money. 0 to 4 rows.
+
+        Besides the bounds of each:
+            units must differ in unit: a call has one amount of each.
+
+        Raises, besides what every call does:
+            RLARG: an account's charges would exceed 2^53 - 1
+            RLSTATE: a key holds data that its library did not write
+        """
+        return _settle_result(await self._call(_settle_args(self._start(_settle), subject, budgets=budgets, budgets_of=budgets_of, reservation=reservation, actual=actual, units=units)))
 
     async def take(
         self,

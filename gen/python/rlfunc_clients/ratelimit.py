@@ -136,7 +136,7 @@ class LimitPack(Pack):
             if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
                 a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
 
-    def _keys(self, row: Limit) -> list[tuple[str | Enum, Text]]:
+    def _keys(self, row: Limit) -> list[tuple[str | Enum, Text | None]]:
         return [(row.kind, row.name)]
 
 

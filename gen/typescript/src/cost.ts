@@ -27,6 +27,8 @@ export interface CancelParams {
   subject: Subject;
   /** Receipt of the reservation. 1 to 256 bytes. */
   receipt: Text;
+  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of cancel. */
@@ -45,14 +47,15 @@ const cancelFn: Fn = {
   name: "cancel",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
+  omissible: 1,
   results: [{ values: 4 }, {}],
 };
 
 function cancelArgs(a: Args, p: CancelParams): Args {
-  a.only(p, "subject", "receipt");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "receipt", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
+  a.text("unit", p.unit, 1, 32, true);
   return a;
 }
 
@@ -103,6 +106,8 @@ export interface PeekParams {
   estimate?: Micros;
   /** Receipt to report. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
+  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of peek. */
@@ -128,13 +133,13 @@ const peekFn: Fn = {
   name: "peek",
   readOnly: true,
   codes: ["RLSTATE"],
-  omissible: 2,
+  omissible: 3,
   results: [{ values: 2 }, { values: 4 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {
-  a.only(p, "subject", "limits", "estimate", "receipt");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "limits", "estimate", "receipt", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
@@ -145,6 +150,7 @@ function peekArgs(a: Args, p: PeekParams): Args {
   a.group = "";
   a.integer("estimate", p.estimate, 0, 1000000000000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
+  a.text("unit", p.unit, 1, 32, true);
   return a;
 }
 
@@ -210,6 +216,8 @@ export interface ReserveParams {
    * to 3650 days. Undefined omits it.
    */
   penalty?: Duration;
+  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of reserve. */
@@ -235,13 +243,13 @@ const reserveFn: Fn = {
   name: "reserve",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
+  omissible: 3,
   results: [{ values: 2 }, { values: 2 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
 };
 
 function reserveArgs(a: Args, p: ReserveParams): Args {
-  a.only(p, "subject", "receipt", "estimate", "limits", "hold", "penalty");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "receipt", "estimate", "limits", "hold", "penalty", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
   a.integer("estimate", p.estimate, 0, 1000000000000000);
   a.rows("limits", (p.limits).length, 1, 16);
@@ -254,6 +262,7 @@ function reserveArgs(a: Args, p: ReserveParams): Args {
   a.group = "";
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
+  a.text("unit", p.unit, 1, 32, true);
   return a;
 }
 
@@ -327,6 +336,8 @@ export interface ReserveAtMostParams {
    * to 3650 days. Undefined omits it.
    */
   penalty?: Duration;
+  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of reserveAtMost. */
@@ -352,13 +363,13 @@ const reserveAtMostFn: Fn = {
   name: "reserve_at_most",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
+  omissible: 4,
   results: [{ values: 2 }, { values: 2 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
 };
 
 function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
-  a.only(p, "subject", "receipt", "most", "limits", "least", "hold", "penalty");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "receipt", "most", "limits", "least", "hold", "penalty", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
   a.integer("most", p.most, 1, 1000000000000000);
   a.rows("limits", (p.limits).length, 1, 16);
@@ -372,6 +383,7 @@ function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
   a.integer("least", p.least, 1, 1000000000000000, true);
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
+  a.text("unit", p.unit, 1, 32, true);
   if (a.problems.length === 0) {
     if ((p.least ?? 1) > p.most) a.must("least must be at most most");
   }
@@ -399,6 +411,8 @@ function reserveAtMostResult(r: Reply): ReserveAtMostResult {
 export interface ResetParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
+  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of reset. */
@@ -412,13 +426,14 @@ const resetFn: Fn = {
   name: "reset",
   readOnly: false,
   codes: [],
-  omissible: 0,
+  omissible: 1,
   results: [{ values: 2 }],
 };
 
 function resetArgs(a: Args, p: ResetParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
+  a.text("unit", p.unit, 1, 32, true);
   return a;
 }
 
@@ -462,6 +477,8 @@ export interface SettleParams {
    * 0 to 16 rows.
    */
   limits?: readonly SettleLimits[];
+  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of settle. */
@@ -486,13 +503,13 @@ const settleFn: Fn = {
   name: "settle",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
+  omissible: 1,
   results: [{ values: 4 }, {}, { values: 2 }, {}, { rows: [{}, {}] }],
 };
 
 function settleArgs(a: Args, p: SettleParams): Args {
-  a.only(p, "subject", "receipt", "actual", "limits");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "receipt", "actual", "limits", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
   a.integer("actual", p.actual, 0, 1000000000000000);
   a.rows("limits", (p.limits ?? []).length, 0, 16);
@@ -503,6 +520,7 @@ function settleArgs(a: Args, p: SettleParams): Args {
     a.duration("window", row.window, 1, 315360000000000);
   });
   a.group = "";
+  a.text("unit", p.unit, 1, 32, true);
   return a;
 }
 

@@ -125,6 +125,35 @@ export function packLimit(...rows: Limit[]): LimitPack {
   );
 }
 
+/** One row of lib/budget.lua. */
+export interface Budget {
+  /** Most that may be spent in a window; of a unit, whole ones. From 0 to 1000000000000000. */
+  budget: Micros;
+  /** Length of the window. From 1µs to 3650 days. */
+  window: Duration;
+  /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
+}
+
+/** Encoded rows for any number of calls. */
+export type BudgetPack = Pack<Budget>;
+
+/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
+export function packBudget(...rows: Budget[]): BudgetPack {
+  return new Pack(
+    "budget",
+    2,
+    rows,
+    (a, row) => {
+      a.only(row, "budget", "window", "unit");
+      a.integer("budget", row.budget, 0, 1000000000000000);
+      a.duration("window", row.window, 1, 315360000000000);
+      a.text("unit", row.unit, 1, 32, true);
+    },
+    (row) => [["charges", row.unit]],
+  );
+}
+
 /** One row of lib/limit.lua. */
 export interface LimitResult {
   /** Whether this limit allows the call; another one may refuse it. */
@@ -143,6 +172,18 @@ export interface LimitResult {
   retryAfter: Duration;
 }
 
+/** One row of lib/budget.lua. */
+export interface BudgetResult {
+  /** Whether the amount fits this budget, or is already part of it. */
+  allowed: boolean;
+  /** What is spent in the window after the call: 300000 of a budget of 1000000. */
+  spent: Micros;
+  /** What is left of the budget: 700000; 0 when it is exceeded. */
+  remaining: Micros;
+  /** Wait until the amount fits this budget; 0 when it does, and when it never will. */
+  retryAfter: Duration;
+}
+
 const AdmitReasonValues = ["none", "blocked", "tier", "limit", "penalty", "budget", "too_large", "challenge"] as const;
 
 /** The values of reason. */
@@ -152,32 +193,6 @@ const AdmitChallengeValues = ["none", "absent", "consumed", "unused", "replayed"
 
 /** The values of challenge. */
 export type AdmitChallenge = typeof AdmitChallengeValues[number];
-
-/** One row of admit.budgets. */
-export interface AdmitBudgets {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
-  budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-}
-
-/** Encoded rows for any number of calls. */
-export type AdmitBudgetsPack = Pack<AdmitBudgets>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packAdmitBudgets(...rows: AdmitBudgets[]): AdmitBudgetsPack {
-  return new Pack(
-    "budgets",
-    2,
-    rows,
-    (a, row) => {
-      a.only(row, "budget", "window");
-      a.integer("budget", row.budget, 0, 1000000000000000);
-      a.duration("window", row.window, 1, 315360000000000);
-    },
-    () => [],
-  );
-}
 
 /** One row of admit.tiers. */
 export interface AdmitTiers {
@@ -231,16 +246,12 @@ export function packAdmitEscalation(...rows: AdmitEscalation[]): AdmitEscalation
   );
 }
 
-/** One row of admit.budgets. */
-export interface AdmitBudgetsResult {
-  /** Whether the estimate fits this budget, or is already part of it. */
-  allowed: boolean;
-  /** What is spent in the window after the call: 300000 of a budget of 1000000. */
-  spent: Micros;
-  /** What is left of the budget: 700000; 0 when it is exceeded. */
-  remaining: Micros;
-  /** Wait until the estimate fits this budget; 0 when it does, and when it never will. */
-  retryAfter: Duration;
+/** One row of admit.units. */
+export interface AdmitUnits {
+  /** The unit: tokens. 1 to 32 bytes. */
+  unit: Text;
+  /** Expected cost in that unit. From 0 to 1000000000000000. */
+  amount: Count;
 }
 
 /** One row of admit.tiers. */
@@ -275,6 +286,8 @@ export interface AdmitTiersResult {
  * server's.
  *
  * - reservation must be given if budgets.
+ *
+ * - units must differ in unit: a call has one amount of each.
  */
 export interface AdmitParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
@@ -295,11 +308,11 @@ export interface AdmitParams {
   dedup?: Duration;
   /** How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Undefined omits it. */
   repeats?: Count;
-  /** As in cost.reserve. 0 to 16 rows. */
-  budgets?: AdmitBudgetsPack;
-  /** The subject of the keys that budgets uses. Defaults to the call's subject. */
-  budgetsOf?: Subject;
-  /** Expected cost of the request. From 0 to 1000000000000000. Defaults to 0. */
+  /** As in cost.reserve, each optionally of its own subject. 0 to 16 rows. */
+  budgets?: BudgetPack;
+  /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
+  budgetsOf?: readonly Subject[];
+  /** Expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0. */
   estimate?: Micros;
   /**
    * How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days.
@@ -334,6 +347,8 @@ export interface AdmitParams {
   payload?: Text;
   /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
+  /** Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows. */
+  units?: readonly AdmitUnits[];
 }
 
 /** The result of admit. */
@@ -361,8 +376,8 @@ export interface AdmitResult {
   challenge: AdmitChallenge;
   /** One result per limit, in the order of the call; empty when blocked. */
   limits: LimitResult[];
-  /** One result per budget; empty when blocked. */
-  budgets: AdmitBudgetsResult[];
+  /** One result per budget, in the order of the call; empty when blocked. */
+  budgets: BudgetResult[];
   /** One result per tier; empty when blocked. */
   tiers: AdmitTiersResult[];
 }
@@ -372,20 +387,20 @@ const admitFn: Fn = {
   name: "admit",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 18,
+  omissible: 0,
   results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
 };
 
 function admitArgs(a: Args, p: AdmitParams): Args {
-  a.only(p, "subject", "blocks", "limits", "limitsOf", "weight", "receipt", "receiptOf", "dedup", "repeats", "budgets", "budgetsOf", "estimate", "hold", "penalty", "reservation", "tiers", "escalation", "strikeMemory", "countRefused", "challenge", "challengeOf", "challengeRequired", "payload", "holder");
+  a.only(p, "subject", "blocks", "limits", "limitsOf", "weight", "receipt", "receiptOf", "dedup", "repeats", "budgets", "budgetsOf", "estimate", "hold", "penalty", "reservation", "tiers", "escalation", "strikeMemory", "countRefused", "challenge", "challengeOf", "challengeRequired", "payload", "holder", "units");
   a.key("subject", p.subject, "block");
   if (given(p.receipt)) a.key("receipts", p.receiptOf ?? p.subject, "checked");
   if (given(p.tiers)) a.key("attempts", p.subject, "attempts");
   if (given(p.tiers)) a.key("pages", p.subject, "attempt_pages");
   if (given(p.challenge)) a.key("challenges", p.challengeOf ?? p.subject, "challenges");
-  if (given(p.budgets)) a.key("charges", p.budgetsOf ?? p.subject, "charges");
   if (given(p.holder)) a.key("left", p.subject, "left");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
+  a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
   a.subjects("blocks", p.blocks ?? [], "block", 16);
   a.pack("limits", p.limits, 0, 16);
   a.integer("weight", p.weight, 1, 1000000, true);
@@ -405,6 +420,14 @@ function admitArgs(a: Args, p: AdmitParams): Args {
   a.flag("challenge_required", p.challengeRequired, true);
   a.text("payload", p.payload, 1, 1024, true);
   a.text("holder", p.holder, 1, 64, true);
+  a.rows("units", (p.units ?? []).length, 0, 4);
+  (p.units ?? []).forEach((row, i) => {
+    a.row = i;
+    a.only(row, "unit", "amount");
+    a.text("unit", row.unit, 1, 32);
+    a.integer("amount", row.amount, 0, 1000000000000000);
+  });
+  a.group = "";
   if (a.problems.length === 0) {
     rowsOf(p.limits).forEach((row, i) => {
       if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
@@ -418,6 +441,7 @@ function admitArgs(a: Args, p: AdmitParams): Args {
     if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
     a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
     if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
+    a.differ("units must differ in unit: a call has one amount of each", (p.units ?? []).map((row) => [row.unit]));
   }
   return a;
 }
@@ -522,6 +546,8 @@ export interface PeekParams {
   subject: Subject;
   /** Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows. */
   limits?: readonly PeekLimits[];
+  /** Unit of the reservations: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** The result of peek. */
@@ -545,13 +571,13 @@ const peekFn: Fn = {
   name: "peek",
   readOnly: true,
   codes: ["RLSTATE"],
-  omissible: 0,
+  omissible: 1,
   results: [{}, { rows: [{ values: 17 }, {}] }, { rows: [{}] }, { rows: [{}] }, { rows: [{ text: true }, { values: 3 }, {}, {}, {}] }, { rows: [{ text: true }, { values: 2 }, {}, {}, { text: true }] }],
 };
 
 function peekArgs(a: Args, p: PeekParams): Args {
-  a.only(p, "subject", "limits");
-  a.key("subject", p.subject, "charges");
+  a.only(p, "subject", "limits", "unit");
+  a.rowKey("subject", p.subject, "charges", p.unit);
   a.key("challenges", p.subject, "challenges");
   a.key("attempts", p.subject, "attempts");
   a.key("pages", p.subject, "attempt_pages");
@@ -565,6 +591,7 @@ function peekArgs(a: Args, p: PeekParams): Args {
     a.text("name", row.name, 1, 64);
   });
   a.group = "";
+  a.text("unit", p.unit, 1, 32, true);
   return a;
 }
 
@@ -619,6 +646,8 @@ export interface RefundTaken {
  *
  * - holder must be given if limits.kind is concurrency.
  *
+ * - reservation must be given if budgets.
+ *
  * - taken must have as many rows as limits.
  *
  * - limits must differ in kind or name: two rows would be one limit.
@@ -644,10 +673,11 @@ export interface RefundParams {
   age?: Duration;
   /** Receipt that was admitted. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
-  /** Reservation of the call, which is cancelled. 1 to 64 bytes. Undefined omits it. */
+  /**
+   * Reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes. Undefined omits
+   * it.
+   */
   reservation?: Text;
-  /** The subject of the keys that reservation uses. Defaults to the call's subject. */
-  reservationOf?: Subject;
   /** Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. Undefined omits it. */
   challenge?: Text;
   /** The subject of the keys that challenge uses. Defaults to the call's subject. */
@@ -663,6 +693,10 @@ export interface RefundParams {
   expires?: Time;
   /** As in the call: required with a limit of kind concurrency. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
+  /** Budgets of the call. 0 to 16 rows. */
+  budgets?: BudgetPack;
+  /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
+  budgetsOf?: readonly Subject[];
 }
 
 /** The result of refund. */
@@ -676,16 +710,16 @@ const refundFn: Fn = {
   name: "refund",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
+  omissible: 3,
   results: [{ values: 2 }],
 };
 
 function refundArgs(a: Args, p: RefundParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "weight", "at", "age", "receipt", "reservation", "reservationOf", "challenge", "challengeOf", "payload", "taken", "expires", "holder");
+  a.only(p, "subject", "limits", "limitsOf", "weight", "at", "age", "receipt", "reservation", "challenge", "challengeOf", "payload", "taken", "expires", "holder", "budgets", "budgetsOf");
   a.key("subject", p.subject, "checked");
   if (given(p.challenge)) a.key("challenges", p.challengeOf ?? p.subject, "challenges");
-  if (given(p.reservation)) a.key("charges", p.reservationOf ?? p.subject, "charges");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
+  a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
   a.pack("limits", p.limits, 0, 16);
   a.integer("weight", p.weight, 1, 1000000, true);
   a.time("at", p.at, 0, 9007199254740992, true);
@@ -703,6 +737,7 @@ function refundArgs(a: Args, p: RefundParams): Args {
   a.group = "";
   a.time("expires", p.expires, 0, 9007199254740992, true);
   a.text("holder", p.holder, 1, 64, true);
+  a.pack("budgets", p.budgets, 0, 16);
   if (a.problems.length === 0) {
     rowsOf(p.limits).forEach((row, i) => {
       if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
@@ -714,6 +749,7 @@ function refundArgs(a: Args, p: RefundParams): Args {
       if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
     });
     if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
+    if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
     if ((p.taken?.length ?? 0) !== rowsOf(p.limits).length) a.must("taken must have as many rows as limits");
     a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
   }
@@ -839,6 +875,103 @@ function renewResult(r: Reply): RenewResult {
   };
 }
 
+const SettleBudgetsOutcomeValues = ["settled", "repeated", "late", "unknown"] as const;
+
+/** The values of outcome. */
+export type SettleBudgetsOutcome = typeof SettleBudgetsOutcomeValues[number];
+
+/** One row of settle.units. */
+export interface SettleUnits {
+  /** The unit: tokens. 1 to 32 bytes. */
+  unit: Text;
+  /** Actual cost in that unit. From 0 to 1000000000000000. */
+  amount: Count;
+}
+
+/** One row of settle.budgets. */
+export interface SettleBudgetsResult {
+  /** What was done in its account, as in cost.settle. */
+  outcome: SettleBudgetsOutcome;
+  /** What is spent in the window now: 1200000 of a budget of 1000000. */
+  spent: Micros;
+  /** What is left of the budget; 0 when it is exceeded. */
+  remaining: Micros;
+}
+
+/**
+ * The arguments of settle.
+ *
+ * Besides the bounds of each:
+ *
+ * - units must differ in unit: a call has one amount of each.
+ */
+export interface SettleParams {
+  /** The user, address or other name that the call is about. The call's keys are made from it. */
+  subject: Subject;
+  /** Budgets of the admit call. 1 to 16 rows. */
+  budgets: BudgetPack;
+  /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
+  budgetsOf?: readonly Subject[];
+  /** Reservation of the admit call. 1 to 64 bytes. */
+  reservation: Text;
+  /** Actual cost, in money. From 0 to 1000000000000000. Defaults to 0. */
+  actual?: Micros;
+  /** Actual cost in other units than money. 0 to 4 rows. */
+  units?: readonly SettleUnits[];
+}
+
+/** The result of settle. */
+export interface SettleResult {
+  /** Whether any budget of an account is exceeded now. */
+  exceeded: boolean;
+  /** How long reservations are refused from now on; 0 without a penalty. */
+  penalty: Duration;
+  /** One result per budget, in the order of the call. */
+  budgets: SettleBudgetsResult[];
+}
+
+const settleFn: Fn = {
+  library: "guard",
+  name: "settle",
+  readOnly: false,
+  codes: ["RLARG", "RLSTATE"],
+  omissible: 0,
+  results: [{ values: 2 }, {}, { rows: [{ values: 4 }, {}, {}] }],
+};
+
+function settleArgs(a: Args, p: SettleParams): Args {
+  a.only(p, "subject", "budgets", "budgetsOf", "reservation", "actual", "units");
+  a.key("subject", p.subject, "settled");
+  a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
+  a.pack("budgets", p.budgets, 1, 16);
+  a.text("reservation", p.reservation, 1, 64);
+  a.integer("actual", p.actual, 0, 1000000000000000, true);
+  a.rows("units", (p.units ?? []).length, 0, 4);
+  (p.units ?? []).forEach((row, i) => {
+    a.row = i;
+    a.only(row, "unit", "amount");
+    a.text("unit", row.unit, 1, 32);
+    a.integer("amount", row.amount, 0, 1000000000000000);
+  });
+  a.group = "";
+  if (a.problems.length === 0) {
+    a.differ("units must differ in unit: a call has one amount of each", (p.units ?? []).map((row) => [row.unit]));
+  }
+  return a;
+}
+
+function settleResult(r: Reply): SettleResult {
+  return {
+    exceeded: r.flag(),
+    penalty: r.duration(),
+    budgets: r.rows(() => ({
+      outcome: r.word(SettleBudgetsOutcomeValues),
+      spent: r.micros(),
+      remaining: r.micros(),
+    })),
+  };
+}
+
 /**
  * The arguments of take.
  *
@@ -932,16 +1065,17 @@ export class Client extends BaseClient {
    * budgets and the challenge may belong to another subject or to all subjects together. An active block of
    * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
    * is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must
-   * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With repeats,
-   * that many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers
-   * the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+   * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
+   * subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
+   * attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and
+   * the threshold-th one is refused.
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
    * limit never refuses; it is charged where it allows. A call whose holder release has marked is an error,
    * and charges nothing.
    *
-   * RLARG: limits contradict each other, budgets lack an ID, the holder has left, or the subject's charges
-   * would exceed 2^53 - 1 micros
+   * RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges
+   * would exceed 2^53 - 1
    *
    * RLSTATE: a key holds data that its library did not write
    */
@@ -1005,6 +1139,21 @@ export class Client extends BaseClient {
    */
   async renew(p: RenewParams): Promise<RenewResult> {
     return renewResult(await this._call(renewFn, renewArgs(this._start(renewFn), p)));
+  }
+
+  /**
+   * Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
+   * often it is called.
+   *
+   * Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An account
+   * whose unit the call omits is settled at 0.
+   *
+   * RLARG: an account's charges would exceed 2^53 - 1
+   *
+   * RLSTATE: a key holds data that its library did not write
+   */
+  async settle(p: SettleParams): Promise<SettleResult> {
+    return settleResult(await this._call(settleFn, settleArgs(this._start(settleFn), p)));
   }
 
   /**

@@ -80,9 +80,11 @@ export function tag(raw: Uint8Array): string {
 /** Returns `<namespace>:{<tag>}:<suffix>`. */
 export const key = (namespace: string, subject: Uint8Array, suffix: string): string => `${namespace}:{${tag(subject)}}:${suffix}`;
 
-/** Returns the key of one row of a group, `<namespace>:{<tag>}:<suffix>:<name>`. */
-export const keyOf = (namespace: string, subject: Uint8Array, suffix: string, name: Uint8Array): string =>
-  `${key(namespace, subject, suffix)}:${tag(name)}`;
+/** Returns a key that ends in a name, `<namespace>:{<tag>}:<suffix>:<name>`, or in the suffix without one. */
+export const keyOf = (namespace: string, subject: Uint8Array, suffix: string, name?: Uint8Array): string =>
+  key(namespace, subject, ended(suffix, name));
+
+const ended = (suffix: string, name?: Uint8Array): string => (name?.length ? `${suffix}:${tag(name)}` : suffix);
 
 /** Returns the hash slot of a key: the CRC-16/XMODEM of its tag, modulo 16384. */
 export function slotOf(key: string): number {
@@ -119,7 +121,7 @@ export class Pack<Row> {
     required: number,
     rows: readonly Row[],
     cells: (a: Args, row: Row) => void,
-    keys: (row: Row) => readonly (readonly [string, Text])[],
+    keys: (row: Row) => readonly (readonly [string, Text | undefined])[],
   ) {
     const a = new Args(`pack ${group}`, "");
     let text = "";
@@ -132,7 +134,7 @@ export class Pack<Row> {
       while (sent.length > required && sent[sent.length - 1]?.length === 0) sent.pop();
       text += sent.map(cell).join(",") + ";";
       if (a.problems.length > 0) return [];
-      return keys(row).map(([suffix, name]) => `}:${suffix}:${tag(toBytes(name) as Uint8Array)}`);
+      return keys(row).map(([suffix, name]) => `}:${ended(suffix, name === undefined ? name : toBytes(name))}`);
     });
     a.check();
     this.text = text;
@@ -204,10 +206,10 @@ export class Args {
   }
 
   /** Adds a key that ends in an argument or a field, which text checks. */
-  rowKey(name: string, subject: Subject, suffix: string, value: Text): void {
+  rowKey(name: string, subject: Subject, suffix: string, value: Text | undefined): void {
     const raw = this.subject(name, subject);
     const row = typeof value === "string" || value instanceof Uint8Array ? toBytes(value) : undefined;
-    if (raw !== undefined && row !== undefined) this.keys.push(keyOf(this.namespace, raw, suffix, row));
+    if (raw !== undefined && (row !== undefined || value === undefined)) this.keys.push(keyOf(this.namespace, raw, suffix, row));
   }
 
   packKeys(name: string, pack: Pack<any> | undefined, subject: Subject, of: readonly Subject[] = []): void {

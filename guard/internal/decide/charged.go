@@ -45,9 +45,10 @@ func (q *Query) Places(c *Call) (p Places, ok bool) {
 
 // A Refund is what one call charged and is to be refunded. Any process can make it.
 type Refund struct {
-	Limits []guard.Limit
-	Params guard.RefundParams // without the pack of Limits
-	Sent   time.Time          // when the call was sent
+	Limits  []guard.Limit
+	Budgets []guard.Budget     `json:",omitempty"` // whose reservation is cancelled
+	Params  guard.RefundParams // without the packs of Limits and Budgets
+	Sent    time.Time          // when the call was sent
 }
 
 // RefundRows returns the refunds of some rows of an admitted query. Its attempt, receipt and budgets stay charged.
@@ -75,8 +76,8 @@ func (q *Query) RefundAll() []Refund {
 		r.Params.Subject = cmp.Or(p.ReceiptOf, p.Subject)
 		if !c.Result.Duplicate {
 			r.Params.Receipt = p.Receipt
-			if c.Account != nil {
-				r.Params.Reservation, r.Params.ReservationOf = p.Reservation, cmp.Or(p.BudgetsOf, p.Subject)
+			if c.Budgets != nil {
+				r.Budgets, r.Params.Reservation, r.Params.BudgetsOf = c.Budgets.Each, p.Reservation, q.subjectsOf(c.Budgets.Rows)
 			}
 			if c.Result.Challenge == guard.AdmitChallengeConsumed {
 				r.Params.Challenge, r.Params.ChallengeOf, r.Params.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
@@ -100,10 +101,54 @@ func (q *Query) refund(c *Call, rows RowSet) Refund {
 	return r
 }
 
+// subjectsOf returns the subjects of budgets.
+func (q *Query) subjectsOf(budgets RowSet) (all []fcall.Subject) {
+	for i := range budgets.All() {
+		all = append(all, fcall.Subject(q.BudgetSubjects[i]))
+	}
+	return all
+}
+
+// A Reservation is what one call reserved of budgets. Any process can settle it.
+type Reservation struct {
+	Budgets []guard.Budget
+	Params  guard.SettleParams // Subject, BudgetsOf and Reservation
+}
+
+// Reserved returns what a call reserves; ok is false if it charges no budgets.
+func (q *Query) Reserved(c *Call) (r Reservation, ok bool) {
+	if c.Budgets == nil {
+		return r, false
+	}
+	return Reservation{c.Budgets.Each, guard.SettleParams{
+		Subject: c.Params.Subject, BudgetsOf: q.subjectsOf(c.Budgets.Rows), Reservation: c.Params.Reservation,
+	}}, true
+}
+
+// Settle replaces the estimates by what was spent.
+func (r *Reservation) Settle(ctx context.Context, client *guard.Client, actual fcall.Micros, units []Amount) (guard.SettleResult, error) {
+	p := r.Params
+	var err error
+	if p.Budgets, err = guard.PackBudget(r.Budgets...); err != nil {
+		return guard.SettleResult{}, err
+	}
+	p.Actual, p.Units = actual, settleUnits(units)
+	return client.Settle(ctx, p)
+}
+
+// Complete reports whether r is one that Reserved returns, as another process may have written it.
+func (r *Reservation) Complete() bool {
+	return r.Params.Subject != "" && r.Params.Reservation != "" && len(r.Budgets) > 0 && len(r.Params.BudgetsOf) == len(r.Budgets)
+}
+
 // Make makes the refund.
 func (r *Refund) Make(ctx context.Context, client *guard.Client) (err error) {
 	p := r.Params
-	if p.Limits, err = guard.PackLimit(r.Limits...); err == nil {
+	p.Limits, err = guard.PackLimit(r.Limits...)
+	if err == nil {
+		p.Budgets, err = guard.PackBudget(r.Budgets...)
+	}
+	if err == nil {
 		p.Age = max(time.Since(r.Sent), 0)
 		_, err = client.Refund(ctx, p)
 	}
@@ -113,7 +158,7 @@ func (r *Refund) Make(ctx context.Context, client *guard.Client) (err error) {
 // Subjects returns the subjects that a refund changes, first that of the call.
 func (r *Refund) Subjects() []string {
 	all := []string{string(r.Params.Subject)}
-	for _, s := range append([]fcall.Subject{r.Params.ReservationOf, r.Params.ChallengeOf}, r.Params.LimitsOf...) {
+	for _, s := range slices.Concat([]fcall.Subject{r.Params.ChallengeOf}, r.Params.LimitsOf, r.Params.BudgetsOf) {
 		if s != "" && !slices.Contains(all, string(s)) {
 			all = append(all, string(s))
 		}

@@ -43,8 +43,8 @@ func ApplyFailureModes(q *Query) Verdict {
 		for n := range c.Limits.Rows.All() {
 			apply(ep.Rows[n].OnFailure, ep.Rows[n].Name, func() { v.LocalFallback.Rows |= 1 << n })
 		}
-		if c.Account != nil {
-			apply(ep.OnCost, "cost", func() { v.LocalFallback.Account = true })
+		if c.Budgets != nil {
+			apply(ep.OnCost, "cost", func() { v.LocalFallback.Budgets |= c.Budgets.Rows })
 		}
 		if !c.OnlyGlobal() {
 			apply(ep.OnAbuse, "abuse", func() {

@@ -8,16 +8,15 @@ import (
 
 	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // A packCache holds the packed constants of calls. Clients choose which claimed identities their requests have, so it is bounded.
 type packCache struct {
-	limits   sync.Map // limitsKey to *Limits
-	accounts sync.Map // accountKey to *Account
-	count    atomic.Int64
+	limits  sync.Map // limitsKey to *Limits
+	budgets sync.Map // budgetsKey to *Budgets
+	count   atomic.Int64
 }
 
 const maxPacks = 1024
@@ -25,7 +24,7 @@ const maxPacks = 1024
 func (rules *packCache) store(in *sync.Map, key, p any) {
 	if rules.count.Add(1) > maxPacks {
 		rules.limits.Clear()
-		rules.accounts.Clear()
+		rules.budgets.Clear()
 		rules.count.Store(1)
 	}
 	in.Store(key, p)
@@ -151,33 +150,35 @@ func encodeFactors(rows RowSet, times []int64) string {
 	return string(text)
 }
 
-type accountKey struct {
+type budgetsKey struct {
+	rows    RowSet
 	share   Share
-	factors int64
+	factors string
 }
 
-// An Account is the budgets of an endpoint as one call evaluates them.
-type Account struct {
-	Pack         guard.AdmitBudgetsPack
-	Each         []Budget
-	SettleLimits []cost.SettleLimits // the same budgets for a settlement
+// Budgets are the budgets of an endpoint that one call charges.
+type Budgets struct {
+	Rows RowSet
+	Pack guard.BudgetPack
+	Each []guard.Budget
 }
 
-// Account returns the endpoint's budgets, from the cache if possible.
-func (ep *Endpoint) Account(w *Resolved, share Share) *Account {
-	key := accountKey{share, w.BudgetFactor}
-	if p, ok := ep.packCache.accounts.Load(key); ok {
-		return p.(*Account)
+// Budgets returns some budgets of the endpoint, from the cache if possible.
+func (ep *Endpoint) Budgets(w *Resolved, rows RowSet, share Share) *Budgets {
+	key := budgetsKey{rows, share, encodeFactors(rows, w.BudgetFactors)}
+	if p, ok := ep.packCache.budgets.Load(key); ok {
+		return p.(*Budgets)
 	}
-	p := new(Account)
-	var budgets []guard.AdmitBudgets
-	for _, b := range ep.budgets {
-		b.Budget = wire.MultiplyBudget(fcall.Micros(share.apply(int64(b.Budget), ep.share)), w.BudgetFactor)
+	p := &Budgets{Rows: rows}
+	for i := range rows.All() {
+		b := ep.budgets[i].Budget
+		b.Budget = fcall.Micros(share.apply(int64(b.Budget), ep.share))
+		if w.BudgetFactors != nil {
+			b.Budget = wire.MultiplyBudget(b.Budget, w.BudgetFactors[i])
+		}
 		p.Each = append(p.Each, b)
-		p.SettleLimits = append(p.SettleLimits, cost.SettleLimits{Budget: b.Budget, Window: b.Window})
-		budgets = append(budgets, guard.AdmitBudgets{Budget: b.Budget, Window: b.Window})
 	}
-	p.Pack = guard.MustPackAdmitBudgets(budgets...)
-	ep.packCache.store(&ep.packCache.accounts, key, p)
+	p.Pack = guard.MustPackBudget(p.Each...)
+	ep.packCache.store(&ep.packCache.budgets, key, p)
 	return p
 }

@@ -17,13 +17,14 @@ import (
 // A Query is the calls that decide one request: one call, or one for each subject if keys may be on several servers.
 type Query struct {
 	Resolved
-	Endpoint  *Endpoint
-	Request   Request
-	Share     Share  // the part of each limit that is enforced
-	OneServer bool   // one call has all keys
-	Holder    string // of the places; "" if no row needs one
-	Sent      monotime.Time
-	Calls     []Call
+	Endpoint    *Endpoint
+	Request     Request
+	Share       Share  // the part of each limit that is enforced
+	OneServer   bool   // one call has all keys
+	Holder      string // of the places; "" if no row needs one
+	Reservation string // ID of what the calls reserve of budgets; "" if none does
+	Sent        monotime.Time
+	Calls       []Call
 
 	context callContext
 
@@ -36,7 +37,7 @@ type Query struct {
 type Call struct {
 	Params    guard.AdmitParams
 	Limits    *Limits
-	Account   *Account // nil if it charges no budgets
+	Budgets   *Budgets // nil if it charges none
 	Challenge bool     // it checks the challenge
 
 	Result guard.AdmitResult
@@ -116,7 +117,7 @@ func (q *Query) Build(ep *Endpoint, r *Request, w *Resolved, split bool) {
 		}
 	}
 	q.setLimits(c, w.Rows)
-	q.setBudgets(c)
+	q.setBudgets(c, w.Budgets)
 	q.setChallenge(c)
 	q.setReceipt(c, w.Client)
 	if w.Attempts == "" {
@@ -138,7 +139,9 @@ func (q *Query) split() {
 	for _, s := range q.Request.Subjects {
 		add(s)
 	}
-	add(q.Account)
+	for i := range q.Budgets.All() {
+		add(q.BudgetSubjects[i])
+	}
 	add(q.Challenge)
 	for i := range q.Rows.All() {
 		add(q.RowSubjects[i])
@@ -163,10 +166,13 @@ func (q *Query) split() {
 			c.Params.ChallengeRequired = ep.Params.ChallengeRequired
 			q.setChallenge(c)
 		}
-		if s == q.Account {
-			c.Params.Hold, c.Params.Penalty = ep.Params.Hold, ep.Params.Penalty
-			q.setBudgets(c)
+		budgets := RowSet(0)
+		for i := range q.Budgets.All() {
+			if q.BudgetSubjects[i] == s {
+				budgets |= 1 << i
+			}
 		}
+		q.setBudgets(c, budgets)
 		if !strings.HasPrefix(s, wire.GlobalPrefix) {
 			q.setReceipt(c, s)
 		}
@@ -184,7 +190,7 @@ func (q *Query) setLimits(c *Call, rows RowSet) {
 		}
 		c.Params.Holder = q.Holder
 	}
-	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, q.subjectsOf(q.subjectStorage(), rows, string(c.Params.Subject))
+	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, subjectsOf(q.subjectStorage(), q.RowSubjects[:], rows, string(c.Params.Subject))
 	if q.Request.Weight > 1 {
 		c.Params.Weight = q.Request.Weight
 	}
@@ -208,18 +214,29 @@ func (q *Query) addOverflowCalls() {
 	}
 }
 
-// setBudgets adds the budgets to a call.
-func (q *Query) setBudgets(c *Call) {
-	if q.Account == "" {
+// setBudgets adds budgets to a call.
+func (q *Query) setBudgets(c *Call, rows RowSet) {
+	if rows == 0 {
 		return
 	}
-	c.Account = q.Endpoint.Account(&q.Resolved, q.Share)
-	c.Params.Budgets, c.Params.BudgetsOf = c.Account.Pack, fcall.Subject(q.Account)
-	c.Params.Estimate = q.Endpoint.Estimate
-	if q.Request.Estimate > 0 {
-		c.Params.Estimate = q.Request.Estimate
+	if q.Reservation == "" {
+		q.Reservation = fcall.NewToken()
 	}
-	c.Params.Reservation = fcall.NewToken()
+	c.Budgets = q.Endpoint.Budgets(&q.Resolved, rows, q.Share)
+	c.Params.Budgets, c.Params.BudgetsOf = c.Budgets.Pack, subjectsOf(nil, q.BudgetSubjects[:], rows, string(c.Params.Subject))
+	c.Params.Hold, c.Params.Penalty = q.Endpoint.Params.Hold, q.Endpoint.Params.Penalty
+	c.Params.Estimate, c.Params.Reservation = q.Estimate(), q.Reservation
+	for _, a := range q.Units {
+		c.Params.Units = append(c.Params.Units, guard.AdmitUnits{Unit: a.Unit, Amount: a.N})
+	}
+}
+
+// Estimate returns what the request costs in money.
+func (q *Query) Estimate() fcall.Micros {
+	if q.Request.Estimate > 0 {
+		return q.Request.Estimate
+	}
+	return q.Endpoint.Estimate
 }
 
 func (q *Query) setChallenge(c *Call) {
@@ -249,17 +266,17 @@ func (c *Call) OnlyGlobal() bool {
 
 // A LocalPart is the part of a query that failure mode local decides.
 type LocalPart struct {
-	Rows                      RowSet
-	Account, Attempts, Blocks bool
+	Rows, Budgets    RowSet
+	Attempts, Blocks bool
 }
 
 // Any reports whether the part has anything to decide.
-func (a LocalPart) Any() bool { return a.Rows != 0 || a.Account || a.Attempts || a.Blocks }
+func (a LocalPart) Any() bool { return a.Rows|a.Budgets != 0 || a.Attempts || a.Blocks }
 
 // Local returns the query to the embedded engine.
 func (q *Query) Local(a LocalPart, share Share) *Query {
 	local := &Query{Endpoint: q.Endpoint, Request: q.Request, Resolved: q.Resolved, Share: share}
-	local.Rows = a.Rows
+	local.Rows, local.Budgets = a.Rows, a.Budgets
 	c := &local.single[0]
 	local.Calls = local.single[:]
 	if a.Attempts {
@@ -268,26 +285,11 @@ func (q *Query) Local(a LocalPart, share Share) *Query {
 	c.Params.ChallengeRequired = false
 	c.Params.Subject = fcall.Subject(q.bucket())
 	local.setLimits(c, a.Rows)
-	if a.Account {
-		c.Params.Hold, c.Params.Penalty = q.Endpoint.Params.Hold, q.Endpoint.Params.Penalty
-		local.setBudgets(c)
-		if reserving := q.Reserving(); reserving != nil {
-			c.Params.Reservation = reserving.Params.Reservation
-		}
-	}
+	local.Reservation = q.Reservation
+	local.setBudgets(c, a.Budgets)
 	local.setReceipt(c, q.Client)
 	local.addOverflowCalls()
 	return local
-}
-
-// Reserving returns the call that reserves of budgets, or nil.
-func (q *Query) Reserving() *Call {
-	for i := range q.Calls {
-		if q.Calls[i].Account != nil {
-			return &q.Calls[i]
-		}
-	}
-	return nil
 }
 
 // maxReceipt is the longest receipt in bytes; see gen/guard.

@@ -26,6 +26,7 @@ type Request struct {
 	Weight         int64
 	Rates          []Rate
 	Estimate       fcall.Micros
+	Units          []Amount
 	Timeout        time.Duration
 	Refundable     bool
 }
@@ -44,6 +45,9 @@ func (r *Request) Check() error {
 	}
 	if r.Timeout < 0 {
 		return argumentError("Timeout", "not be negative", r.Timeout.String())
+	}
+	if err := CheckUnits("guard.decide", r.Units); err != nil {
+		return err
 	}
 	if err := checkRates(r.Rates); err != nil {
 		return err

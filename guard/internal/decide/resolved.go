@@ -18,21 +18,26 @@ const (
 
 // Resolved holds the subjects of one request, by row.
 type Resolved struct {
-	RowSubjects  [maxRows]string // "" if the request lacks the row's identity
-	Rows         RowSet          // rows whose identity the request has
-	Client       string          // the subject that owns receipts
-	Account      string          // subject of the budgets
-	Attempts     string
-	Challenge    string
-	Factors      []int64 // by row; nil if no override multiplies
-	Rates        []Rate  // by row; nil if the request brings none
-	BudgetFactor int64   // of the budgets
+	RowSubjects    [maxRows]string       // "" if the request lacks the row's identity
+	Rows           RowSet                // rows whose identity the request has
+	Client         string                // the subject that owns receipts
+	BudgetSubjects [maxCallLimits]string // as RowSubjects, by budget
+	Budgets        RowSet                // budgets whose identity the request has
+	Units          []Amount              // what the request costs in the budgets' units; nil if no budget has one
+	Attempts       string
+	Challenge      string
+	Factors        []int64 // by row; nil if no override multiplies
+	Rates          []Rate  // by row; nil if the request brings none
+	BudgetFactors  []int64 // by budget; nil if no override multiplies
 }
 
-// Resolve fills in the subjects that the rows of an endpoint count.
-func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides) {
+// Resolve fills in the subjects that the rows of an endpoint count. It returns an error for an amount in a unit that no budget has.
+func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides) (err error) {
 	subjects := r.Subjects
-	w.BudgetFactor, w.Rates = 1, ep.resolveRates(r.Rates)
+	w.Rates = ep.resolveRates(r.Rates)
+	if w.Units, err = InUnits("guard.decide", ep.Units, r.Units); err != nil {
+		return err
+	}
 	for i := range ep.Rows {
 		if w.RowSubjects[i] = ep.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
 			w.Rows |= 1 << i
@@ -42,24 +47,34 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 	if w.Client == "" && len(subjects) > 0 {
 		w.Client = subjects[0]
 	}
-	w.Account, w.Attempts, w.Challenge = ep.account.subject(subjects), ep.attempts.subject(subjects), ep.challenge.subject(subjects)
+	for i := range ep.budgets {
+		if w.BudgetSubjects[i] = ep.budgets[i].grouping.subject(subjects); w.BudgetSubjects[i] != "" {
+			w.Budgets |= 1 << i
+		}
+	}
+	w.Attempts, w.Challenge = ep.attempts.subject(subjects), ep.challenge.subject(subjects)
 	if o == nil || !o.multiply {
-		return
+		return nil
 	}
 	w.Factors = make([]int64, len(ep.Rows))
 	for i := range ep.Rows {
 		w.Factors[i] = ep.Rows[i].grouping.factor(subjects, o.lookup)
 	}
-	if ep.account != nil {
-		w.BudgetFactor = ep.account.factor(subjects, o.lookup)
+	w.BudgetFactors = make([]int64, len(ep.budgets))
+	for i := range ep.budgets {
+		w.BudgetFactors[i] = ep.budgets[i].grouping.factor(subjects, o.lookup)
 	}
+	return nil
 }
 
 // Variant encodes how the limits and budgets differ from the endpoint's; "" if they do not.
 func (w *Resolved) Variant() string {
 	text := w.variantOf(w.Rows)
-	if w.BudgetFactor != 1 {
-		text += "$" + strconv.FormatInt(w.BudgetFactor, 10)
+	if factors := encodeFactors(w.Budgets, w.BudgetFactors); factors != "" {
+		text += "$" + factors
+	}
+	for _, a := range w.Units {
+		text += "$" + strconv.FormatInt(a.N, 10)
 	}
 	return text
 }
@@ -88,7 +103,9 @@ func (w *Resolved) OwnSubjects(ep *Endpoint) string {
 			add(w.RowSubjects[i])
 		}
 	}
-	add(w.Account)
+	for i := range w.Budgets.All() {
+		add(w.BudgetSubjects[i])
+	}
 	add(w.Challenge)
 	switch len(names) {
 	case 0:
@@ -111,16 +128,16 @@ func (w *Resolved) bucket() string {
 }
 
 // subjectsOf appends the subjects of rows to room. It returns nil if all equal the bucket.
-func (w *Resolved) subjectsOf(room []fcall.Subject, rows RowSet, bucket string) []fcall.Subject {
+func subjectsOf(room []fcall.Subject, subjects []string, rows RowSet, bucket string) []fcall.Subject {
 	same := true
 	for i := range rows.All() {
-		same = same && w.RowSubjects[i] == bucket
+		same = same && subjects[i] == bucket
 	}
 	if same {
 		return nil
 	}
 	for i := range rows.All() {
-		room = append(room, fcall.Subject(w.RowSubjects[i]))
+		room = append(room, fcall.Subject(subjects[i]))
 	}
 	return room
 }

@@ -40,6 +40,7 @@ type Endpoint struct {
 	Rows      []Row
 	Params    guard.AdmitParams // the constant part of a call
 	Estimate  fcall.Micros
+	Units     []Amount      // the estimates in the budgets' other units, in the order of the budgets
 	Dedup     time.Duration // how long a receipt is known; 0 if the endpoint has none
 	Attempts  bool          // each request is an attempt
 	Counting  bool          // some limit counts only some responses
@@ -53,7 +54,6 @@ type Endpoint struct {
 	endpoint  *policy.Endpoint
 	place     int       // of the endpoint in the policy
 	repeats   *int64    // how often a receipt may repeat
-	account   *grouping // of the budgets; nil without budgets
 	attempts  *grouping // nil if requests are not attempts
 	challenge *grouping // nil without challenges
 	budgets   []Budget
@@ -82,10 +82,14 @@ type Row struct {
 
 // A Budget is a budget of the policy.
 type Budget struct {
-	Name   string
-	Budget fcall.Micros
-	Window time.Duration
+	guard.Budget        // in whole ones of a unit; the period of a calendar is filled in for each call
+	Name         string // in the policy
+
+	grouping grouping
 }
+
+// BudgetName returns the name of a budget in the policy.
+func (ep *Endpoint) BudgetName(i int) string { return ep.budgets[i].Name }
 
 // Compile compiles a policy that was checked and completed. It starts the batches of its limits. clock finds the periods of quotas.
 func Compile(p *policy.Policy, clock func() time.Time, start StartBatches) *Rules {
@@ -196,12 +200,24 @@ func (ep *Endpoint) addCost(p *policy.Policy, e *policy.Endpoint) {
 	if c == nil || e.Cost == nil {
 		return
 	}
-	ep.account, ep.OnCost, ep.share = new(newGrouping(p, c.By, "")), c.OnFailure, p.Share
+	ep.OnCost, ep.share = c.OnFailure, p.Share
 	ep.Params.Hold, ep.Params.Penalty = c.Hold, c.Penalty
 	ep.Estimate = max(ep.Estimate, fcall.Micros(e.Cost.Estimate))
-	ep.budgets = nil
-	for _, b := range c.Budgets {
-		ep.budgets = append(ep.budgets, Budget{Name: b.Name, Budget: fcall.Micros(b.Budget), Window: b.Window})
+	if ep.budgets == nil {
+		for i := range c.Budgets {
+			b := &c.Budgets[i]
+			row := guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit}
+			if b.Unit != "" {
+				row.Budget /= Unit
+				if !slices.ContainsFunc(ep.Units, func(a Amount) bool { return a.Unit == b.Unit }) {
+					ep.Units = append(ep.Units, Amount{Unit: b.Unit})
+				}
+			}
+			ep.budgets = append(ep.budgets, Budget{Budget: row, Name: b.Name, grouping: newGrouping(p, b.By, wire.GlobalAccount)})
+		}
+	}
+	for i := range ep.Units {
+		ep.Units[i].N = max(ep.Units[i].N, e.Cost.Units[ep.Units[i].Unit])
 	}
 }
 

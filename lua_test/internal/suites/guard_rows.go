@@ -19,8 +19,9 @@ type AdmitParams struct {
 	ReceiptOf         fcall.Subject
 	Dedup             time.Duration
 	Repeats           *int64
-	Budgets           []guard.AdmitBudgets
-	BudgetsOf         fcall.Subject
+	Budgets           []guard.Budget
+	BudgetsOf         []fcall.Subject
+	Units             []guard.AdmitUnits
 	Estimate          fcall.Micros
 	Hold              time.Duration
 	Penalty           time.Duration
@@ -38,12 +39,12 @@ type AdmitParams struct {
 
 func (p AdmitParams) Pack() (guard.AdmitParams, error) {
 	limits, err := guard.PackLimit(p.Limits...)
-	budgets, errBudgets := guard.PackAdmitBudgets(p.Budgets...)
+	budgets, errBudgets := guard.PackBudget(p.Budgets...)
 	tiers, errTiers := guard.PackAdmitTiers(p.Tiers...)
 	escalation, errEscalation := guard.PackAdmitEscalation(p.Escalation...)
 	return guard.AdmitParams{
 		Subject: p.Subject, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
-		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
+		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, Units: p.Units, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
 		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
 		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload, Holder: p.Holder,
 	}, errors.Join(err, errBudgets, errTiers, errEscalation)
@@ -73,7 +74,9 @@ type RefundParams struct {
 	Expires     time.Time
 	Holder      string
 
-	ChallengeOf, ReservationOf fcall.Subject
+	ChallengeOf fcall.Subject
+	Budgets     []guard.Budget
+	BudgetsOf   []fcall.Subject
 }
 
 func (p RefundParams) Packed() guard.RefundParams {
@@ -86,15 +89,16 @@ func (p RefundParams) Packed() guard.RefundParams {
 
 func (p RefundParams) Pack() (guard.RefundParams, error) {
 	limits, err := guard.PackLimit(p.Limits...)
+	budgets, errBudgets := guard.PackBudget(p.Budgets...)
 	back := guard.RefundParams{
 		Subject: p.Subject, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
-		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
+		Receipt: p.Receipt, Reservation: p.Reservation, Budgets: budgets, BudgetsOf: p.BudgetsOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
 		Payload: p.Payload, Expires: p.Expires, Holder: p.Holder,
 	}
 	for _, left := range p.Left {
 		back.Taken = append(back.Taken, guard.RefundTaken{Left: left})
 	}
-	return back, err
+	return back, errors.Join(err, errBudgets)
 }
 
 // GuardLimits returns a limit of each kind: limit requests in 10 s.
@@ -136,7 +140,7 @@ func Answered(r guard.AdmitResult) guard.AdmitResult {
 		r.Limits = []guard.LimitResult{}
 	}
 	if r.Budgets == nil {
-		r.Budgets = []guard.AdmitBudgetsResult{}
+		r.Budgets = []guard.BudgetResult{}
 	}
 	if r.Tiers == nil {
 		r.Tiers = []guard.AdmitTiersResult{}

@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+// maxUnits is the most units of a call of guard.admit, besides money.
+const maxUnits = 4
+
+// units returns the units that the budgets have besides money, in their order.
+func (c *Cost) units() []string {
+	var units []string
+	for _, b := range c.Budgets {
+		if b.Unit != "" && !slices.Contains(units, b.Unit) {
+			units = append(units, b.Unit)
+		}
+	}
+	return units
+}
+
+func (c *Cost) check(at string, found *problems) {
+	if len(c.Budgets) == 0 {
+		if c.Hold != 0 {
+			found.add(at+".hold", "has no effect without cost.budgets")
+		}
+		if c.Penalty != 0 {
+			found.add(at+".penalty", "has no effect without cost.budgets")
+		}
+	}
+	for i := range c.Budgets {
+		c.Budgets[i].check(fmt.Sprintf("%s.budgets[%d]", at, i), found)
+	}
+	if units := c.units(); len(units) > maxUnits {
+		found.add(at+".budgets", "must have at most %d units besides money, got %d: %s", maxUnits, len(units), strings.Join(units, ", "))
+	}
+}
+
+func (b *Budget) check(at string, found *problems) {
+	switch {
+	case b.Window == 0 && b.Every == "":
+		found.add(at+".window", "is required of a budget without every")
+	case b.Window != 0 && b.Every != "":
+		found.add(at+".window", "cannot be combined with every: a budget has a window that slides, or periods of the calendar")
+	case b.Every == "" && b.Zone != "":
+		found.add(at+".zone", "applies only to a budget with every")
+	case b.Every == "" && b.Starts != "":
+		found.add(at+".starts", "applies only to a budget with every")
+	}
+	_, err := b.Calendar()
+	checkCalendar(at, err, found)
+	b.checkAmount(at+".budget", found)
+}
+
+// checkAmount checks the amount of a budget, whose bounds depend on its unit.
+func (b *Budget) checkAmount(at string, found *problems) {
+	switch {
+	case b.Unit != "" && b.Budget%oneUnit != 0:
+		found.add(at, "must be a whole number of %s, got %s", b.Unit, b.Budget)
+	case b.Unit == "" && int64(b.Budget) > wire.MaxBudget && int64(b.Budget) <= wire.MaxUnits:
+		found.add(at, "must be at most %s, got %s", Micros(wire.MaxBudget), b.Budget)
+	}
+}
+
+// most returns the largest budget of the unit, in millionths.
+func (b *Budget) most() int64 {
+	if b.Unit != "" {
+		return wire.MaxUnits
+	}
+	return wire.MaxBudget
+}
+
+// of returns the estimate in a unit, in millionths.
+func (c *EndpointCost) of(unit string) Micros {
+	if unit == "" {
+		return c.Estimate
+	}
+	return Micros(c.Units[unit]) * oneUnit
+}
+
+// checkEstimates finds estimates of an endpoint that no budget takes, or that never fit.
+func (p *Policy) checkEstimates(at string, c *EndpointCost, found *problems) {
+	if p.Cost == nil {
+		found.add(at, "requires cost.budgets: the policy has no cost")
+		return
+	}
+	path := func(unit string) string {
+		if unit == "" {
+			return at + ".estimate"
+		}
+		return structPath(at+".units", unit)
+	}
+	units := p.Cost.units()
+	for _, unit := range slices.Sorted(maps.Keys(c.Units)) {
+		if !slices.Contains(units, unit) && is("name", unit) {
+			found.add(path(unit), "no budget has the unit %s%s", quote(unit), spelling.DidYouMean(unit, units))
+		}
+	}
+	for i, b := range p.Cost.Budgets {
+		if estimate := c.of(b.Unit); b.Budget > 0 && estimate > b.Budget {
+			found.add(path(b.Unit), "must be at most the budget %s of cost.budgets[%d], got %s: the estimate would never fit", b.Budget, i, estimate)
+		}
+	}
+}
