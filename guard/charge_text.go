@@ -29,9 +29,9 @@ type ticket struct {
 type text struct {
 	Namespace    string
 	Endpoint     string
-	Duplicate    bool            `json:",omitempty"`
-	Places       []decide.Places `json:",omitempty"`
-	Ticket       *ticket         `json:",omitempty"`
+	Duplicate    bool                 `json:",omitempty"`
+	Places       []decide.Places      `json:",omitempty"`
+	Ticket       *ticket              `json:",omitempty"`
 	Reservations []decide.Reservation `json:",omitempty"`
 	Reserved     amounts
 }

@@ -111,6 +111,8 @@ func (d *Decision) addBudgets(q *decide.Query) {
 				state, got := budgetState(q.Endpoint, &q.Resolved, i, &c.Budgets.Each[rank]), &c.Result.Budgets[rank]
 				state.Allowed, state.RetryAfter = got.Allowed, got.RetryAfter
 				state.Spent, state.Remaining = decide.Millionths(state.Unit, got.Spent), decide.Millionths(state.Unit, got.Remaining)
+				warn := q.Endpoint.Budget(i).Warn
+				state.Warned = warn > 0 && float64(state.Spent) >= warn*float64(state.Budget)
 				d.Budgets = append(d.Budgets, state)
 			}
 		}
@@ -120,7 +122,8 @@ func (d *Decision) addBudgets(q *decide.Query) {
 // budgetState returns budget i as a call has it.
 func budgetState(ep *decide.Endpoint, w *decide.Resolved, i int, b *genguard.Budget) BudgetState {
 	return BudgetState{
-		Name: ep.BudgetName(i), Subject: w.BudgetSubjects[i], Unit: b.Unit, Budget: decide.Millionths(b.Unit, b.Budget), Window: b.Window,
+		Name: ep.Budget(i).Name, Subject: w.BudgetSubjects[i], Unit: b.Unit, Budget: decide.Millionths(b.Unit, b.Budget), Window: b.Window,
+		Every: ep.Budget(i).Every,
 	}
 }
 

@@ -114,12 +114,15 @@ type LimitState struct {
 
 // A BudgetState is the state of one budget after the decision. Its amounts are millionths, also of a unit: 40000 tokens are 40000000000.
 type BudgetState struct {
-	Name      string
-	Subject   string // the subject that it counts, for example "org=acme"
-	Unit      string // "" for money
-	Budget    fcall.Micros
-	Window    time.Duration
-	Allowed   bool // reports whether this budget allows; another one may have refused
+	Name    string
+	Subject string // the subject that it counts, for example "org=acme"
+	Unit    string // "" for money
+	Budget  fcall.Micros
+	Window  time.Duration // of a period, its length by the clock of this process
+	Every   policy.Every  // "" for a window that slides
+	Allowed bool          // reports whether this budget allows; another one may have refused
+	// Warned reports whether at least the policy's warn of the budget is spent, after the call.
+	Warned    bool
 	Spent     fcall.Micros
 	Remaining fcall.Micros
 	// RetryAfter is how long until the estimate fits; 0 if it does or never will.

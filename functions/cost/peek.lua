@@ -6,9 +6,20 @@
 --- @arg    limits      group[1..16]        budgets to report
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    limits.start time?              when the period starts, which window is the length of
+--- @arg    limits.after time?              when the period after the next one starts
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
+--- @must   limits.previous and limits.after be given if limits.start
+--- @must   limits.start be given if limits.previous
+--- @must   limits.start be given if limits.after
+--- @must   limits.previous be below limits.start
+--- @must   limits.start + limits.window be below limits.after
+--- @must   limits.after be at most limits.previous + 3650d
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate would be reserved
 --- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate alone exceeds a budget
 --- @result status      enum(unknown,reserved,settled,lapsed) status of the receipt. lapsed: reserved, not settled, and no longer counted
@@ -21,6 +32,7 @@
 --- @result limits.spent micros             what is spent in the window: 300000 of a budget of 1000000
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @error  RLARG                           a budget's periods contradict each other, or do not contain the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt, unit)
   local state, charge, windows = charge_store.open(bucket, receipt or '', limits, clock.now_us())
@@ -36,7 +48,7 @@ local function peek(bucket, limits, estimate_micros, receipt, unit)
   if not rows then
     return nil, retry_us
   end
-  local reset_us, failure = budget_fit.reset_us(bucket, state, budget_fit.longest(windows, limits))
+  local reset_us, failure = budget_fit.reset_us(bucket, state, windows, limits)
   if not reset_us then
     return nil, failure
   end

@@ -9,10 +9,21 @@
 --- @arg    limits      group[1..16]        budgets that are decided together
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    limits.start time?              when the period starts, which window is the length of
+--- @arg    limits.after time?              when the period after the next one starts
 --- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
+--- @must   limits.previous and limits.after be given if limits.start
+--- @must   limits.start be given if limits.previous
+--- @must   limits.start be given if limits.after
+--- @must   limits.previous be below limits.start
+--- @must   limits.start + limits.window be below limits.after
+--- @must   limits.after be at most limits.previous + 3650d
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   least be at most most
 --- @result allowed     bool                whether anything is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing

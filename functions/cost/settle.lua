@@ -12,7 +12,18 @@
 ---     reported
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    limits.start time?              when the period starts, which window is the length of
+--- @arg    limits.after time?              when the period after the next one starts
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
+--- @must   limits.previous and limits.after be given if limits.start
+--- @must   limits.start be given if limits.previous
+--- @must   limits.start be given if limits.after
+--- @must   limits.previous be below limits.start
+--- @must   limits.start + limits.window be below limits.after
+--- @must   limits.after be at most limits.previous + 3650d
+--- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,
 ---     because the estimate no longer counted. unknown: charged now, because the receipt is not known
 --- @result charged     micros              what the receipt costs now: actual, or the amount of its first settlement

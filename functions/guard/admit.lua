@@ -45,6 +45,8 @@
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   reservation be given if budgets
+--- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
 --- @must   units differ in unit: a call has one amount of each
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged

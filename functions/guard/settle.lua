@@ -10,6 +10,8 @@
 --- @arg    units          group[0..4]              actual cost in other units than money
 --- @arg    units.unit     text[32]                 the unit: tokens
 --- @arg    units.amount   count[0..1000000000000000] actual cost in that unit
+--- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
 --- @must   units differ in unit: a call has one amount of each
 --- @result exceeded       bool                     whether any budget of an account is exceeded now
 --- @result penalty        duration                 how long reservations are refused from now on; 0 without a penalty

@@ -16,7 +16,7 @@ var peekFunction = &fcall.Function{
 	Name:       "peek",
 	ServerName: "cost_v1_peek",
 	ReadOnly:   true,
-	Codes:      []string{"RLSTATE"},
+	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  3,
 	Results: []fcall.Result{
 		{Values: 2},
@@ -30,6 +30,17 @@ var peekFunction = &fcall.Function{
 }
 
 // PeekParams are the arguments of Peek.
+//
+// Besides the bounds of each:
+//   - each row of limits: previous and after must be given if start.
+//   - each row of limits: start must be given if previous.
+//   - each row of limits: start must be given if after.
+//   - each row of limits: previous must be below start.
+//   - each row of limits: start + window must be below after.
+//   - each row of limits: after must be at most previous + 3650d.
+//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type PeekParams struct {
 	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
 	// not be empty.
@@ -50,6 +61,15 @@ type PeekLimits struct {
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
+	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	Previous time.Time
+	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+	// The zero value omits it.
+	Start time.Time
+	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
+	// value omits it.
+	After time.Time
 }
 
 // PeekResult is the result of Peek.
@@ -109,6 +129,7 @@ const (
 // nothing.
 //
 // Errors, besides those that package fcall documents for every call:
+//   - RLARG: a budget's periods contradict each other, or do not contain the server's time
 //   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	reply, err := c.peekArgs(p).Call(ctx)
@@ -138,18 +159,43 @@ func (p PendingPeek) Result() (PeekResult, error) {
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 1, 4+2*len(p.Limits))
+	a := c.fcall.Args(peekFunction, 1, 4+5*len(p.Limits))
 	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)
 		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
+		a.OptTime("previous", row.Previous, 0, 9007199254740992)
+		a.OptTime("start", row.Start, 0, 9007199254740992)
+		a.OptTime("after", row.After, 0, 9007199254740992)
 	}
 	a.EndRows()
 	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptText("unit", p.Unit, 1, 32)
+	if a.Err() == nil {
+		for i, row := range p.Limits {
+			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
+				a.MustRow("limits", i, "previous and after", "be given if start")
+			}
+			if !row.Previous.IsZero() && row.Start.IsZero() {
+				a.MustRow("limits", i, "start", "be given if previous")
+			}
+			if !row.After.IsZero() && row.Start.IsZero() {
+				a.MustRow("limits", i, "start", "be given if after")
+			}
+			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
+				a.MustRow("limits", i, "previous", "be below start")
+			}
+			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
+				a.MustRow("limits", i, "start + window", "be below after")
+			}
+			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
+				a.MustRow("limits", i, "after", "be at most previous + 3650d")
+			}
+		}
+	}
 	return a
 }
 

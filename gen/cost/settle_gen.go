@@ -27,6 +27,17 @@ var settleFunction = &fcall.Function{
 }
 
 // SettleParams are the arguments of Settle.
+//
+// Besides the bounds of each:
+//   - each row of limits: previous and after must be given if start.
+//   - each row of limits: start must be given if previous.
+//   - each row of limits: start must be given if after.
+//   - each row of limits: previous must be below start.
+//   - each row of limits: start + window must be below after.
+//   - each row of limits: after must be at most previous + 3650d.
+//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type SettleParams struct {
 	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
 	// not be empty.
@@ -48,6 +59,15 @@ type SettleLimits struct {
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
+	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	Previous time.Time
+	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+	// The zero value omits it.
+	Start time.Time
+	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
+	// value omits it.
+	After time.Time
 }
 
 // SettleResult is the result of Settle.
@@ -121,7 +141,7 @@ func (p PendingSettle) Result() (SettleResult, error) {
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 1, 4+2*len(p.Limits))
+	a := c.fcall.Args(settleFunction, 1, 4+5*len(p.Limits))
 	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("actual", int64(p.Actual), 0, 1000000000000000)
@@ -130,9 +150,34 @@ func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 		a.Row(i)
 		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
+		a.OptTime("previous", row.Previous, 0, 9007199254740992)
+		a.OptTime("start", row.Start, 0, 9007199254740992)
+		a.OptTime("after", row.After, 0, 9007199254740992)
 	}
 	a.EndRows()
 	a.OptText("unit", p.Unit, 1, 32)
+	if a.Err() == nil {
+		for i, row := range p.Limits {
+			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
+				a.MustRow("limits", i, "previous and after", "be given if start")
+			}
+			if !row.Previous.IsZero() && row.Start.IsZero() {
+				a.MustRow("limits", i, "start", "be given if previous")
+			}
+			if !row.After.IsZero() && row.Start.IsZero() {
+				a.MustRow("limits", i, "start", "be given if after")
+			}
+			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
+				a.MustRow("limits", i, "previous", "be below start")
+			}
+			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
+				a.MustRow("limits", i, "start + window", "be below after")
+			}
+			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
+				a.MustRow("limits", i, "after", "be at most previous + 3650d")
+			}
+		}
+	}
 	return a
 }
 

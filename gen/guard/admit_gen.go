@@ -47,6 +47,9 @@ var admitFunction = &fcall.Function{
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 //   - reservation must be given if budgets.
+//   - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of budgets: after must be above now: the caller's clock is more than a period behind the server's.
 //   - units must differ in unit: a call has one amount of each.
 type AdmitParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It

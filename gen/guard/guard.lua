@@ -2949,18 +2949,20 @@ end
 return limit_rows
 end)()
 
-local ledger = (function() -- rlfunc: lines=195 file=functions/lib/cost/ledger.lua
+local ledger = (function() -- rlfunc: lines=231 file=functions/lib/cost/ledger.lua
 --- The state of a subject's budgets, in field 'state' of its hash of charges.
 ---
 --- Seven numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
 --- time stored, when nothing will be spent in the longest window (0: unknown), the sum of all stored charges, and the total of
 --- lane 1. Then five per window after a ';': its length, its budget, its use, and number and time of the oldest charge inside;
---- five zeros if there is no window. Then five per further lane after a '|': its hold, its total, its total before the oldest
+--- five zeros if there is no window. A ':' in place of the ';' is a period of the calendar, which does not slide: the last number is when it
+--- starts. Periods that have ended are dropped. Then five per further lane after a '|': its hold, its total, its total before the oldest
 --- charge that may count, and that charge's number and time. Last, after a '!': the time up to which charges are forgotten (0:
---- twice the longest window ago), how long a penalty lasts, and when the active one ends.
+--- twice the longest window ago), how long a penalty lasts, when the active one ends, the length of the longest period that was dropped, and
+--- until when charges of such a period are kept.
 --- @use refusal
 --- @lib ledger
---- @state ledger 2 field 'state': seven numbers, five a window behind a ';', five a lane behind a '|', three behind a '!'
+--- @state ledger 3 field 'state': seven numbers, five a window behind a ';', or a period behind a ':', five a lane behind a '|', five behind a '!'
 local ledger = {}
 
 local largest = 9007199254740992
@@ -2976,9 +2978,9 @@ function ledger.lane(hold_us, total_micros, base_micros, head, head_us)
   return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us, old_head = head}
 end
 
--- Returns the longest window, or how long charges are kept without one.
-function ledger.longest_us(windows)
-  local longest_us = 0
+-- Returns the longest window, period or dropped period; or how long charges are kept without any.
+function ledger.longest_us(windows, dropped_us)
+  local longest_us = dropped_us
   for i = 1, #windows do
     if windows[i].window_us > longest_us then
       longest_us = windows[i].window_us
@@ -2995,21 +2997,31 @@ local function fresh(clock_us)
   local main = ledger.lane(0, 0, 0, 0, 0)
   return {
     first = 1, next = 1, next_field = '1', due_us = 0, empty_us = 0, stored_micros = 0, windows = {}, lanes = {main}, main = main,
-    longest_us = unknown_us, kept_us = 0, penalty_us = 0, penalty_end_us = 0, newest_us = 0, clock_us = clock_us, now_us = clock_us, read = {}, charges = {},
+    longest_us = unknown_us, kept_us = 0, penalty_us = 0, penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, newest_us = 0, clock_us = clock_us, now_us = clock_us, read = {}, charges = {},
     corrupt_fields = 0, restarted = false,
   }
 end
 
+-- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found. A charge counts for as long as
+-- the window, or to the end of the period; holds below outlasts_us may end before that.
+function ledger.row(window_us, budget_micros, spent_micros, head, head_us, start_us, unknown)
+  return {
+    window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us, unknown = unknown,
+    start_us = start_us, end_us = start_us and start_us + window_us or largest, outlasts_us = start_us and largest or window_us,
+  }
+end
+
 -- Returns a window's row, or nil if its numbers are impossible.
-local function row_of(first, next_number, stored_micros, window, budget, spent, head, time)
+local function row_of(first, next_number, stored_micros, sign, window, budget, spent, head, time)
   local window_us, budget_micros, spent_micros, number, head_us = window + 0, budget + 0, spent + 0, head + 0, time + 0
   if number < first or number > next_number or number == next_number and spent_micros ~= 0 or spent_micros > stored_micros
     or math.max(window_us, budget_micros, head_us) > largest then
     return nil
   end
-  return {
-    window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = number, head_us = head_us, unknown = false,
-  }
+  if sign == ':' then
+    return ledger.row(window_us, budget_micros, spent_micros, number, head_us, head_us, false)
+  end
+  return ledger.row(window_us, budget_micros, spent_micros, number, head_us, nil, false)
 end
 
 -- Returns a lane, or nil if its numbers are impossible.
@@ -3025,7 +3037,7 @@ end
 local function parse_more(state, more)
   local place, windows, lanes = 1, state.windows, state.lanes
   while place <= #more do
-    local sign, one, two, three, four, five, following = string.match(more, '^([;|]) (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
+    local sign, one, two, three, four, five, following = string.match(more, '^([;:|]) (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
     if not following then
       break
     end
@@ -3035,7 +3047,7 @@ local function parse_more(state, more)
     elseif sign == '|' then
       lane = lane_of(state.next, one, two, three, four, five)
     elseif #lanes == 1 then
-      row = row_of(state.first, state.next, state.stored_micros, one, two, three, four, five)
+      row = row_of(state.first, state.next, state.stored_micros, sign, one, two, three, four, five)
     end
     if lane then
       lanes[#lanes + 1] = lane
@@ -3049,20 +3061,41 @@ local function parse_more(state, more)
   if place > #more then
     return true
   end
-  local kept, penalty, penalty_end = string.match(more, '^! (%d+) (%d+) (%d+)$', place)
-  if not penalty_end or #more - place > 52 then
+  local kept, penalty, penalty_end, dropped, dropped_end = string.match(more, '^! (%d+) (%d+) (%d+) (%d+) (%d+)$', place)
+  if not dropped_end or #more - place > 86 then
     return false
   end
   state.kept_us = kept + 0
   state.penalty_us = penalty + 0
   state.penalty_end_us = penalty_end + 0
-  return math.max(state.kept_us, state.penalty_us, state.penalty_end_us) <= largest
+  state.dropped_us = dropped + 0
+  state.dropped_end_us = dropped_end + 0
+  return math.max(state.kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us) <= largest
+end
+
+-- Drops the periods that have ended. Their charges are kept for twice their length, as those of a window.
+local function drop_ended(state)
+  if state.dropped_end_us <= state.now_us then
+    state.dropped_us = 0
+    state.dropped_end_us = 0
+  end
+  for i = #state.windows, 1, -1 do
+    local row = state.windows[i]
+    if row.end_us <= state.now_us then
+      table.remove(state.windows, i)
+      local kept_until_us = row.end_us + 2 * row.window_us
+      if kept_until_us > state.now_us then
+        state.dropped_us = math.max(state.dropped_us, row.window_us)
+        state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
+      end
+    end
+  end
 end
 
 -- Parses a state as of the later of the clock and the newest time stored; nil if it is invalid.
 local function parse(text, clock_us)
-  local first, next_field, due, newest, empty, stored, total, window, budget, spent, head, time, more =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  local first, next_field, due, newest, empty, stored, total, sign, window, budget, spent, head, time, more =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)([;:]) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
   -- Twelve numbers of 16 digits at most: not every Lua can read more than 300.
   if not more or #text - #more > 204 then
     return nil
@@ -3075,25 +3108,25 @@ local function parse(text, clock_us)
   end
   local windows = {}
   if window ~= '0' then
-    local row = row_of(first_number, next_number, stored_micros, window, budget, spent, head, time)
+    local row = row_of(first_number, next_number, stored_micros, sign, window, budget, spent, head, time)
     if not row then
       return nil
     end
     windows = {row, nil}
-  elseif string.find(more, '^;') then
+  elseif string.find(more, '^[;:]') then
     return nil
   end
   local main = ledger.lane(0, total_micros, 0, 0, 0)
   local state = {
     first = first_number, next = next_number, next_field = next_field, due_us = due_us, empty_us = empty_us, stored_micros = stored_micros,
     windows = windows, lanes = {main}, main = main, longest_us = 0, kept_us = 0, penalty_us = 0, penalty_end_us = 0,
-    newest_us = newest_us, clock_us = clock_us, now_us = math.max(newest_us, clock_us), read = {}, charges = {},
+    dropped_us = 0, dropped_end_us = 0, newest_us = newest_us, clock_us = clock_us, now_us = math.max(newest_us, clock_us), read = {}, charges = {},
     corrupt_fields = 0, restarted = false,
   }
   if more ~= '' and not parse_more(state, more) then
     return nil
   end
-  state.longest_us = ledger.longest_us(windows)
+  state.longest_us = ledger.longest_us(windows, state.dropped_us)
   state.kept_us = math.max(state.kept_us, newest_us - 2 * state.longest_us)
   return state
 end
@@ -3117,6 +3150,7 @@ function ledger.read(bucket, receipt, clock_us)
     state.restarted = true
     return state, nil
   end
+  drop_ended(state)
   return state, found[2] or nil
 end
 
@@ -3124,11 +3158,13 @@ end
 function ledger.format(state)
   local windows, lanes = state.windows, state.lanes
   local one = windows[1] or nothing
-  local text = string.format('%d %d %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
-    state.stored_micros, state.main.total_micros, one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
+  local text = string.format('%d %d %d %d %d %d %d%s %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
+    state.stored_micros, state.main.total_micros, one.start_us and ':' or ';', one.window_us, one.budget_micros, one.spent_micros, one.head,
+    one.start_us or one.head_us)
   for i = 2, #windows do
     local row = windows[i]
-    text = text .. string.format('; %d %d %d %d %d', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
+    text = text .. string.format('%s %d %d %d %d %d', row.start_us and ':' or ';', row.window_us, row.budget_micros, row.spent_micros, row.head,
+      row.start_us or row.head_us)
   end
   for i = 2, #lanes do
     local lane = lanes[i]
@@ -3138,8 +3174,8 @@ function ledger.format(state)
   if kept_us <= state.now_us - 2 * state.longest_us then
     kept_us = 0
   end
-  if kept_us > 0 or state.penalty_us > 0 or state.penalty_end_us > 0 then
-    return text .. string.format('! %d %d %d', kept_us, state.penalty_us, state.penalty_end_us)
+  if kept_us > 0 or state.penalty_us > 0 or state.penalty_end_us > 0 or state.dropped_us > 0 then
+    return text .. string.format('! %d %d %d %d %d', kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
   end
   return text
 end
@@ -3459,13 +3495,13 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=248 file=functions/lib/cost/spent_windows.lua
---- The use of each window of a subject, brought up to the time of the call.
+local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/spent_windows.lua
+--- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
 --- several charges have left since the last call, or a window is new, the sums of pages give the difference. The state keeps the
---- 32 windows that were used last.
---- @use ledger charge_log charge_sums
+--- 32 windows that were used last. A period has its sum from its first call to its end.
+--- @use ledger charge_log charge_sums refusal
 --- @lib spent_windows
 local spent_windows = {}
 
@@ -3478,7 +3514,7 @@ end
 local function counts(state, row, charge, number)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
   local from = lane.old_head
-  if lane.hold_us < row.window_us then
+  if lane.hold_us < row.outlasts_us then
     from = lane.head
   end
   return charge.lane == 1 or number >= from
@@ -3505,18 +3541,18 @@ local function step(bucket, state, mark, span_us)
   return true, left
 end
 
--- Creates the mark of a search for what has left a span that ends now.
-local function mark_of(state, place, span_us)
+-- Creates the mark of a search for the charges up to a time.
+local function mark_of(state, place, horizon_us)
   local sums = {}
   for lane = 1, #state.lanes do
     sums[lane] = 0
   end
   return {
-    place = place, horizon_us = math.max(state.now_us - span_us, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = sums,
+    place = place, horizon_us = math.max(horizon_us, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = sums,
   }
 end
 
--- Searches for what has left several spans: everything, if nothing is newer.
+-- Searches for what several marks are after: everything, if nothing is newer.
 local function find(bucket, state, marks)
   local open = {}
   for i = 1, #marks do
@@ -3542,12 +3578,14 @@ local function check(state, row)
   end
 end
 
--- Subtracts what has lapsed in a lane from the windows that contained it.
+-- Subtracts what has lapsed in a lane from the windows that contained it. If some of it is older than a period, a search must tell how much.
 local function lapse(state, lane, base_micros)
   local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if lane.hold_us < row.window_us and not row.unknown then
+    if row.start_us and lane.old_head < row.head then
+      row.unknown = true
+    elseif lane.hold_us < row.outlasts_us and not row.unknown then
       row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
         state.corrupt_fields = state.corrupt_fields + 1
@@ -3565,7 +3603,7 @@ local function advance_lanes(bucket, state)
     if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
       local moved, left = step(bucket, state, lane, lane.hold_us)
       if not moved then
-        marks[#marks + 1] = mark_of(state, i, lane.hold_us)
+        marks[#marks + 1] = mark_of(state, i, state.now_us - lane.hold_us)
       elseif left and left.lane == i then
         lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
@@ -3589,7 +3627,7 @@ local function spent(state, row, sums)
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
     local before_micros = sums[i]
-    if i > 1 and (lane.hold_us < row.window_us or lane.head > row.head) then
+    if i > 1 and lane.head > row.head then
       before_micros = lane.base_micros
     end
     spent_micros = spent_micros + charge_sums.subtract(lane.total_micros, before_micros)
@@ -3608,13 +3646,17 @@ local function advance_window(bucket, state, row)
   return moved and not row.unknown
 end
 
--- Advances every window to the first charge inside. A new window needs a search.
+-- Advances every window to the first charge inside. A new window or period needs a search.
 local function advance_windows(bucket, state)
   local now_us, kept_us, marks = state.now_us, state.kept_us, {}
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
-      marks[#marks + 1] = mark_of(state, i, row.window_us)
+    if row.start_us then
+      if row.unknown then
+        marks[#marks + 1] = mark_of(state, i, row.start_us - 1)
+      end
+    elseif (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
+      marks[#marks + 1] = mark_of(state, i, now_us - row.window_us)
     end
   end
   if #marks > 0 then
@@ -3631,43 +3673,41 @@ local function advance_windows(bucket, state)
   end
 end
 
--- Returns the index of the window of that length, or nil.
-local function place_of(windows, window_us)
+-- Returns the index of the window of that length, or of the period that starts then, or nil.
+local function place_of(windows, window_us, start_us)
   for i = 1, #windows do
-    if windows[i].window_us == window_us then
+    if windows[i].window_us == window_us and windows[i].start_us == start_us then
       return i
     end
   end
   return nil
 end
 
--- Creates the row of a window that was not used before.
-local function new_window(state, window_us, budget_micros)
-  return {window_us = window_us, budget_micros = budget_micros, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
-end
-
--- Moves the limits' windows to the front, and returns them in the order of the limits.
-local function arrange(state, limits)
+-- Moves the windows of spans to the front, and returns them in the order of the spans.
+local function arrange(state, spans)
   local windows, chosen = state.windows, {}
-  if #windows == 0 and state.next > 1 then
+  if #windows == 0 and state.next > 1 and state.dropped_us == 0 then
     -- What was settled before any window was known stays for as long as its expiry said.
-    windows[1] = new_window(state, state.longest_us, 9007199254740992)
+    windows[1] = ledger.row(state.longest_us, 9007199254740992, 0, state.next, 0, nil, true)
   end
-  for i = #limits, 1, -1 do
-    local limit = limits[i]
-    local place = place_of(windows, limit.window_us)
+  for i = #spans, 1, -1 do
+    local span = spans[i]
+    local place = place_of(windows, span.window_us, span.start_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = new_window(state, limit.window_us)
+      chosen[i] = ledger.row(span.window_us, 0, 0, state.next, 0, span.start_us, true)
+      if span.window_us == state.longest_us then
+        state.empty_us = 0 -- it was that of a period of this length, or of a window that was dropped
+      end
     end
-    chosen[i].budget_micros = limit.budget_micros
+    chosen[i].budget_micros = span.budget_micros
     table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
     table.remove(windows)
   end
-  local longest_us = ledger.longest_us(windows)
+  local longest_us = ledger.longest_us(windows, state.dropped_us)
   if longest_us ~= state.longest_us then
     state.longest_us = longest_us
     state.empty_us = 0
@@ -3675,17 +3715,55 @@ local function arrange(state, limits)
   return chosen
 end
 
--- Returns the limits' windows, which usually are the first ones already.
-local function choose(state, limits)
+-- Returns the windows of spans, which usually are the first ones already.
+local function choose(state, spans)
   local windows = state.windows
-  for i = 1, #limits do
-    local row, limit = windows[i], limits[i]
-    if not row or row.window_us ~= limit.window_us then
-      return arrange(state, limits)
+  for i = 1, #spans do
+    local row, span = windows[i], spans[i]
+    if not row or row.window_us ~= span.window_us or row.start_us ~= span.start_us then
+      return arrange(state, spans)
     end
-    row.budget_micros = limit.budget_micros
+    row.budget_micros = span.budget_micros
   end
   return windows
+end
+
+-- Returns the spans that limits have now: of a limit with periods the period, of any other its window. Or nil and a refusal.
+local function spans_of(limits, now_us)
+  local spans = {}
+  for i = 1, #limits do
+    local limit = limits[i]
+    local start_us, next_us, refused = limit.start_us, nil, nil
+    if start_us then
+      next_us = start_us + limit.window_us
+      if now_us < limit.previous_us then
+        refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
+      elseif now_us < start_us then
+        next_us = start_us
+        start_us = limit.previous_us
+      elseif now_us >= limit.after_us then
+        refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
+      elseif now_us >= next_us then
+        start_us = next_us
+        next_us = limit.after_us
+      end
+      if refused then
+        return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
+      end
+    end
+    spans[i] = {budget_micros = limit.budget_micros, window_us = start_us and next_us - start_us or limit.window_us, start_us = start_us}
+  end
+  return spans
+end
+
+-- Reports whether any of the limits has periods.
+local function has_period(limits)
+  for i = 1, #limits do
+    if limits[i].start_us then
+      return true
+    end
+  end
+  return false
 end
 
 -- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
@@ -3695,7 +3773,14 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not state then
     return nil, field
   end
-  local chosen = choose(state, limits)
+  local spans, refused = limits, nil
+  if has_period(limits) then
+    spans, refused = spans_of(limits, state.now_us)
+  end
+  if not spans then
+    return nil, refused
+  end
+  local chosen = choose(state, spans)
   state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
@@ -3710,7 +3795,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=282 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=287 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -3763,9 +3848,9 @@ function charge_store.open(bucket, receipt, limits, clock_us)
   return state, charge, windows
 end
 
--- Returns when a charge leaves a window: at the end of its hold, if end_us is above 0 and earlier.
+-- Returns when a charge leaves a window or period: at the end of its hold, if end_us is above 0 and earlier.
 function charge_store.leaves_us(row, time_us, end_us)
-  local leaves_us = time_us + row.window_us
+  local leaves_us = row.start_us and row.end_us or time_us + row.window_us
   if end_us > 0 and end_us < leaves_us then
     return end_us
   end
@@ -3796,7 +3881,7 @@ local function apply(state, number, time_us, old_micros, old_end_us, new_micros,
     local row = windows[i]
     local head = row.head
     if head <= number then
-      if row.window_us == longest_us then
+      if row.window_us == longest_us and not row.start_us then
         note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
       end
       row.spent_micros = row.spent_micros + more_micros
@@ -3854,8 +3939,13 @@ function charge_store.store(bucket, state)
   if #state.to_delete > 0 then
     redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   local ttl_us = 2 * state.longest_us
+  if state.dropped_us > 0 and #state.windows > 0 then
+    ttl_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
+  elseif state.dropped_us > 0 then
+    state.dropped_end_us = state.now_us + ttl_us
+  end
+  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   if state.penalty_end_us - state.now_us > ttl_us then
     ttl_us = state.penalty_end_us - state.now_us
   end
@@ -3995,34 +4085,49 @@ end
 return charge_store
 end)()
 
-local spent_search = (function() -- rlfunc: lines=184 file=functions/lib/cost/spent_search.lua
+local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/spent_search.lua
 --- Finds when enough of a window's use will have left it, if nothing else happens.
 ---
 --- Charges leave in groups: within a group in the order of their numbers, a fixed span after each charge's time. Charges without
---- a hold, or with one that is not shorter than the window, leave with the window; the others leave per lane. All groups are
---- searched together, each bisected until one of its charges is left.
+--- a hold, or with one that is not shorter than the window, leave with the window; the others leave per lane. From a period, all that are
+--- left leave at its end. All groups are searched together, each bisected until one of its charges is left.
 --- @use charge_sums
 --- @lib spent_search
 local spent_search = {}
 
--- Creates a group: its lanes, its span, its oldest charge and when that leaves, and the sum of its lanes before that.
-local function group_of(state, span_us, head, head_us, base_micros)
+-- Creates a group: its lanes, its span, which row's end cuts off, its oldest charge and when that leaves, and the sum of its lanes before that.
+local function group_of(state, row, span_us, head, head_us, base_micros)
   return {
-    lanes = {}, span_us = span_us, head = head, first_us = head_us + span_us, base_micros = base_micros, position = 0, sum_micros = 0,
+    lanes = {}, span_us = span_us, end_us = row.end_us, head = head, first_us = math.min(head_us + span_us, row.end_us), base_micros = base_micros, position = 0, sum_micros = 0,
     next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
   }
 end
 
--- Returns the groups of a window, and the one that leaves with it.
-local function groups_of(state, row)
-  local total_micros, inside_micros, groups = 0, row.spent_micros, {}
-  local main = group_of(state, row.window_us, row.head, row.head_us, 0)
+-- Returns the mark of the first charge of a period.
+local function beginning_of(bucket, state, row)
+  local mark = {horizon_us = math.max(row.start_us - 1, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = {}}
+  charge_sums.find(bucket, state, {mark})
+  return mark
+end
+
+-- Returns the groups of a window, the one that leaves with it, and what is in that one.
+local function groups_of(bucket, state, row)
+  local total_micros, inside_micros, groups, beginning = 0, row.spent_micros, {}, nil
+  local main = group_of(state, row, row.outlasts_us, row.head, row.head_us, 0)
   groups[1] = main
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
-    local open_micros = charge_sums.subtract(lane.total_micros, lane.base_micros)
-    if i > 1 and open_micros > 0 and (lane.hold_us < row.window_us or lane.head > row.head) then
-      local group = group_of(state, math.min(lane.hold_us, row.window_us), lane.head, lane.head_us, lane.base_micros)
+    local head, head_us, base_micros = lane.head, lane.head_us, lane.base_micros
+    if row.start_us and head < row.head and lane.total_micros ~= base_micros then
+      -- Some of the lane's open charges are older than the period.
+      beginning = beginning or beginning_of(bucket, state, row)
+      head = beginning.head
+      head_us = beginning.head_us
+      base_micros = beginning.sums[i] or 0
+    end
+    local open_micros = charge_sums.subtract(lane.total_micros, base_micros)
+    if i > 1 and open_micros > 0 and (lane.hold_us < row.outlasts_us or lane.head > row.head) then
+      local group = group_of(state, row, math.min(lane.hold_us, row.outlasts_us), head, head_us, base_micros)
       group.lanes[1] = i
       groups[#groups + 1] = group
       inside_micros = inside_micros - open_micros
@@ -4032,7 +4137,7 @@ local function groups_of(state, row)
     end
   end
   main.base_micros = charge_sums.subtract(total_micros, inside_micros)
-  return groups, main
+  return groups, main, inside_micros
 end
 
 -- Advances a group past charges that have left or do not exist, and notes time and sum up to the next step. The step is below 1
@@ -4047,7 +4152,7 @@ local function prepare(bucket, state, groups, group)
       for i = 1, #group.lanes do
         group.next_micros = charge_sums.add(group.next_micros, sums[group.lanes[i]] or 0)
       end
-      group.until_us = time_us + group.span_us
+      group.until_us = math.min(time_us + group.span_us, group.end_us)
       ready = position >= group.head
       group.seen_step = group.step
       if not ready then
@@ -4072,13 +4177,14 @@ local function amount_in(group, charge)
 end
 
 -- Returns what the remaining charge of a group costs in it, and when it leaves.
-local function last_of(state, group)
+local function last_of(bucket, state, group)
   local number = group.position + 1
   if number >= state.next then
     return 0, 0
   end
+  charge_sums.fetch(bucket, state, number, 1)
   local charge = charge_sums.charge(state, number)
-  return amount_in(group, charge), charge.time_us + group.span_us
+  return amount_in(group, charge), math.min(charge.time_us + group.span_us, group.end_us)
 end
 
 -- Returns the index of the group with the earliest candidate, and of that with the latest; 0 when one charge is left of each.
@@ -4098,14 +4204,14 @@ local function outermost(groups)
 end
 
 -- Returns the most that has left once the earliest candidate has.
-local function left_by(state, groups, until_us)
+local function left_by(bucket, state, groups, until_us)
   local left_micros = 0
   for i = 1, #groups do
     local group = groups[i]
     if group.step >= 1 then
       left_micros = left_micros + charge_sums.subtract(group.next_micros, group.base_micros)
     else
-      local last_micros, leaves_us = last_of(state, group)
+      local last_micros, leaves_us = last_of(bucket, state, group)
       left_micros = left_micros + charge_sums.subtract(group.sum_micros, group.base_micros)
       if leaves_us <= until_us then
         left_micros = left_micros + last_micros
@@ -4116,11 +4222,11 @@ local function left_by(state, groups, until_us)
 end
 
 -- Returns when the first of the remaining charges leaves that reaches the sum.
-local function reached_us(state, groups, excess_micros)
+local function reached_us(bucket, state, groups, excess_micros)
   local order, room_us = {}, 0
   for i = 1, #groups do
     local group = groups[i]
-    local last_micros, leaves_us = last_of(state, group)
+    local last_micros, leaves_us = last_of(bucket, state, group)
     excess_micros = excess_micros - charge_sums.subtract(group.sum_micros, group.base_micros)
     order[i] = {leaves_us = leaves_us, amount_micros = last_micros}
   end
@@ -4140,13 +4246,18 @@ end
 -- Returns when excess_micros or more will have left the window: above 0, and at most what is spent.
 function spent_search.room_us(bucket, state, row, excess_micros)
   -- Usually the charge that leaves first is enough. Without the groups, a refusal takes 8 % fewer instructions.
-  if #state.lanes == 1 and row.head < state.next then
+  if #state.lanes == 1 and row.start_us then
+    return row.end_us
+  elseif #state.lanes == 1 and row.head < state.next then
     charge_sums.fetch(bucket, state, row.head, 1)
     if charge_sums.charge(state, row.head).amount_micros >= excess_micros then
       return row.head_us + row.window_us
     end
   end
-  local groups, soonest = groups_of(state, row)
+  local groups, soonest, main_micros = groups_of(bucket, state, row)
+  if row.start_us and excess_micros > row.spent_micros - main_micros then
+    return row.end_us
+  end
   for i = 2, #groups do
     if groups[i].first_us < soonest.first_us then
       soonest = groups[i]
@@ -4167,7 +4278,7 @@ function spent_search.room_us(bucket, state, row, excess_micros)
     earliest, latest = outermost(groups)
     if earliest > 0 then
       local group = groups[earliest]
-      if left_by(state, groups, group.until_us) < excess_micros then
+      if left_by(bucket, state, groups, group.until_us) < excess_micros then
         group.position = group.position + group.step
         group.sum_micros = group.next_micros
       else
@@ -4176,29 +4287,17 @@ function spent_search.room_us(bucket, state, row, excess_micros)
       group.step = group.step / 2
     end
   until earliest == 0
-  return reached_us(state, groups, excess_micros)
+  return reached_us(bucket, state, groups, excess_micros)
 end
 
 return spent_search
 end)()
 
-local budget_fit = (function() -- rlfunc: lines=106 file=functions/lib/cost/budget_fit.lua
+local budget_fit = (function() -- rlfunc: lines=112 file=functions/lib/cost/budget_fit.lua
 --- Whether an amount fits the budgets of a subject, and when it will.
 --- @use charge_log spent_search
 --- @lib budget_fit
 local budget_fit = {}
-
--- Returns the longest of the limits' windows, or nil.
-function budget_fit.longest(windows, limits)
-  local longest
-  for i = 1, #limits do
-    local row = windows[i]
-    if row and (not longest or row.window_us > longest.window_us) then
-      longest = row
-    end
-  end
-  return longest
-end
 
 -- Returns when excess_micros will have left a window. If that is over, some number is invalid.
 local function room_us(bucket, state, row, excess_micros)
@@ -4209,23 +4308,41 @@ local function room_us(bucket, state, row, excess_micros)
   return at_us
 end
 
--- Returns how long until a window is empty, 0 if nothing is spent; or nil and a refusal.
-function budget_fit.reset_us(bucket, state, row)
-  if not row or row.spent_micros == 0 then
+-- Returns when a window or period is empty; a time that is over if nothing is spent.
+local function empty_us(bucket, state, row)
+  if row.spent_micros == 0 then
     return 0
   end
-  local longest = row.window_us == state.longest_us
+  local longest = row.window_us == state.longest_us and not row.start_us
   if longest and state.empty_us > state.now_us then
-    return state.empty_us - state.clock_us
+    return state.empty_us
   end
-  local empty_us = room_us(bucket, state, row, row.spent_micros)
+  local at_us = room_us(bucket, state, row, row.spent_micros)
+  if longest then
+    state.empty_us = at_us
+  end
+  return at_us
+end
+
+-- Returns how long until the limits' windows are empty, 0 if nothing is spent; or nil and a refusal. Of the windows that slide, the longest is
+-- empty last.
+function budget_fit.reset_us(bucket, state, windows, limits)
+  local longest, last_us = nil, state.clock_us
+  for i = 1, #limits do
+    local row = windows[i]
+    if row.start_us then
+      last_us = math.max(last_us, empty_us(bucket, state, row))
+    elseif not longest or row.window_us > longest.window_us then
+      longest = row
+    end
+  end
+  if longest then
+    last_us = math.max(last_us, empty_us(bucket, state, longest))
+  end
   if state.corrupt_fields > 0 then
     return nil, charge_log.refusal(bucket)
   end
-  if longest then
-    state.empty_us = empty_us
-  end
-  return empty_us - state.clock_us
+  return last_us - state.clock_us
 end
 
 -- Returns a row: what is spent in a window, and what is left of a budget.
@@ -4291,7 +4408,7 @@ end
 return budget_fit
 end)()
 
-local cost_reservation = (function() -- rlfunc: lines=129 file=functions/lib/cost/cost_reservation.lua
+local cost_reservation = (function() -- rlfunc: lines=137 file=functions/lib/cost/cost_reservation.lua
 --- Checks, creates, settles and cancels reservations. What is created, settled or cancelled is written by charge_store.store.
 --- @use clock charge_store budget_fit
 --- @lib cost_reservation
@@ -4331,6 +4448,15 @@ function cost_reservation.create(bucket, receipt, estimate_micros, state, rows, 
   return nil, end_us
 end
 
+-- Returns when a new charge leaves the last of the limits' windows.
+local function last_us(windows, limits, now_us, end_us)
+  local leaves_us = 0
+  for i = 1, #limits do
+    leaves_us = math.max(leaves_us, charge_store.leaves_us(windows[i], now_us, end_us))
+  end
+  return leaves_us
+end
+
 -- Reserves as much as every budget has left, at least least_micros and at most most_micros. Returns allowed, duplicate, reason, what is
 -- charged, the two waits and the rows; or nil and a refusal.
 function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
@@ -4338,11 +4464,10 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
   if not state then
     return nil, rows
   end
-  local longest = budget_fit.longest(windows, limits)
   local reset_us, unreadable = 0, nil
   -- A charge without a hold is the last to leave.
   if reason ~= 'none' or hold_us or most_micros == 0 then
-    reset_us, unreadable = budget_fit.reset_us(bucket, state, longest)
+    reset_us, unreadable = budget_fit.reset_us(bucket, state, windows, limits)
     if not reset_us then
       return nil, unreadable
     end
@@ -4362,8 +4487,8 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
     return nil, failure
   end
   charge_store.store(bucket, state)
-  if longest and micros > 0 then
-    reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
+  if micros > 0 then
+    reset_us = math.max(reset_us, last_us(windows, limits, state.now_us, end_us) - state.clock_us)
   end
   return true, false, 'none', micros, 0, reset_us, rows
 end
@@ -4423,9 +4548,9 @@ end
 return cost_reservation
 end)()
 
-local accounts = (function() -- rlfunc: lines=134 file=functions/lib/cost/accounts.lua
+local accounts = (function() -- rlfunc: lines=143 file=functions/lib/cost/accounts.lua
 --- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
---- @use cost_reservation charge_store
+--- @use cost_reservation charge_store refusal
 --- @lib accounts
 local accounts = {}
 
@@ -4461,6 +4586,15 @@ function accounts.of(budgets, charges, amount_micros, units)
   return all
 end
 
+-- Names in a refusal of a limit's argument the budget of the call.
+local function of_row(failure, account)
+  local place, text = string.match(failure.err, '^RLARG limits%.(%d+)%.(.*)$')
+  if place then
+    return refusal.argument(string.format('budgets.%d.%s', account.places[place + 1] - 1, text))
+  end
+  return failure
+end
+
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
 -- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
 -- the accounts, those that will be charged with a state. Or nil and a refusal.
@@ -4471,7 +4605,7 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
     local state, rows, retry_us, reason, charge = cost_reservation.check(
       charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
     if not state then
-      return nil, rows
+      return nil, of_row(rows, account)
     end
     for j = 1, #rows do
       result.rows[account.places[j]] = rows[j]
@@ -4535,7 +4669,7 @@ function accounts.settle(budgets, charges, actual_micros, units, reservation, cl
     local outcome, charged, state, windows = cost_reservation.settle(
       charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
     if not outcome then
-      return nil, charged
+      return nil, of_row(charged, account)
     end
     account.outcome = outcome
     account.settled = state
@@ -5345,14 +5479,23 @@ end
 return attempt_tiers
 end)()
 
-local budget = (function() -- rlfunc: lines=15 file=functions/lib/cost/budget.lua
+local budget = (function() -- rlfunc: lines=24 file=functions/lib/cost/budget.lua
 --- A budget: its row in a call, and its result.
 ---
 --- Rows with one subject and unit are one account: they share its charges, and one of each call's amounts.
 --- @lib budget
---- @arg    budget      micros[0..1000000000000000] most that may be spent in a window; of a unit, whole ones
+--- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period; of a unit, whole ones
 --- @arg    window      duration[1us..3650d]     length of the window
 --- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
+--- @arg    previous    time?                    of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    start       time?                    when the period starts, which window is the length of
+--- @arg    after       time?                    when the period after the next one starts
+--- @must   previous and after be given if start
+--- @must   start be given if previous
+--- @must   start be given if after
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
 --- @key    charges     hash[charges:<unit>]     the account's charges
 --- @result allowed     bool                     whether the amount fits this budget, or is already part of it
 --- @result spent       micros                   what is spent in the window after the call: 300000 of a budget of 1000000
@@ -5364,7 +5507,7 @@ return budget
 end)()
 
 -- A row that lib/budget.lua declares, from the cells of its text; or nil and a refusal.
-local rlfunc_row_budget = (function() -- rlfunc: shared lines=23
+local rlfunc_row_budget = (function() -- rlfunc: shared lines=62
 return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
   local in_budget_micros = rlfunc_whole(rlfunc_cells[1])
   if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
@@ -5381,7 +5524,46 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
       return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unit must be 1 to 32 bytes')
     end
   end
-  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, unit = in_unit}
+  local in_previous_us
+  if rlfunc_cells[4] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[4])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[5] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[5])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[6] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[6])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  if in_start_us and (not in_previous_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+  if in_previous_us and not in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be given if previous')
+  end
+  if in_after_us and not in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be given if after')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, unit = in_unit, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
   if rlfunc_wrong then
     return nil, rlfunc_wrong
@@ -5474,7 +5656,7 @@ end
 return challenge_set
 end)()
 
-local newest_entries = (function() -- rlfunc: lines=99 file=functions/lib/guard/newest_entries.lua
+local newest_entries = (function() -- rlfunc: lines=111 file=functions/lib/guard/newest_entries.lua
 --- The newest entries of a subject's keys, as rows of a result.
 --- @use clock refusal charge_log charge_sums challenge_record challenge_set window_log_retention
 --- @lib newest_entries
@@ -5520,6 +5702,18 @@ function newest_entries.admissions(limits)
   return rows
 end
 
+-- Returns when a charge leaves the last window or period that counts it.
+local function counts_until_us(state, charge)
+  local last_us = charge.time_us + (#state.windows == 0 and state.longest_us or 0)
+  for i = 1, #state.windows do
+    local row = state.windows[i]
+    if not row.start_us or row.start_us <= charge.time_us then
+      last_us = math.max(last_us, row.start_us and row.end_us or charge.time_us + row.window_us)
+    end
+  end
+  return last_us
+end
+
 -- Returns the newest charges of a subject, except cancelled ones; or nil and a refusal.
 function newest_entries.reservations(bucket, state)
   local rows, from = {}, math.max(state.first, state.next - max_rows)
@@ -5527,7 +5721,7 @@ function newest_entries.reservations(bucket, state)
   for number = from, state.next - 1 do
     local charge = charge_sums.charge(state, number)
     if charge.kind ~= 'gone' then
-      local until_us, state_name = charge.time_us + state.longest_us, 'settled'
+      local until_us, state_name = counts_until_us(state, charge), 'settled'
       if charge.kind == 'open' then
         state_name = 'open'
         if charge.end_us > 0 then
@@ -5576,7 +5770,7 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=116 file=functions/guard/admit.lua
+do -- rlfunc: lines=118 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
@@ -5624,6 +5818,8 @@ do -- rlfunc: lines=116 file=functions/guard/admit.lua
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   reservation be given if budgets
+--- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
 --- @must   units differ in unit: a call has one amount of each
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
@@ -5731,7 +5927,7 @@ local function rlfunc_budgets_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'budgets', count = 'RLARG budgets must have 0 to 16 rows', least = 0, most = 16,
-      required = 2, cells = 3, bytes = 129, row = rlfunc_row_budget,
+      required = 2, cells = 6, bytes = 180, row = rlfunc_row_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -6866,7 +7062,7 @@ local function rlfunc_budgets_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'budgets', count = 'RLARG budgets must have 0 to 16 rows', least = 0, most = 16,
-      required = 2, cells = 3, bytes = 129, row = rlfunc_row_budget,
+      required = 2, cells = 6, bytes = 180, row = rlfunc_row_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -7385,7 +7581,7 @@ end
 redis.register_function{function_name = 'guard_v1_renew', callback = guard_v1_renew, description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.'}
 end
 
-do -- rlfunc: lines=39 file=functions/guard/settle.lua
+do -- rlfunc: lines=41 file=functions/guard/settle.lua
 --- Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often it is called.
 ---
 --- Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An account whose unit the call omits is settled
@@ -7398,6 +7594,8 @@ do -- rlfunc: lines=39 file=functions/guard/settle.lua
 --- @arg    units          group[0..4]              actual cost in other units than money
 --- @arg    units.unit     text[32]                 the unit: tokens
 --- @arg    units.amount   count[0..1000000000000000] actual cost in that unit
+--- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
+--- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
 --- @must   units differ in unit: a call has one amount of each
 --- @result exceeded       bool                     whether any budget of an account is exceeded now
 --- @result penalty        duration                 how long reservations are refused from now on; 0 without a penalty
@@ -7435,7 +7633,7 @@ local function rlfunc_budgets_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'budgets', count = 'RLARG budgets must have 1 to 16 rows', least = 1, most = 16,
-      required = 2, cells = 3, bytes = 129, row = rlfunc_row_budget,
+      required = 2, cells = 6, bytes = 180, row = rlfunc_row_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal

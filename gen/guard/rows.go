@@ -138,13 +138,30 @@ func MustPackLimit(rows ...Limit) LimitPack {
 }
 
 // Budget is one row of the groups that take their rows from lib/budget.lua.
+//
+// Besides the bounds of each:
+//   - previous and after must be given if start.
+//   - start must be given if previous.
+//   - start must be given if after.
+//   - previous must be below start.
+//   - start + window must be below after.
+//   - after must be at most previous + 3650d.
 type Budget struct {
-	// Budget: most that may be spent in a window; of a unit, whole ones. From 0 to 1000000000000000.
+	// Budget: most that may be spent in a window or period; of a unit, whole ones. From 0 to 1000000000000000.
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
 	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
 	Unit string
+	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
+	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	Previous time.Time
+	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+	// The zero value omits it.
+	Start time.Time
+	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
+	// value omits it.
+	After time.Time
 }
 
 // BudgetPack holds encoded rows for any number of calls; PackBudget creates it. It is immutable and safe for
@@ -155,7 +172,7 @@ type BudgetPack struct{ pack *fcall.Pack }
 func (p BudgetPack) Len() int { return p.pack.Len() }
 
 // PackBudget encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds.
+// It returns fcall.ErrArgument if a row is out of bounds or breaks a rule.
 func PackBudget(rows ...Budget) (BudgetPack, error) {
 	p := fcall.NewPacker("PackBudget", "budget", 2)
 	for _, row := range rows {
@@ -163,6 +180,29 @@ func PackBudget(rows ...Budget) (BudgetPack, error) {
 		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
 		a.OptText("unit", row.Unit, 1, 32)
+		a.OptTime("previous", row.Previous, 0, 9007199254740992)
+		a.OptTime("start", row.Start, 0, 9007199254740992)
+		a.OptTime("after", row.After, 0, 9007199254740992)
+		if a.Err() == nil {
+			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
+				a.Must("previous and after", "be given if start")
+			}
+			if !row.Previous.IsZero() && row.Start.IsZero() {
+				a.Must("start", "be given if previous")
+			}
+			if !row.After.IsZero() && row.Start.IsZero() {
+				a.Must("start", "be given if after")
+			}
+			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
+				a.Must("previous", "be below start")
+			}
+			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
+				a.Must("start + window", "be below after")
+			}
+			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
+				a.Must("after", "be at most previous + 3650d")
+			}
+		}
 		p.Key("charges", row.Unit)
 
 	}

@@ -26,6 +26,9 @@ var settleFunction = &fcall.Function{
 // SettleParams are the arguments of Settle.
 //
 // Besides the bounds of each:
+//   - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of the
+//     server's.
+//   - each row of budgets: after must be above now: the caller's clock is more than a period behind the server's.
 //   - units must differ in unit: a call has one amount of each.
 type SettleParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It

@@ -74,7 +74,11 @@ func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
 func costCallOf(t *rapid.T, spans []time.Duration) func(receipts int) (costCall, time.Duration) {
 	span := rapid.SampledFrom(spans)
 	limits := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.CostLimit {
-		return model.CostLimit{Budget: rapid.Int64Range(0, 3000).Draw(t, "budget"), Window: span.Draw(t, "window")}
+		l := model.CostLimit{Budget: rapid.Int64Range(0, 3000).Draw(t, "budget"), Window: span.Draw(t, "window")}
+		if after := time.Duration(rapid.IntRange(-100, 100).Draw(t, "starts")) * span.Draw(t, "apart"); after > 0 { // half of them
+			l.Previous, l.Start, l.After = luatest.Start.Add(-day), luatest.Start.Add(after/4), luatest.Start.Add(day)
+		}
+		return l
 	}), 1, 2).Draw(t, "limits")
 	amount, back := rapid.Int64Range(0, 9).Draw(t, "amount"), rapid.IntRange(0, 60).Draw(t, "back")
 	hold := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144}).Draw(t, "hold") * 50 * time.Millisecond

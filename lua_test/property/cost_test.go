@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -24,10 +25,14 @@ var costFamily = family[*budget.Client, *model.Cost]{
 func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 	windows := []time.Duration{time.Microsecond, 3 * time.Microsecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, day, 3650 * day}
 	limit := rapid.Custom(func(t *rapid.T) model.CostLimit {
-		return model.CostLimit{
+		l := model.CostLimit{
 			Budget: rapid.SampledFrom([]int64{0, 1, 5, 10, 10, 30, 1_000_000_000_000_000}).Draw(t, "budget"),
 			Window: rapid.SampledFrom(windows).Draw(t, "window"),
 		}
+		if rapid.IntRange(0, 2).Draw(t, "calendar") == 0 {
+			drawPeriods(t, &l, windows[:7])
+		}
+		return l
 	})
 	// Some histories are of callers that agree, others of callers that all differ.
 	sets := rapid.OneOf(
@@ -76,15 +81,27 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 	}}
 }
 
+// drawPeriods draws three periods around the start, the last of which may be long.
+func drawPeriods(t *rapid.T, l *model.CostLimit, spans []time.Duration) {
+	span := rapid.Map(rapid.SampledFrom(spans), func(d time.Duration) time.Duration { return d.Truncate(time.Microsecond) })
+	l.Previous = luatest.Start.Add(-span.Draw(t, "since"))
+	l.Start = l.Previous.Add(span.Draw(t, "previous"))
+	l.Window = span.Draw(t, "period")
+	l.After = l.Start.Add(l.Window).Add(rapid.SampledFrom([]time.Duration{spans[0], spans[len(spans)-1], 3000 * day}).Draw(t, "next"))
+}
+
 func callReserve(subject string, c model.CostReserve) costCall {
 	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
 	for _, l := range c.Limits {
-		p.Limits = append(p.Limits, budget.ReserveLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
+		p.Limits = append(p.Limits, budget.ReserveLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
 	}
 	return costCall{
 		function: "reserve", subject: subject, params: p, queue: queued((*budget.Client).QueueReserve, p),
 		answer: func(m *model.Cost) answer {
-			r, changed := m.Reserve(subject, c)
+			r, changed, err := m.Reserve(subject, c)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
 			want := budget.ReserveResult{
 				Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: budget.ReserveReason(r.Reason), Charged: fcall.Micros(r.Charged),
 				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
@@ -94,7 +111,7 @@ func callReserve(subject string, c model.CostReserve) costCall {
 			}
 			return answer{
 				reply: want, changed: changed,
-				refused: !r.Allowed && r.Reason != "too_large", retry: r.RetryAfter, tick: time.Microsecond,
+				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(c.Limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
 				passes: func(reply any) bool { return reply.(budget.ReserveResult).Allowed },
 			}
 		},
@@ -104,12 +121,15 @@ func callReserve(subject string, c model.CostReserve) costCall {
 func callReserveAtMost(subject string, c model.CostReserve) costCall {
 	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
 	for _, l := range c.Limits {
-		p.Limits = append(p.Limits, budget.ReserveAtMostLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
+		p.Limits = append(p.Limits, budget.ReserveAtMostLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
 	}
 	return costCall{
 		function: "reserve_at_most", subject: subject, params: p, queue: queued((*budget.Client).QueueReserveAtMost, p),
 		answer: func(m *model.Cost) answer {
-			r, changed := m.Reserve(subject, c)
+			r, changed, err := m.Reserve(subject, c)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
 			want := budget.ReserveAtMostResult{
 				Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: budget.ReserveAtMostReason(r.Reason), Charged: fcall.Micros(r.Charged),
 				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
@@ -119,7 +139,7 @@ func callReserveAtMost(subject string, c model.CostReserve) costCall {
 			}
 			return answer{
 				reply: want, changed: changed,
-				refused: !r.Allowed && r.Reason != "too_large", retry: r.RetryAfter, tick: time.Microsecond,
+				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(c.Limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
 				passes: func(reply any) bool { return reply.(budget.ReserveAtMostResult).Allowed },
 			}
 		},
@@ -129,12 +149,15 @@ func callReserveAtMost(subject string, c model.CostReserve) costCall {
 func callSettle(subject, receipt string, actual int64, limits []model.CostLimit) costCall {
 	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual)}
 	for _, l := range limits {
-		p.Limits = append(p.Limits, budget.SettleLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
+		p.Limits = append(p.Limits, budget.SettleLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
 	}
 	return costCall{
 		function: "settle", subject: subject, params: p, queue: queued((*budget.Client).QueueSettle, p),
 		answer: func(m *model.Cost) answer {
-			r, changed := m.Settle(subject, receipt, actual, limits)
+			r, changed, err := m.Settle(subject, receipt, actual, limits)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
 			want := budget.SettleResult{Outcome: budget.SettleOutcome(r.Outcome), Charged: fcall.Micros(r.Charged), Exceeded: r.Exceeded, Penalty: r.Penalty, Limits: []budget.SettleLimitsResult{}}
 			for _, row := range r.Limits {
 				want.Limits = append(want.Limits, budget.SettleLimitsResult{Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining)})
@@ -158,12 +181,15 @@ func callCancel(subject, receipt string) costCall {
 func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit) costCall {
 	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate)}
 	for _, l := range limits {
-		p.Limits = append(p.Limits, budget.PeekLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
+		p.Limits = append(p.Limits, budget.PeekLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
 	}
 	return costCall{
 		function: "peek", subject: subject, params: p, queue: queued((*budget.Client).QueuePeek, p),
 		answer: func(m *model.Cost) answer {
-			r := m.Peek(subject, limits, estimate, receipt)
+			r, err := m.Peek(subject, limits, estimate, receipt)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
 			want := budget.PeekResult{
 				Allowed: r.Allowed, Reason: budget.PeekReason(r.Reason), Status: budget.PeekStatus(r.Status), Charged: fcall.Micros(r.Charged),
 				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
@@ -173,7 +199,7 @@ func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit)
 			}
 			return answer{
 				reply:   want,
-				refused: !r.Allowed && r.Reason != "too_large", retry: r.RetryAfter, tick: time.Microsecond,
+				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
 				passes: func(reply any) bool { return reply.(budget.PeekResult).Allowed },
 			}
 		},

@@ -1,5 +1,5 @@
 --- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
---- @use cost_reservation charge_store
+--- @use cost_reservation charge_store refusal
 --- @lib accounts
 local accounts = {}
 
@@ -35,6 +35,15 @@ function accounts.of(budgets, charges, amount_micros, units)
   return all
 end
 
+-- Names in a refusal of a limit's argument the budget of the call.
+local function of_row(failure, account)
+  local place, text = string.match(failure.err, '^RLARG limits%.(%d+)%.(.*)$')
+  if place then
+    return refusal.argument(string.format('budgets.%d.%s', account.places[place + 1] - 1, text))
+  end
+  return failure
+end
+
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
 -- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
 -- the accounts, those that will be charged with a state. Or nil and a refusal.
@@ -45,7 +54,7 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
     local state, rows, retry_us, reason, charge = cost_reservation.check(
       charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
     if not state then
-      return nil, rows
+      return nil, of_row(rows, account)
     end
     for j = 1, #rows do
       result.rows[account.places[j]] = rows[j]
@@ -109,7 +118,7 @@ function accounts.settle(budgets, charges, actual_micros, units, reservation, cl
     local outcome, charged, state, windows = cost_reservation.settle(
       charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
     if not outcome then
-      return nil, charged
+      return nil, of_row(charged, account)
     end
     account.outcome = outcome
     account.settled = state

@@ -2,9 +2,18 @@
 ---
 --- Rows with one subject and unit are one account: they share its charges, and one of each call's amounts.
 --- @lib budget
---- @arg    budget      micros[0..1000000000000000] most that may be spent in a window; of a unit, whole ones
+--- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period; of a unit, whole ones
 --- @arg    window      duration[1us..3650d]     length of the window
 --- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
+--- @arg    previous    time?                    of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    start       time?                    when the period starts, which window is the length of
+--- @arg    after       time?                    when the period after the next one starts
+--- @must   previous and after be given if start
+--- @must   start be given if previous
+--- @must   start be given if after
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
 --- @key    charges     hash[charges:<unit>]     the account's charges
 --- @result allowed     bool                     whether the amount fits this budget, or is already part of it
 --- @result spent       micros                   what is spent in the window after the call: 300000 of a budget of 1000000

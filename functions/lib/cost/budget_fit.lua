@@ -3,18 +3,6 @@
 --- @lib budget_fit
 local budget_fit = {}
 
--- Returns the longest of the limits' windows, or nil.
-function budget_fit.longest(windows, limits)
-  local longest
-  for i = 1, #limits do
-    local row = windows[i]
-    if row and (not longest or row.window_us > longest.window_us) then
-      longest = row
-    end
-  end
-  return longest
-end
-
 -- Returns when excess_micros will have left a window. If that is over, some number is invalid.
 local function room_us(bucket, state, row, excess_micros)
   local at_us = spent_search.room_us(bucket, state, row, excess_micros)
@@ -24,23 +12,41 @@ local function room_us(bucket, state, row, excess_micros)
   return at_us
 end
 
--- Returns how long until a window is empty, 0 if nothing is spent; or nil and a refusal.
-function budget_fit.reset_us(bucket, state, row)
-  if not row or row.spent_micros == 0 then
+-- Returns when a window or period is empty; a time that is over if nothing is spent.
+local function empty_us(bucket, state, row)
+  if row.spent_micros == 0 then
     return 0
   end
-  local longest = row.window_us == state.longest_us
+  local longest = row.window_us == state.longest_us and not row.start_us
   if longest and state.empty_us > state.now_us then
-    return state.empty_us - state.clock_us
+    return state.empty_us
   end
-  local empty_us = room_us(bucket, state, row, row.spent_micros)
+  local at_us = room_us(bucket, state, row, row.spent_micros)
+  if longest then
+    state.empty_us = at_us
+  end
+  return at_us
+end
+
+-- Returns how long until the limits' windows are empty, 0 if nothing is spent; or nil and a refusal. Of the windows that slide, the longest is
+-- empty last.
+function budget_fit.reset_us(bucket, state, windows, limits)
+  local longest, last_us = nil, state.clock_us
+  for i = 1, #limits do
+    local row = windows[i]
+    if row.start_us then
+      last_us = math.max(last_us, empty_us(bucket, state, row))
+    elseif not longest or row.window_us > longest.window_us then
+      longest = row
+    end
+  end
+  if longest then
+    last_us = math.max(last_us, empty_us(bucket, state, longest))
+  end
   if state.corrupt_fields > 0 then
     return nil, charge_log.refusal(bucket)
   end
-  if longest then
-    state.empty_us = empty_us
-  end
-  return empty_us - state.clock_us
+  return last_us - state.clock_us
 end
 
 -- Returns a row: what is spent in a window, and what is left of a budget.

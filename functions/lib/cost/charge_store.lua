@@ -50,9 +50,9 @@ function charge_store.open(bucket, receipt, limits, clock_us)
   return state, charge, windows
 end
 
--- Returns when a charge leaves a window: at the end of its hold, if end_us is above 0 and earlier.
+-- Returns when a charge leaves a window or period: at the end of its hold, if end_us is above 0 and earlier.
 function charge_store.leaves_us(row, time_us, end_us)
-  local leaves_us = time_us + row.window_us
+  local leaves_us = row.start_us and row.end_us or time_us + row.window_us
   if end_us > 0 and end_us < leaves_us then
     return end_us
   end
@@ -83,7 +83,7 @@ local function apply(state, number, time_us, old_micros, old_end_us, new_micros,
     local row = windows[i]
     local head = row.head
     if head <= number then
-      if row.window_us == longest_us then
+      if row.window_us == longest_us and not row.start_us then
         note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
       end
       row.spent_micros = row.spent_micros + more_micros
@@ -141,8 +141,13 @@ function charge_store.store(bucket, state)
   if #state.to_delete > 0 then
     redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   local ttl_us = 2 * state.longest_us
+  if state.dropped_us > 0 and #state.windows > 0 then
+    ttl_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
+  elseif state.dropped_us > 0 then
+    state.dropped_end_us = state.now_us + ttl_us
+  end
+  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
   if state.penalty_end_us - state.now_us > ttl_us then
     ttl_us = state.penalty_end_us - state.now_us
   end

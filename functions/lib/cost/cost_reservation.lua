@@ -37,6 +37,15 @@ function cost_reservation.create(bucket, receipt, estimate_micros, state, rows, 
   return nil, end_us
 end
 
+-- Returns when a new charge leaves the last of the limits' windows.
+local function last_us(windows, limits, now_us, end_us)
+  local leaves_us = 0
+  for i = 1, #limits do
+    leaves_us = math.max(leaves_us, charge_store.leaves_us(windows[i], now_us, end_us))
+  end
+  return leaves_us
+end
+
 -- Reserves as much as every budget has left, at least least_micros and at most most_micros. Returns allowed, duplicate, reason, what is
 -- charged, the two waits and the rows; or nil and a refusal.
 function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
@@ -44,11 +53,10 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
   if not state then
     return nil, rows
   end
-  local longest = budget_fit.longest(windows, limits)
   local reset_us, unreadable = 0, nil
   -- A charge without a hold is the last to leave.
   if reason ~= 'none' or hold_us or most_micros == 0 then
-    reset_us, unreadable = budget_fit.reset_us(bucket, state, longest)
+    reset_us, unreadable = budget_fit.reset_us(bucket, state, windows, limits)
     if not reset_us then
       return nil, unreadable
     end
@@ -68,8 +76,8 @@ function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, li
     return nil, failure
   end
   charge_store.store(bucket, state)
-  if longest and micros > 0 then
-    reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
+  if micros > 0 then
+    reset_us = math.max(reset_us, last_us(windows, limits, state.now_us, end_us) - state.clock_us)
   end
   return true, false, 'none', micros, 0, reset_us, rows
 end

@@ -1,9 +1,9 @@
---- The use of each window of a subject, brought up to the time of the call.
+--- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
 --- several charges have left since the last call, or a window is new, the sums of pages give the difference. The state keeps the
---- 32 windows that were used last.
---- @use ledger charge_log charge_sums
+--- 32 windows that were used last. A period has its sum from its first call to its end.
+--- @use ledger charge_log charge_sums refusal
 --- @lib spent_windows
 local spent_windows = {}
 
@@ -16,7 +16,7 @@ end
 local function counts(state, row, charge, number)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
   local from = lane.old_head
-  if lane.hold_us < row.window_us then
+  if lane.hold_us < row.outlasts_us then
     from = lane.head
   end
   return charge.lane == 1 or number >= from
@@ -43,18 +43,18 @@ local function step(bucket, state, mark, span_us)
   return true, left
 end
 
--- Creates the mark of a search for what has left a span that ends now.
-local function mark_of(state, place, span_us)
+-- Creates the mark of a search for the charges up to a time.
+local function mark_of(state, place, horizon_us)
   local sums = {}
   for lane = 1, #state.lanes do
     sums[lane] = 0
   end
   return {
-    place = place, horizon_us = math.max(state.now_us - span_us, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = sums,
+    place = place, horizon_us = math.max(horizon_us, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = sums,
   }
 end
 
--- Searches for what has left several spans: everything, if nothing is newer.
+-- Searches for what several marks are after: everything, if nothing is newer.
 local function find(bucket, state, marks)
   local open = {}
   for i = 1, #marks do
@@ -80,12 +80,14 @@ local function check(state, row)
   end
 end
 
--- Subtracts what has lapsed in a lane from the windows that contained it.
+-- Subtracts what has lapsed in a lane from the windows that contained it. If some of it is older than a period, a search must tell how much.
 local function lapse(state, lane, base_micros)
   local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if lane.hold_us < row.window_us and not row.unknown then
+    if row.start_us and lane.old_head < row.head then
+      row.unknown = true
+    elseif lane.hold_us < row.outlasts_us and not row.unknown then
       row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
         state.corrupt_fields = state.corrupt_fields + 1
@@ -103,7 +105,7 @@ local function advance_lanes(bucket, state)
     if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
       local moved, left = step(bucket, state, lane, lane.hold_us)
       if not moved then
-        marks[#marks + 1] = mark_of(state, i, lane.hold_us)
+        marks[#marks + 1] = mark_of(state, i, state.now_us - lane.hold_us)
       elseif left and left.lane == i then
         lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
@@ -127,7 +129,7 @@ local function spent(state, row, sums)
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
     local before_micros = sums[i]
-    if i > 1 and (lane.hold_us < row.window_us or lane.head > row.head) then
+    if i > 1 and lane.head > row.head then
       before_micros = lane.base_micros
     end
     spent_micros = spent_micros + charge_sums.subtract(lane.total_micros, before_micros)
@@ -146,13 +148,17 @@ local function advance_window(bucket, state, row)
   return moved and not row.unknown
 end
 
--- Advances every window to the first charge inside. A new window needs a search.
+-- Advances every window to the first charge inside. A new window or period needs a search.
 local function advance_windows(bucket, state)
   local now_us, kept_us, marks = state.now_us, state.kept_us, {}
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
-      marks[#marks + 1] = mark_of(state, i, row.window_us)
+    if row.start_us then
+      if row.unknown then
+        marks[#marks + 1] = mark_of(state, i, row.start_us - 1)
+      end
+    elseif (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
+      marks[#marks + 1] = mark_of(state, i, now_us - row.window_us)
     end
   end
   if #marks > 0 then
@@ -169,43 +175,41 @@ local function advance_windows(bucket, state)
   end
 end
 
--- Returns the index of the window of that length, or nil.
-local function place_of(windows, window_us)
+-- Returns the index of the window of that length, or of the period that starts then, or nil.
+local function place_of(windows, window_us, start_us)
   for i = 1, #windows do
-    if windows[i].window_us == window_us then
+    if windows[i].window_us == window_us and windows[i].start_us == start_us then
       return i
     end
   end
   return nil
 end
 
--- Creates the row of a window that was not used before.
-local function new_window(state, window_us, budget_micros)
-  return {window_us = window_us, budget_micros = budget_micros, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
-end
-
--- Moves the limits' windows to the front, and returns them in the order of the limits.
-local function arrange(state, limits)
+-- Moves the windows of spans to the front, and returns them in the order of the spans.
+local function arrange(state, spans)
   local windows, chosen = state.windows, {}
-  if #windows == 0 and state.next > 1 then
+  if #windows == 0 and state.next > 1 and state.dropped_us == 0 then
     -- What was settled before any window was known stays for as long as its expiry said.
-    windows[1] = new_window(state, state.longest_us, 9007199254740992)
+    windows[1] = ledger.row(state.longest_us, 9007199254740992, 0, state.next, 0, nil, true)
   end
-  for i = #limits, 1, -1 do
-    local limit = limits[i]
-    local place = place_of(windows, limit.window_us)
+  for i = #spans, 1, -1 do
+    local span = spans[i]
+    local place = place_of(windows, span.window_us, span.start_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = new_window(state, limit.window_us)
+      chosen[i] = ledger.row(span.window_us, 0, 0, state.next, 0, span.start_us, true)
+      if span.window_us == state.longest_us then
+        state.empty_us = 0 -- it was that of a period of this length, or of a window that was dropped
+      end
     end
-    chosen[i].budget_micros = limit.budget_micros
+    chosen[i].budget_micros = span.budget_micros
     table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
     table.remove(windows)
   end
-  local longest_us = ledger.longest_us(windows)
+  local longest_us = ledger.longest_us(windows, state.dropped_us)
   if longest_us ~= state.longest_us then
     state.longest_us = longest_us
     state.empty_us = 0
@@ -213,17 +217,55 @@ local function arrange(state, limits)
   return chosen
 end
 
--- Returns the limits' windows, which usually are the first ones already.
-local function choose(state, limits)
+-- Returns the windows of spans, which usually are the first ones already.
+local function choose(state, spans)
   local windows = state.windows
-  for i = 1, #limits do
-    local row, limit = windows[i], limits[i]
-    if not row or row.window_us ~= limit.window_us then
-      return arrange(state, limits)
+  for i = 1, #spans do
+    local row, span = windows[i], spans[i]
+    if not row or row.window_us ~= span.window_us or row.start_us ~= span.start_us then
+      return arrange(state, spans)
     end
-    row.budget_micros = limit.budget_micros
+    row.budget_micros = span.budget_micros
   end
   return windows
+end
+
+-- Returns the spans that limits have now: of a limit with periods the period, of any other its window. Or nil and a refusal.
+local function spans_of(limits, now_us)
+  local spans = {}
+  for i = 1, #limits do
+    local limit = limits[i]
+    local start_us, next_us, refused = limit.start_us, nil, nil
+    if start_us then
+      next_us = start_us + limit.window_us
+      if now_us < limit.previous_us then
+        refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
+      elseif now_us < start_us then
+        next_us = start_us
+        start_us = limit.previous_us
+      elseif now_us >= limit.after_us then
+        refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
+      elseif now_us >= next_us then
+        start_us = next_us
+        next_us = limit.after_us
+      end
+      if refused then
+        return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
+      end
+    end
+    spans[i] = {budget_micros = limit.budget_micros, window_us = start_us and next_us - start_us or limit.window_us, start_us = start_us}
+  end
+  return spans
+end
+
+-- Reports whether any of the limits has periods.
+local function has_period(limits)
+  for i = 1, #limits do
+    if limits[i].start_us then
+      return true
+    end
+  end
+  return false
 end
 
 -- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
@@ -233,7 +275,14 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not state then
     return nil, field
   end
-  local chosen = choose(state, limits)
+  local spans, refused = limits, nil
+  if has_period(limits) then
+    spans, refused = spans_of(limits, state.now_us)
+  end
+  if not spans then
+    return nil, refused
+  end
+  local chosen = choose(state, spans)
   state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
   if #state.lanes > 1 then
     advance_lanes(bucket, state)

@@ -43,6 +43,18 @@ function newest_entries.admissions(limits)
   return rows
 end
 
+-- Returns when a charge leaves the last window or period that counts it.
+local function counts_until_us(state, charge)
+  local last_us = charge.time_us + (#state.windows == 0 and state.longest_us or 0)
+  for i = 1, #state.windows do
+    local row = state.windows[i]
+    if not row.start_us or row.start_us <= charge.time_us then
+      last_us = math.max(last_us, row.start_us and row.end_us or charge.time_us + row.window_us)
+    end
+  end
+  return last_us
+end
+
 -- Returns the newest charges of a subject, except cancelled ones; or nil and a refusal.
 function newest_entries.reservations(bucket, state)
   local rows, from = {}, math.max(state.first, state.next - max_rows)
@@ -50,7 +62,7 @@ function newest_entries.reservations(bucket, state)
   for number = from, state.next - 1 do
     local charge = charge_sums.charge(state, number)
     if charge.kind ~= 'gone' then
-      local until_us, state_name = charge.time_us + state.longest_us, 'settled'
+      local until_us, state_name = counts_until_us(state, charge), 'settled'
       if charge.kind == 'open' then
         state_name = 'open'
         if charge.end_us > 0 then

@@ -101,6 +101,21 @@ class PeekLimits:
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
 
+    previous: datetime | None = None
+    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
+    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    """
+
+    start: datetime | None = None
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+    None omits it.
+    """
+
+    after: datetime | None = None
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
+    it.
+    """
+
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,7 @@ class PeekResult:
 _peek = Function(
     "cost", "peek",
     read_only=True,
-    codes=("RLSTATE", ),
+    codes=("RLARG", "RLSTATE", ),
     omissible=3,
     results=(Result(values=2), Result(values=4), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
 )
@@ -170,10 +185,32 @@ def _peek_args(
     for a.row, limits_row in enumerate(limits):
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
         a.duration("window", limits_row.window, 1, 315360000000000)
+        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
+        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
+        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
     a.group = ""
     a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
+                a.must("previous and after must be given if start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is None:
+                a.must("start must be given if previous", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.start is None:
+                a.must("start must be given if after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
+                a.must("previous must be below start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
+                a.must("start + window must be below after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"limits.{i}.")
     return a
 
 
@@ -223,6 +260,21 @@ class ReserveLimits:
 
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
+
+    previous: datetime | None = None
+    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
+    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    """
+
+    start: datetime | None = None
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+    None omits it.
+    """
+
+    after: datetime | None = None
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
+    it.
+    """
 
 
 
@@ -299,10 +351,32 @@ def _reserve_args(
     for a.row, limits_row in enumerate(limits):
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
         a.duration("window", limits_row.window, 1, 315360000000000)
+        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
+        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
+        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
     a.group = ""
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
+                a.must("previous and after must be given if start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is None:
+                a.must("start must be given if previous", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.start is None:
+                a.must("start must be given if after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
+                a.must("previous must be below start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
+                a.must("start + window must be below after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"limits.{i}.")
     return a
 
 
@@ -352,6 +426,21 @@ class ReserveAtMostLimits:
 
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
+
+    previous: datetime | None = None
+    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
+    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    """
+
+    start: datetime | None = None
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+    None omits it.
+    """
+
+    after: datetime | None = None
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
+    it.
+    """
 
 
 
@@ -429,12 +518,33 @@ def _reserve_at_most_args(
     for a.row, limits_row in enumerate(limits):
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
         a.duration("window", limits_row.window, 1, 315360000000000)
+        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
+        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
+        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
     a.group = ""
     a.integer("least", least, 1, 1000000000000000, optional=True)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
     if not a.problems:
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
+                a.must("previous and after must be given if start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is None:
+                a.must("start must be given if previous", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.start is None:
+                a.must("start must be given if after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
+                a.must("previous must be below start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
+                a.must("start + window must be below after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"limits.{i}.")
         if (1 if least is None else least) > most:
             a.must("least must be at most most")
     return a
@@ -523,6 +633,21 @@ class SettleLimits:
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
 
+    previous: datetime | None = None
+    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
+    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    """
+
+    start: datetime | None = None
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+    None omits it.
+    """
+
+    after: datetime | None = None
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
+    it.
+    """
+
 
 
 @dataclass(frozen=True)
@@ -584,8 +709,30 @@ def _settle_args(
     for a.row, limits_row in enumerate(limits):
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
         a.duration("window", limits_row.window, 1, 315360000000000)
+        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
+        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
+        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
     a.group = ""
     a.text("unit", unit, 1, 32, optional=True)
+    if not a.problems:
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
+                a.must("previous and after must be given if start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is None:
+                a.must("start must be given if previous", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.start is None:
+                a.must("start must be given if after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
+                a.must("previous must be below start", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
+                a.must("start + window must be below after", f"limits.{i}.")
+        for i, limits_row in enumerate(limits):
+            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"limits.{i}.")
     return a
 
 
@@ -665,7 +812,20 @@ class Client(SyncClient):
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
+        Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
+
         Raises, besides what every call does:
+            RLARG: a budget's periods contradict each other, or do not contain the server's time
             RLSTATE: a key holds data that this library did not write
         """
         return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt, unit=unit)))
@@ -699,6 +859,18 @@ class Client(SyncClient):
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
+
+        Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
@@ -736,6 +908,16 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
             least must be at most most.
 
         Raises, besides what every call does:
@@ -783,6 +965,18 @@ class Client(SyncClient):
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
+
+        Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
@@ -841,7 +1035,20 @@ class AsyncClient(AsyncioClient):
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
+        Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
+
         Raises, besides what every call does:
+            RLARG: a budget's periods contradict each other, or do not contain the server's time
             RLSTATE: a key holds data that this library did not write
         """
         return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt, unit=unit)))
@@ -875,6 +1082,18 @@ class AsyncClient(AsyncioClient):
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
                 omitted. From 1µs to 3650 days. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
+
+        Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
@@ -912,6 +1131,16 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
             least must be at most most.
 
         Raises, besides what every call does:
@@ -959,6 +1188,18 @@ class AsyncClient(AsyncioClient):
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
+
+        Besides the bounds of each:
+            each row of limits: previous and after must be given if start.
+            each row of limits: start must be given if previous.
+            each row of limits: start must be given if after.
+            each row of limits: previous must be below start.
+            each row of limits: start + window must be below after.
+            each row of limits: after must be at most previous + 3650d.
+            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of limits: after must be above now: the caller's clock is more than a period behind the
+                server's.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros

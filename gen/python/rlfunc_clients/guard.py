@@ -142,16 +142,40 @@ class LimitPack(Pack):
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """One row of lib/budget.lua."""
+    """One row of lib/budget.lua.
+
+    Besides the bounds of each:
+        previous and after must be given if start.
+        start must be given if previous.
+        start must be given if after.
+        previous must be below start.
+        start + window must be below after.
+        after must be at most previous + 3650d.
+    """
 
     budget: Micros
-    """Most that may be spent in a window; of a unit, whole ones. From 0 to 1000000000000000."""
+    """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 1000000000000000."""
 
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
 
     unit: Text | None = None
     """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
+
+    previous: datetime | None = None
+    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
+    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    """
+
+    start: datetime | None = None
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+    None omits it.
+    """
+
+    after: datetime | None = None
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
+    it.
+    """
 
 
 class BudgetPack(Pack):
@@ -167,6 +191,22 @@ class BudgetPack(Pack):
         a.integer("budget", row.budget, 0, 1000000000000000)
         a.duration("window", row.window, 1, 315360000000000)
         a.text("unit", row.unit, 1, 32, optional=True)
+        a.time("previous", row.previous, 0, 9007199254740992, optional=True)
+        a.time("start", row.start, 0, 9007199254740992, optional=True)
+        a.time("after", row.after, 0, 9007199254740992, optional=True)
+        if not a.problems:
+            if row.start is not None and (row.previous is None or row.after is None):
+                a.must("previous and after must be given if start", f"{a.group}.{a.row}.")
+            if row.previous is not None and row.start is None:
+                a.must("start must be given if previous", f"{a.group}.{a.row}.")
+            if row.after is not None and row.start is None:
+                a.must("start must be given if after", f"{a.group}.{a.row}.")
+            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
+                a.must("previous must be below start", f"{a.group}.{a.row}.")
+            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
+                a.must("start + window must be below after", f"{a.group}.{a.row}.")
+            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
 
     def _keys(self, row: Budget) -> list[tuple[str | Enum, Text | None]]:
         return [("charges", row.unit)]
@@ -1173,6 +1213,10 @@ class Client(SyncClient):
             each row of limits: after must be above now: the caller's clock is more than a period behind the
                 server's.
             reservation must be given if budgets.
+            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of budgets: after must be above now: the caller's clock is more than a period behind the
+                server's.
             units must differ in unit: a call has one amount of each.
 
         Raises, besides what every call does:
@@ -1362,6 +1406,10 @@ class Client(SyncClient):
             units: Actual cost in other units than money. 0 to 4 rows.
 
         Besides the bounds of each:
+            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of budgets: after must be above now: the caller's clock is more than a period behind the
+                server's.
             units must differ in unit: a call has one amount of each.
 
         Raises, besides what every call does:
@@ -1511,6 +1559,10 @@ class AsyncClient(AsyncioClient):
             each row of limits: after must be above now: the caller's clock is more than a period behind the
                 server's.
             reservation must be given if budgets.
+            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of budgets: after must be above now: the caller's clock is more than a period behind the
+                server's.
             units must differ in unit: a call has one amount of each.
 
         Raises, besides what every call does:
@@ -1700,6 +1752,10 @@ class AsyncClient(AsyncioClient):
             units: Actual cost in other units than money. 0 to 4 rows.
 
         Besides the bounds of each:
+            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
+                the server's.
+            each row of budgets: after must be above now: the caller's clock is more than a period behind the
+                server's.
             units must differ in unit: a call has one amount of each.
 
         Raises, besides what every call does:

@@ -82,6 +82,21 @@ export interface PeekLimits {
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
+  /**
+   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
+   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   */
+  previous?: Time;
+  /**
+   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+   * Undefined omits it.
+   */
+  start?: Time;
+  /**
+   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
+   */
+  after?: Time;
 }
 
 /** One row of peek.limits. */
@@ -96,7 +111,29 @@ export interface PeekLimitsResult {
   retryAfter: Duration;
 }
 
-/** The arguments of peek. */
+/**
+ * The arguments of peek.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: previous and after must be given if start.
+ *
+ * - each row of limits: start must be given if previous.
+ *
+ * - each row of limits: start must be given if after.
+ *
+ * - each row of limits: previous must be below start.
+ *
+ * - each row of limits: start + window must be below after.
+ *
+ * - each row of limits: after must be at most previous + 3650d.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ */
 export interface PeekParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
@@ -132,7 +169,7 @@ const peekFn: Fn = {
   library: "cost",
   name: "peek",
   readOnly: true,
-  codes: ["RLSTATE"],
+  codes: ["RLARG", "RLSTATE"],
   omissible: 3,
   results: [{ values: 2 }, { values: 4 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
 };
@@ -143,14 +180,37 @@ function peekArgs(a: Args, p: PeekParams): Args {
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
-    a.only(row, "budget", "window");
+    a.only(row, "budget", "window", "previous", "start", "after");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
+    a.time("previous", row.previous, 0, 9007199254740992, true);
+    a.time("start", row.start, 0, 9007199254740992, true);
+    a.time("after", row.after, 0, 9007199254740992, true);
   });
   a.group = "";
   a.integer("estimate", p.estimate, 0, 1000000000000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.text("unit", p.unit, 1, 32, true);
+  if (a.problems.length === 0) {
+    (p.limits).forEach((row, i) => {
+      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
+    });
+  }
   return a;
 }
 
@@ -182,6 +242,21 @@ export interface ReserveLimits {
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
+  /**
+   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
+   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   */
+  previous?: Time;
+  /**
+   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+   * Undefined omits it.
+   */
+  start?: Time;
+  /**
+   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
+   */
+  after?: Time;
 }
 
 /** One row of reserve.limits. */
@@ -196,7 +271,29 @@ export interface ReserveLimitsResult {
   retryAfter: Duration;
 }
 
-/** The arguments of reserve. */
+/**
+ * The arguments of reserve.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: previous and after must be given if start.
+ *
+ * - each row of limits: start must be given if previous.
+ *
+ * - each row of limits: start must be given if after.
+ *
+ * - each row of limits: previous must be below start.
+ *
+ * - each row of limits: start + window must be below after.
+ *
+ * - each row of limits: after must be at most previous + 3650d.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ */
 export interface ReserveParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
@@ -255,14 +352,37 @@ function reserveArgs(a: Args, p: ReserveParams): Args {
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
-    a.only(row, "budget", "window");
+    a.only(row, "budget", "window", "previous", "start", "after");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
+    a.time("previous", row.previous, 0, 9007199254740992, true);
+    a.time("start", row.start, 0, 9007199254740992, true);
+    a.time("after", row.after, 0, 9007199254740992, true);
   });
   a.group = "";
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
   a.text("unit", p.unit, 1, 32, true);
+  if (a.problems.length === 0) {
+    (p.limits).forEach((row, i) => {
+      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
+    });
+  }
   return a;
 }
 
@@ -294,6 +414,21 @@ export interface ReserveAtMostLimits {
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
+  /**
+   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
+   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   */
+  previous?: Time;
+  /**
+   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+   * Undefined omits it.
+   */
+  start?: Time;
+  /**
+   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
+   */
+  after?: Time;
 }
 
 /** One row of reserve_at_most.limits. */
@@ -312,6 +447,24 @@ export interface ReserveAtMostLimitsResult {
  * The arguments of reserveAtMost.
  *
  * Besides the bounds of each:
+ *
+ * - each row of limits: previous and after must be given if start.
+ *
+ * - each row of limits: start must be given if previous.
+ *
+ * - each row of limits: start must be given if after.
+ *
+ * - each row of limits: previous must be below start.
+ *
+ * - each row of limits: start + window must be below after.
+ *
+ * - each row of limits: after must be at most previous + 3650d.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
  *
  * - least must be at most most.
  */
@@ -375,9 +528,12 @@ function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
   a.rows("limits", (p.limits).length, 1, 16);
   (p.limits).forEach((row, i) => {
     a.row = i;
-    a.only(row, "budget", "window");
+    a.only(row, "budget", "window", "previous", "start", "after");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
+    a.time("previous", row.previous, 0, 9007199254740992, true);
+    a.time("start", row.start, 0, 9007199254740992, true);
+    a.time("after", row.after, 0, 9007199254740992, true);
   });
   a.group = "";
   a.integer("least", p.least, 1, 1000000000000000, true);
@@ -385,6 +541,24 @@ function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
   a.text("unit", p.unit, 1, 32, true);
   if (a.problems.length === 0) {
+    (p.limits).forEach((row, i) => {
+      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
+    });
+    (p.limits).forEach((row, i) => {
+      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
+    });
     if ((p.least ?? 1) > p.most) a.must("least must be at most most");
   }
   return a;
@@ -454,6 +628,21 @@ export interface SettleLimits {
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
+  /**
+   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
+   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   */
+  previous?: Time;
+  /**
+   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+   * Undefined omits it.
+   */
+  start?: Time;
+  /**
+   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
+   */
+  after?: Time;
 }
 
 /** One row of settle.limits. */
@@ -464,7 +653,29 @@ export interface SettleLimitsResult {
   remaining: Micros;
 }
 
-/** The arguments of settle. */
+/**
+ * The arguments of settle.
+ *
+ * Besides the bounds of each:
+ *
+ * - each row of limits: previous and after must be given if start.
+ *
+ * - each row of limits: start must be given if previous.
+ *
+ * - each row of limits: start must be given if after.
+ *
+ * - each row of limits: previous must be below start.
+ *
+ * - each row of limits: start + window must be below after.
+ *
+ * - each row of limits: after must be at most previous + 3650d.
+ *
+ * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of limits: after must be above now: the caller's clock is more than a period behind the
+ * server's.
+ */
 export interface SettleParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
@@ -515,12 +726,35 @@ function settleArgs(a: Args, p: SettleParams): Args {
   a.rows("limits", (p.limits ?? []).length, 0, 16);
   (p.limits ?? []).forEach((row, i) => {
     a.row = i;
-    a.only(row, "budget", "window");
+    a.only(row, "budget", "window", "previous", "start", "after");
     a.integer("budget", row.budget, 0, 1000000000000000);
     a.duration("window", row.window, 1, 315360000000000);
+    a.time("previous", row.previous, 0, 9007199254740992, true);
+    a.time("start", row.start, 0, 9007199254740992, true);
+    a.time("after", row.after, 0, 9007199254740992, true);
   });
   a.group = "";
   a.text("unit", p.unit, 1, 32, true);
+  if (a.problems.length === 0) {
+    (p.limits ?? []).forEach((row, i) => {
+      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
+    });
+    (p.limits ?? []).forEach((row, i) => {
+      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
+    });
+    (p.limits ?? []).forEach((row, i) => {
+      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
+    });
+    (p.limits ?? []).forEach((row, i) => {
+      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
+    });
+    (p.limits ?? []).forEach((row, i) => {
+      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
+    });
+    (p.limits ?? []).forEach((row, i) => {
+      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
+    });
+  }
   return a;
 }
 
@@ -560,6 +794,8 @@ export class Client extends BaseClient {
   /**
    * Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes
    * nothing.
+   *
+   * RLARG: a budget's periods contradict each other, or do not contain the server's time
    *
    * RLSTATE: a key holds data that this library did not write
    */

@@ -125,14 +125,45 @@ export function packLimit(...rows: Limit[]): LimitPack {
   );
 }
 
-/** One row of lib/budget.lua. */
+/**
+ * One row of lib/budget.lua.
+ *
+ * Besides the bounds of each:
+ *
+ * - previous and after must be given if start.
+ *
+ * - start must be given if previous.
+ *
+ * - start must be given if after.
+ *
+ * - previous must be below start.
+ *
+ * - start + window must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ */
 export interface Budget {
-  /** Most that may be spent in a window; of a unit, whole ones. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window or period; of a unit, whole ones. From 0 to 1000000000000000. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
   /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
   unit?: Text;
+  /**
+   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
+   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   */
+  previous?: Time;
+  /**
+   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+   * Undefined omits it.
+   */
+  start?: Time;
+  /**
+   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
+   */
+  after?: Time;
 }
 
 /** Encoded rows for any number of calls. */
@@ -145,10 +176,21 @@ export function packBudget(...rows: Budget[]): BudgetPack {
     2,
     rows,
     (a, row) => {
-      a.only(row, "budget", "window", "unit");
+      a.only(row, "budget", "window", "unit", "previous", "start", "after");
       a.integer("budget", row.budget, 0, 1000000000000000);
       a.duration("window", row.window, 1, 315360000000000);
       a.text("unit", row.unit, 1, 32, true);
+      a.time("previous", row.previous, 0, 9007199254740992, true);
+      a.time("start", row.start, 0, 9007199254740992, true);
+      a.time("after", row.after, 0, 9007199254740992, true);
+      if (a.problems.length === 0) {
+        if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `${a.group}.${a.row}.`);
+        if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `${a.group}.${a.row}.`);
+        if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `${a.group}.${a.row}.`);
+        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
+        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
+        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
+      }
     },
     (row) => [["charges", row.unit]],
   );
@@ -286,6 +328,12 @@ export interface AdmitTiersResult {
  * server's.
  *
  * - reservation must be given if budgets.
+ *
+ * - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of budgets: after must be above now: the caller's clock is more than a period behind the
+ * server's.
  *
  * - units must differ in unit: a call has one amount of each.
  */
@@ -902,6 +950,12 @@ export interface SettleBudgetsResult {
  * The arguments of settle.
  *
  * Besides the bounds of each:
+ *
+ * - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
+ * the server's.
+ *
+ * - each row of budgets: after must be above now: the caller's clock is more than a period behind the
+ * server's.
  *
  * - units must differ in unit: a call has one amount of each.
  */

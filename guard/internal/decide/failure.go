@@ -64,11 +64,11 @@ func Undecided(err error) bool {
 	return err != nil && (clockOff(err) || !errors.Is(err, fcall.ErrArgument) && !errors.Is(err, fcall.ErrState))
 }
 
-// clockOff reports whether Redis rejected a quota's boundaries, because the clock of this process or of Redis is wrong by more than a
+// clockOff reports whether Redis rejected the boundaries of a quota or budget, because the clock of this process or of Redis is wrong by more than a
 // period. Guard computes the boundaries, so no other reason is left.
 func clockOff(err error) bool {
 	var wrong *fcall.ArgumentError
-	return errors.As(err, &wrong) && strings.HasPrefix(wrong.Name, "limits.") &&
+	return errors.As(err, &wrong) && (strings.HasPrefix(wrong.Name, "limits.") || strings.HasPrefix(wrong.Name, "budgets.")) &&
 		(strings.HasSuffix(wrong.Name, ".previous") || strings.HasSuffix(wrong.Name, ".after"))
 }
 

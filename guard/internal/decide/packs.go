@@ -59,32 +59,34 @@ type Limits struct {
 	Pack guard.LimitPack
 	Each []guard.Limit
 
-	from, until time.Time // when all quotas are in these periods; zero without quotas
+	span
 }
 
-// current reports whether the quotas are in their periods.
-func (p *Limits) current(clock func() time.Time) bool {
-	if p.until.IsZero() {
+// A span is when all rows of a pack are in their periods; it is zero without periods.
+type span struct{ from, until time.Time }
+
+// current reports whether the rows are in their periods.
+func (s *span) current(clock func() time.Time) bool {
+	if s.until.IsZero() {
 		return true
 	}
 	now := clock()
-	return !now.Before(p.from) && now.Before(p.until)
+	return !now.Before(s.from) && now.Before(s.until)
+}
+
+// narrow cuts off what is outside of a period.
+func (s *span) narrow(b calendar.Boundaries) {
+	if s.until.IsZero() || b.Next.Before(s.until) {
+		s.until = b.Next
+	}
+	if b.Start.After(s.from) {
+		s.from = b.Start
+	}
 }
 
 // SetPeriod sets the boundaries of a quota.
 func SetPeriod(l *guard.Limit, b calendar.Boundaries) {
 	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
-}
-
-// setPeriod sets the boundaries of one of the quotas.
-func (p *Limits) setPeriod(l *guard.Limit, b calendar.Boundaries) {
-	SetPeriod(l, b)
-	if p.until.IsZero() || b.Next.Before(p.until) {
-		p.until = b.Next
-	}
-	if b.Start.After(p.from) {
-		p.from = b.Start
-	}
 }
 
 // Limits returns some rows of the endpoint, from the cache if possible.
@@ -106,7 +108,9 @@ func (ep *Endpoint) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Kind, limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Kind, limit.Burst, w.Factors[i])
 		}
 		if r.calendar != nil {
-			p.setPeriod(&limit, r.calendar.Around(ep.clock()))
+			b := r.calendar.Around(ep.clock())
+			SetPeriod(&limit, b)
+			p.narrow(b)
 		}
 		p.Each = append(p.Each, limit)
 	}
@@ -161,13 +165,16 @@ type Budgets struct {
 	Rows RowSet
 	Pack guard.BudgetPack
 	Each []guard.Budget
+
+	span
 }
 
 // Budgets returns some budgets of the endpoint, from the cache if possible.
 func (ep *Endpoint) Budgets(w *Resolved, rows RowSet, share Share) *Budgets {
 	key := budgetsKey{rows, share, encodeFactors(rows, w.BudgetFactors)}
-	if p, ok := ep.packCache.budgets.Load(key); ok {
-		return p.(*Budgets)
+	known, ok := ep.packCache.budgets.Load(key)
+	if ok && known.(*Budgets).current(ep.clock) {
+		return known.(*Budgets)
 	}
 	p := &Budgets{Rows: rows}
 	for i := range rows.All() {
@@ -176,9 +183,18 @@ func (ep *Endpoint) Budgets(w *Resolved, rows RowSet, share Share) *Budgets {
 		if w.BudgetFactors != nil {
 			b.Budget = wire.MultiplyBudget(b.Budget, w.BudgetFactors[i])
 		}
+		if c := ep.budgets[i].calendar; c != nil {
+			period := c.Around(ep.clock())
+			b.Window, b.Previous, b.Start, b.After = period.Next.Sub(period.Start), period.Previous, period.Start, period.After
+			p.narrow(period)
+		}
 		p.Each = append(p.Each, b)
 	}
 	p.Pack = guard.MustPackBudget(p.Each...)
-	ep.packCache.store(&ep.packCache.budgets, key, p)
+	if ok {
+		ep.packCache.budgets.Store(key, p) // in place of an ended period
+	} else {
+		ep.packCache.store(&ep.packCache.budgets, key, p)
+	}
 	return p
 }

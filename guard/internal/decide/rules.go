@@ -82,14 +82,15 @@ type Row struct {
 
 // A Budget is a budget of the policy.
 type Budget struct {
-	guard.Budget        // in whole ones of a unit; the period of a calendar is filled in for each call
-	Name         string // in the policy
+	guard.Budget // in whole ones of a unit, without the period
+	Policy       *policy.Budget
 
 	grouping grouping
+	calendar *calendar.Calendar // nil for a window that slides
 }
 
-// BudgetName returns the name of a budget in the policy.
-func (ep *Endpoint) BudgetName(i int) string { return ep.budgets[i].Name }
+// Budget returns a budget as the policy has it.
+func (ep *Endpoint) Budget(i int) *policy.Budget { return ep.budgets[i].Policy }
 
 // Compile compiles a policy that was checked and completed. It starts the batches of its limits. clock finds the periods of quotas.
 func Compile(p *policy.Policy, clock func() time.Time, start StartBatches) *Rules {
@@ -213,7 +214,8 @@ func (ep *Endpoint) addCost(p *policy.Policy, e *policy.Endpoint) {
 					ep.Units = append(ep.Units, Amount{Unit: b.Unit})
 				}
 			}
-			ep.budgets = append(ep.budgets, Budget{Budget: row, Name: b.Name, grouping: newGrouping(p, b.By, wire.GlobalAccount)})
+			periods, _ := b.Calendar() // the policy was checked
+			ep.budgets = append(ep.budgets, Budget{Budget: row, Policy: b, grouping: newGrouping(p, b.By, wire.GlobalAccount), calendar: periods})
 		}
 	}
 	for i := range ep.Units {

@@ -19,6 +19,8 @@ type costSubject struct {
 	newest  int64    // the newest time stored
 	penalty int64    // what the last reservation asked for
 	barred  int64    // until when nothing is reserved
+	past    int64    // the longest period that has ended, while its charges are kept
+	pastEnd int64    // until when they are
 	endMS   int64    // the millisecond in which the keys expire
 }
 
@@ -32,12 +34,44 @@ type charge struct {
 	settled bool
 }
 
-type window struct{ length, budget int64 }
+// A window slides, or is the period that begins at start, which has no charges from before.
+type window struct{ length, budget, start int64 }
 
-// A CostLimit is a budget in micros, in a window.
+func (w window) end() int64 {
+	if w.start == 0 {
+		return 1 << 62
+	}
+	return w.start + w.length
+}
+
+// from is the last time whose charges a window does not contain.
+func (w window) from(now int64) int64 {
+	if w.start != 0 {
+		return w.start - 1
+	}
+	return now - w.length
+}
+
+// A CostLimit is a budget in micros, in a window, or in the periods that start at Previous, Start, Start+Window and After.
 type CostLimit struct {
-	Budget int64
-	Window time.Duration
+	Budget                 int64
+	Window                 time.Duration
+	Previous, Start, After time.Time
+}
+
+// at is the limit's window at a time; ok is false where its periods do not contain it.
+func (l CostLimit) at(now int64) (w window, ok bool) {
+	if l.Start.IsZero() {
+		return window{microseconds(l.Window), l.Budget, 0}, true
+	}
+	start := l.Start.UnixMicro()
+	starts := []int64{l.Previous.UnixMicro(), start, start + microseconds(l.Window), l.After.UnixMicro()}
+	for i, s := range starts[:3] {
+		if s <= now && now < starts[i+1] {
+			return window{starts[i+1] - s, l.Budget, s}, true
+		}
+	}
+	return window{}, false
 }
 
 // A CostRow is what a call tells about one limit.
@@ -89,22 +123,33 @@ type CostPeekResult struct {
 	Limits     []CostRow
 }
 
+// Covers reports whether the periods of all limits contain the time after a wait.
+func (m *Cost) Covers(limits []CostLimit, wait time.Duration) bool {
+	return !slices.ContainsFunc(limits, func(l CostLimit) bool {
+		_, ok := l.at(m.clock + microseconds(wait))
+		return !ok
+	})
+}
+
 // NewCost returns a model that knows no subject.
 func NewCost() *Cost { return &Cost{subjects: map[string]costSubject{}} }
 
 // Reserve answers reserve and reserve_at_most.
-func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, changed bool) {
-	s, now := m.open(subject, c.Limits)
+func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, changed bool, err error) {
+	s, now, err := m.open(subject, c.Limits)
+	if err != nil {
+		return r, false, err
+	}
 	if i, status := s.find(c.Receipt, now); status == "reserved" || status == "settled" {
 		rows, _, _ := m.judge(s, now, c.Limits, 0)
 		for j := range rows {
 			rows[j].Allowed, rows[j].RetryAfter = true, 0
 		}
-		return CostReserveResult{Allowed: true, Duplicate: true, Reason: "none", Charged: s.charges[i].amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false
+		return CostReserveResult{Allowed: true, Duplicate: true, Reason: "none", Charged: s.charges[i].amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false, nil
 	}
 	rows, reason, retry := m.judge(s, now, c.Limits, c.Estimate)
 	if reason != "none" {
-		return CostReserveResult{Reason: reason, RetryAfter: retry, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false
+		return CostReserveResult{Reason: reason, RetryAfter: retry, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false, nil
 	}
 	amount := max(c.Estimate, c.Most)
 	for _, row := range rows {
@@ -121,12 +166,15 @@ func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, chan
 		rows[i].Spent += amount
 		rows[i].Remaining -= amount
 	}
-	return CostReserveResult{Allowed: true, Reason: "none", Charged: amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, true
+	return CostReserveResult{Allowed: true, Reason: "none", Charged: amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, true, nil
 }
 
 // Settle answers settle.
-func (m *Cost) Settle(subject, receipt string, actual int64, limits []CostLimit) (r CostSettleResult, changed bool) {
-	s, now := m.open(subject, limits)
+func (m *Cost) Settle(subject, receipt string, actual int64, limits []CostLimit) (r CostSettleResult, changed bool, err error) {
+	s, now, err := m.open(subject, limits)
+	if err != nil {
+		return r, false, err
+	}
 	i, status := s.find(receipt, now)
 	r = CostSettleResult{Outcome: "unknown", Charged: actual}
 	more := actual
@@ -145,7 +193,7 @@ func (m *Cost) Settle(subject, receipt string, actual int64, limits []CostLimit)
 		s = s.without(receipt).with(charge{receipt: receipt, at: now, amount: actual, settled: true})
 	}
 	for _, w := range s.windows {
-		r.Exceeded = r.Exceeded || s.spent(w.length, now) > w.budget
+		r.Exceeded = r.Exceeded || s.spent(w, now) > w.budget
 	}
 	if changed = r.Outcome != "repeated"; changed {
 		if more > 0 && r.Exceeded && s.penalty > 0 {
@@ -157,15 +205,16 @@ func (m *Cost) Settle(subject, receipt string, actual int64, limits []CostLimit)
 		r.Penalty = duration(s.barred - m.clock)
 	}
 	for _, l := range limits {
-		spent := s.spent(microseconds(l.Window), now)
+		w, _ := l.at(now)
+		spent := s.spent(w, now)
 		r.Limits = append(r.Limits, CostRow{Spent: spent, Remaining: max(l.Budget-spent, 0)})
 	}
-	return r, changed
+	return r, changed, nil
 }
 
 // Cancel answers cancel.
 func (m *Cost) Cancel(subject, receipt string) (outcome string, givenBack int64, changed bool) {
-	s, now := m.open(subject, nil)
+	s, now, _ := m.open(subject, nil)
 	i, status := s.find(receipt, now)
 	if status != "reserved" {
 		return status, 0, false
@@ -176,8 +225,11 @@ func (m *Cost) Cancel(subject, receipt string) (outcome string, givenBack int64,
 }
 
 // Peek answers peek.
-func (m *Cost) Peek(subject string, limits []CostLimit, estimate int64, receipt string) (r CostPeekResult) {
-	s, now := m.open(subject, limits)
+func (m *Cost) Peek(subject string, limits []CostLimit, estimate int64, receipt string) (r CostPeekResult, err error) {
+	s, now, err := m.open(subject, limits)
+	if err != nil {
+		return r, err
+	}
 	i, status := s.find(receipt, now)
 	r.Status = status
 	if status == "reserved" || status == "settled" {
@@ -186,7 +238,7 @@ func (m *Cost) Peek(subject string, limits []CostLimit, estimate int64, receipt 
 	r.Limits, r.Reason, r.RetryAfter = m.judge(s, now, limits, estimate)
 	r.Allowed = r.Reason == "none"
 	r.ResetAfter = m.reset(s, now, limits)
-	return r
+	return r, nil
 }
 
 // Reset answers reset.
@@ -197,32 +249,55 @@ func (m *Cost) Reset(subject string) (existed bool) {
 }
 
 // open returns the subject as a call with these limits sees it, and now: time does not run backwards for a key. A time that
-// is further ahead than the longest window is from a wrong clock: the subject is reset.
-func (m *Cost) open(subject string, limits []CostLimit) (costSubject, int64) {
+// is further ahead than the longest window is from a wrong clock: the subject is reset. Periods that have ended are dropped.
+func (m *Cost) open(subject string, limits []CostLimit) (costSubject, int64, error) {
 	s := m.subjects[subject]
 	if s.newest > m.clock+s.longest() {
 		s = costSubject{}
 	}
-	if len(limits) > 0 && len(s.windows) == 0 && len(s.charges) > 0 { // settled before any window was known
-		s.windows = []window{{s.longest(), 1 << 53}}
+	now := max(m.clock, s.newest)
+	s.drop(now)
+	if len(limits) > 0 && len(s.windows) == 0 && len(s.charges) > 0 && s.past == 0 { // settled before any window was known
+		s.windows = []window{{s.longest(), 1 << 53, 0}}
 	}
 	used := make([]window, 0, len(limits)+len(s.windows))
 	for _, l := range limits {
-		used = append(used, window{microseconds(l.Window), l.Budget})
+		w, ok := l.at(now)
+		if !ok {
+			return s, now, ErrArgument
+		}
+		used = append(used, w)
 	}
-	seen := map[int64]bool{}
+	type identity struct{ length, start int64 }
+	seen := map[identity]bool{}
 	s.windows = slices.DeleteFunc(append(used, s.windows...), func(w window) bool {
-		again := seen[w.length]
-		seen[w.length] = true
+		again := seen[identity{w.length, w.start}]
+		seen[identity{w.length, w.start}] = true
 		return again
 	})
 	s.windows = s.windows[:min(len(s.windows), 32)]
-	return s, max(m.clock, s.newest)
+	return s, now, nil
 }
 
-// longest is the longest window, or a day where none is known.
+// drop drops the periods that have ended. Their charges are kept for twice their length.
+func (s *costSubject) drop(now int64) {
+	if s.pastEnd <= now {
+		s.past, s.pastEnd = 0, 0
+	}
+	s.windows = slices.DeleteFunc(slices.Clone(s.windows), func(w window) bool {
+		if w.end() > now {
+			return false
+		}
+		if until := w.end() + 2*w.length; until > now {
+			s.past, s.pastEnd = max(s.past, w.length), max(s.pastEnd, until)
+		}
+		return true
+	})
+}
+
+// longest is the longest window or period, also of those that were dropped; or a day where none is known.
 func (s costSubject) longest() int64 {
-	longest := int64(0)
+	longest := s.past
 	for _, w := range s.windows {
 		longest = max(longest, w.length)
 	}
@@ -279,10 +354,13 @@ func (s costSubject) without(receipt string) costSubject {
 	return s
 }
 
-// spent sums what counts at a time, in a window that ends then.
-func (s costSubject) spent(length, now int64) (micros int64) {
+// spent sums what counts in a window at a time.
+func (s costSubject) spent(w window, now int64) (micros int64) {
+	if w.end() <= now {
+		return 0
+	}
 	for _, c := range s.charges {
-		if c.at > now-length && !c.ended(now) {
+		if c.at > w.from(now) && !c.ended(now) {
 			micros += c.amount
 		}
 	}
@@ -290,9 +368,15 @@ func (s costSubject) spent(length, now int64) (micros int64) {
 }
 
 // changes lists the times after now at which less is spent in a window, if nothing else happens.
-func (s costSubject) changes(length, now int64) (times []int64) {
+func (s costSubject) changes(w window, now int64) (times []int64) {
 	for _, c := range s.charges {
-		leaves := c.at + length
+		leaves := c.at + w.length
+		if w.start != 0 {
+			leaves = w.end()
+		}
+		if c.at <= w.from(now) {
+			continue
+		}
 		if !c.settled && c.end > 0 {
 			leaves = min(leaves, c.end)
 		}
@@ -311,15 +395,15 @@ func (m *Cost) judge(s costSubject, now int64, limits []CostLimit, estimate int6
 		reason, retry = "penalty", duration(s.barred-m.clock)
 	}
 	for _, l := range limits {
-		length := microseconds(l.Window)
-		spent := s.spent(length, now)
+		w, _ := l.at(now)
+		spent := s.spent(w, now)
 		row := CostRow{Allowed: spent+estimate <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
 		switch {
 		case estimate > l.Budget:
 			reason = "too_large"
 		case !row.Allowed:
-			times := s.changes(length, now)
-			i := slices.IndexFunc(times, func(at int64) bool { return s.spent(length, at)+estimate <= l.Budget })
+			times := s.changes(w, now)
+			i := slices.IndexFunc(times, func(at int64) bool { return s.spent(w, at)+estimate <= l.Budget })
 			row.RetryAfter = duration(times[i] - m.clock)
 			retry = max(retry, row.RetryAfter)
 			if reason == "none" {
@@ -338,7 +422,8 @@ func (m *Cost) judge(s costSubject, now int64, limits []CostLimit, estimate int6
 func (m *Cost) reset(s costSubject, now int64, limits []CostLimit) time.Duration {
 	last := int64(0)
 	for _, l := range limits {
-		if times := s.changes(microseconds(l.Window), now); len(times) > 0 {
+		w, _ := l.at(now)
+		if times := s.changes(w, now); len(times) > 0 {
 			last = max(last, times[len(times)-1]-m.clock)
 		}
 	}
@@ -354,7 +439,18 @@ func (m *Cost) store(subject string, s costSubject, now int64) {
 			s.charges[i].amount = 0
 		}
 	}
-	s.endMS = expiry(m.clock, max(2*s.longest(), s.barred-now)+now-m.clock)
+	keep := 2 * s.longest()
+	if s.past > 0 {
+		if len(s.windows) == 0 {
+			s.pastEnd = now + keep
+		}
+		living := s
+		living.past = 0
+		if keep = s.pastEnd - now; len(s.windows) > 0 {
+			keep = max(keep, 2*living.longest())
+		}
+	}
+	s.endMS = expiry(m.clock, max(keep, s.barred-now)+now-m.clock)
 	m.subjects[subject] = s
 }
 

@@ -97,7 +97,10 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 	}
 	held := false
 	if len(c.Budgets) > 0 {
-		cost := m.costs.Peek(subject, c.Budgets, c.Estimate, c.Reservation)
+		cost, err := m.costs.Peek(subject, c.Budgets, c.Estimate, c.Reservation)
+		if err != nil {
+			return AdmitResult{}, false, err
+		}
 		held = cost.Status == "reserved" || cost.Status == "settled"
 		if !held && !known && !cost.Allowed {
 			refuse(cost.Reason, cost.RetryAfter)
@@ -152,7 +155,7 @@ func (m *Guard) take(subject string, c AdmitCall, held, counts bool, r *AdmitRes
 	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits})
 	reserves := len(c.Budgets) > 0 && !r.Duplicate
 	if reserves && !held {
-		cost, _ := m.costs.Reserve(subject, CostReserve{Receipt: c.Reservation, Estimate: c.Estimate, Limits: c.Budgets, Hold: c.Hold, Penalty: c.Penalty})
+		cost, _, _ := m.costs.Reserve(subject, CostReserve{Receipt: c.Reservation, Estimate: c.Estimate, Limits: c.Budgets, Hold: c.Hold, Penalty: c.Penalty})
 		r.Budgets, changed = cost.Limits, true
 	}
 	if r.Challenge == "consumed" {
