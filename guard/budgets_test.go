@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -145,5 +146,82 @@ func TestCharge_refundsAllAccounts(t *testing.T) {
 		if spent[:2] != "0 " {
 			t.Errorf("%s: %s", name, spent)
 		}
+	}
+}
+
+// Periods begin empty, in the zone of the budget. A month that is too short for the 31st starts on its last day.
+func TestBudgets_periodsOfTheCalendar(t *testing.T) {
+	rdb, clock := inProcess(t)
+	p := gateway()
+	p.Cost.Hold = 0
+	p.Cost.Budgets = []policy.Budget{
+		{Name: "month", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Month, Zone: "Europe/Berlin", Starts: "31", Warn: 0.5},
+		{Name: "day", By: policy.By{"user"}, Budget: 1_000_000, Window: 24 * time.Hour},
+	}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 600_000}
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
+	clock.Set(time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC))
+	state := guard.BudgetState{
+		Name: "month", Subject: "org=acme", Budget: 1_000_000, Window: 28 * 24 * time.Hour, Every: policy.Month,
+		Allowed: true, Spent: 600_000, Remaining: 400_000, Warned: true,
+	}
+	check := func(name string, r guard.Request, want guard.BudgetState) *guard.Decision {
+		t.Helper()
+		d := decide(t, g, r)
+		if diff := cmp.Diff(want, d.Budgets[0]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		return d
+	}
+	one := guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}
+	first := check("the first, from January 31 to February 28", one, state)
+	state.Allowed, state.RetryAfter = false, time.Date(2026, 2, 27, 23, 0, 0, 0, time.UTC).Sub(clock.Now())
+	check("the second", one, state)
+	small := one
+	small.Estimate = 1
+	clock.Set(time.Date(2026, 2, 27, 22, 59, 59, 0, time.UTC))
+	state.Allowed, state.RetryAfter, state.Spent, state.Remaining = true, 0, 600_001, 399_999
+	check("a second before the period ends", small, state)
+	clock.Set(time.Date(2026, 2, 27, 23, 0, 0, 0, time.UTC))
+	state.Spent, state.Remaining, state.Warned, state.Window = 1, 999_999, false, 31*24*time.Hour-time.Hour
+	check("in the next, which daylight saving time cuts by an hour", small, state)
+	if err := first.Charge.Settle(t.Context(), 900_000); err != nil {
+		t.Fatal(err)
+	}
+	state.Spent, state.Remaining = 2, 999_998
+	check("what was reserved before belongs to the period before", small, state)
+}
+
+// Another zone is another period: each generation is held to its own over what both have spent.
+func TestBudgets_twoGenerationsWithOtherZones(t *testing.T) {
+	rdb, clock := inProcess(t)
+	clock.Set(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
+	var spent []string
+	for _, zone := range []string{"UTC", "Asia/Kolkata", "UTC", "Asia/Kolkata"} {
+		p := gateway()
+		p.Cost.Hold = 0
+		p.Cost.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day, Zone: zone}}
+		p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 100_000}
+		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
+		spent = append(spent, spentOf(decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}))["day"])
+		clock.Set(clock.Now().Add(4 * time.Hour)) // the second is at 16:00 UTC, the third after midnight in Kolkata
+	}
+	want := []string{"0.1 of org=acme", "0.2 of org=acme", "0.3 of org=acme", "0.2 of org=acme"}
+	if diff := cmp.Diff(want, spent); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A process whose clock is off by more than a period cannot name the period: the failure mode decides.
+func TestBudgets_periodsOfAWrongClock(t *testing.T) {
+	rdb, clock := inProcess(t)
+	clock.Set(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
+	p := gateway()
+	p.Cost.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day}}
+	p.Endpoints[0].Cost = &policy.EndpointCost{}
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(embedded.NewManualClock(clock.Now().Add(-72*time.Hour))))
+	var unavailable *guard.UnavailableError
+	if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}); !errors.As(err, &unavailable) {
+		t.Errorf("%v", err)
 	}
 }

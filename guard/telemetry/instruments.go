@@ -39,6 +39,7 @@ var seconds = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 
 type instruments struct {
 	decisions, cacheHits            metric.Int64ObservableCounter
 	errors, fallbacks, duplicates   metric.Int64Counter
+	warnings                        metric.Int64Counter
 	refunds, settlements, reloads   metric.Int64Counter
 	prefetchCalls, prefetchTokens   metric.Int64Counter
 	shadowRefusals, shadowDecisions metric.Int64Counter
@@ -70,6 +71,7 @@ func (in *instruments) make(m metric.Meter) error {
 	histogram(&in.redisDuration, "rlfunc.guard.redis.duration", "Time that decisions waited for Redis, without those that did not call it.")
 	counter(&in.errors, "rlfunc.guard.errors", "{error}", "Decisions that failed or were made without Redis, by error.")
 	counter(&in.fallbacks, "rlfunc.guard.fallbacks", "{decision}", "Decisions made without Redis, by failure mode.")
+	counter(&in.warnings, "rlfunc.guard.warnings", "{decision}", "Admitted requests that found a budget spent beyond its warning, by budget.")
 	counter(&in.duplicates, "rlfunc.guard.duplicates", "{decision}", "Requests with a known receipt, which are not charged.")
 	observed(&in.cacheHits, "rlfunc.guard.deny_cache.hits", "Cached refusals, without a Redis call.")
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")

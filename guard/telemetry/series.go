@@ -177,6 +177,11 @@ func (t *Telemetry) measure(ctx context.Context, e *guard.Event, s *series) {
 	if d.Duplicate {
 		in.duplicates.Add(ctx, 1, s.endpoint.add...)
 	}
+	for i := range d.Budgets {
+		if d.Allowed && d.Budgets[i].Warned {
+			t.count(ctx, in.warnings, limitKey, d.Budgets[i].Name)
+		}
+	}
 	for i := range d.Limits {
 		if l := &d.Limits[i]; l.Shadow && !l.Allowed {
 			in.shadowRefusals.Add(ctx, 1, t.shadows.of(shadowKey{endpoint: s.key.endpoint, limit: l.Name})...)

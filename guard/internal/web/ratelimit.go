@@ -2,11 +2,14 @@ package web
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Headers is a revision of the RateLimit fields, an IETF draft: Draft11, Draft06 or NoHeaders.
@@ -101,26 +104,47 @@ func TightestLimit(d *guard.Decision) *guard.LimitState {
 
 // Names are the names of the fields of a protocol. draft06 and x are those of limit, remaining and reset.
 type Names struct {
-	limits, policies string
-	draft06, x       [3]string
+	limits, policies, warning string
+	draft06, x                [3]string
 }
 
 // The names, canonical for HTTP so that net/http need not convert them.
 var (
 	HTTP = Names{
-		"Ratelimit", "Ratelimit-Policy",
+		"Ratelimit", "Ratelimit-Policy", "Budget-Warning",
 		[3]string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"},
 		[3]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
 	}
 	GRPC = Names{
-		"ratelimit", "ratelimit-policy",
+		"ratelimit", "ratelimit-policy", "budget-warning",
 		[3]string{"ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"},
 		[3]string{"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"},
 	}
 )
 
+// BudgetWarning returns the budgets of an admitted request that warn, and how many percent of each are spent: "day";p=83. It is "" without one.
+// Budgets of all requests are not for clients.
+func BudgetWarning(d *guard.Decision) string {
+	var text []byte
+	for i := range d.Budgets {
+		b := &d.Budgets[i]
+		if !d.Allowed || !b.Warned || strings.HasPrefix(b.Subject, wire.GlobalPrefix) {
+			continue
+		}
+		if text != nil {
+			text = append(text, ", "...)
+		}
+		percent := math.Floor(100 * float64(b.Spent) / float64(b.Budget))
+		text = strconv.AppendInt(append(appendName(text, b.Name), ";p="...), int64(percent), 10)
+	}
+	return string(text)
+}
+
 // Write writes the fields of a decision to headers or metadata: those of a revision, and also the X- fields if x is set.
 func (n *Names) Write(to map[string][]string, d *guard.Decision, revision Headers, x bool) {
+	if warning := BudgetWarning(d); warning != "" {
+		to[n.warning] = []string{warning}
+	}
 	switch revision {
 	case Draft11:
 		if limits, policies := RateLimit(d); limits != "" {
