@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -50,6 +51,24 @@ func guardWorkloads() []workload {
 	release := of(guard.New, (*guard.Client).Release, func(s fcall.Subject) guard.ReleaseParams {
 		return guard.ReleaseParams{Subject: s, Limits: running, Holder: token}
 	})
+	// reserving reserves of a budget in each of some accounts, whose subjects are made of the call's.
+	reserving := func(reservation string, budgets guard.BudgetPack, accounts ...fcall.Subject) command {
+		return of(guard.New, (*guard.Client).Admit, func(s fcall.Subject) guard.AdmitParams {
+			p := guard.AdmitParams{Subject: s, Budgets: budgets, Estimate: 10_000, Reservation: reservation, Hold: 10 * time.Minute}
+			for _, account := range accounts {
+				p.BudgetsOf = append(p.BudgetsOf, s+account)
+			}
+			return p
+		})
+	}
+	daily := guard.Budget{Budget: 1_000_000, Window: 24 * time.Hour}
+	budget, budgets := guard.MustPackBudget(daily), guard.MustPackBudget(daily, daily, daily, daily)
+	accounts := []fcall.Subject{"", "-team", "-user", "-key"}
+	var oneCharged, fourCharged []command
+	for i := range 10 {
+		id := "before" + strconv.Itoa(i)
+		oneCharged, fourCharged = append(oneCharged, reserving(id, budget)), append(fourCharged, reserving(id, budgets, accounts...))
+	}
 	const refusedLogs = "{Allowed:false Duplicate:false Reason:limit "
 	three := guard.MustPackLimit(bucket, address, guard.Limit{Name: "hour", Kind: guard.LimitKindFixedWindow, Limit: 100, Window: time.Hour})
 	return []workload{
@@ -58,6 +77,8 @@ func guardWorkloads() []workload {
 		{name: "guard.admit three limits allowed", rival: "guard.admit gcra 100/h allowed", call: admit(guard.AdmitParams{Limits: three}), expect: admitted},
 		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: both}), expect: admitted},
 		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: guard.MustPackLimit(full...)}), expect: refusedLogs},
+		{name: "guard.admit a budget allowed, 10 charges", prepare: after(oneCharged...), call: reserving(token, budget), expect: admitted},
+		{name: "guard.admit budgets of four accounts allowed, 10 charges", prepare: after(fourCharged...), call: reserving(token, budgets, accounts...), expect: admitted},
 		{name: "guard.admit a place of 10, first use", rival: "concurrency.acquire allowed, first use", call: place, expect: admitted},
 		{name: "guard.renew a place", rival: "concurrency.renew", prepare: after(place), call: renew, expect: "{Lost:0"},
 		{name: "guard.release a place", rival: "concurrency.release", prepare: after(place), call: release, expect: "{Released:1"},

@@ -36,13 +36,13 @@ cache a refusal for a few seconds (guard.Options.CacheTTL), so every process adm
 				c.command, c.question = "reset --limit "+names, "Delete the counts of %s for "+names+"?"
 			}
 			var rows []ratelimit.Limit
-			var budgets bool
+			var units []string
 			c.check = func(s *service.Service, subject string) (err error) {
-				rows, budgets, err = s.LimitsOf(subject, only)
+				rows, units, err = s.LimitsOf(subject, only)
 				return err
 			}
 			c.apply = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
-				return resetCounts(ctx, rdb, p.Namespace, fcall.Subject(subject), rows, budgets)
+				return resetCounts(ctx, rdb, p.Namespace, fcall.Subject(subject), rows, units)
 			}
 			return a.change(cmd.Context(), args[0], &c)
 		},
@@ -52,8 +52,8 @@ cache a refusal for a few seconds (guard.Options.CacheTTL), so every process adm
 	return a.withChange(cmd, &c)
 }
 
-// resetCounts deletes the counts of limits, and of the budgets.
-func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, budgets bool) (string, error) {
+// resetCounts deletes the counts of limits, and of the budgets in these units.
+func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, units []string) (string, error) {
 	o := fcall.Options{Namespace: namespace}
 	limits, err := ratelimit.New(rdb, o)
 	if err != nil {
@@ -75,8 +75,8 @@ func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subjec
 		}
 		existed = existed || r.Existed
 	}
-	if budgets {
-		r, err := costs.Reset(ctx, cost.ResetParams{Subject: subject})
+	for _, unit := range units {
+		r, err := costs.Reset(ctx, cost.ResetParams{Subject: subject, Unit: unit})
 		if err != nil {
 			return "", err
 		}

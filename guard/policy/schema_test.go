@@ -128,7 +128,7 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"limits: [{name: a, limit: 1, window: 1m, shadow: 'yes'}]", "limits: [{name: a, limit: 1, window: 1m, windows: 1m}]",
 		"cost: {budgets: []}", "cost: {}", "cost: {budgets: [{name: a, budget: '5.00', window: 1d}]}", "cost: {budgets: [{name: a, budget: 0.5, window: 1d}]}",
 		"cost: {budgets: [{name: a, budget: '0.0000001', window: 1d}]}", "cost: {budgets: [{name: a, budget: 5 EUR, window: 1d}]}",
-		"cost: {budgets: [{name: a, budget: 1000000001, window: 1d}]}", "cost: {budgets: [{name: a, budget: -1, window: 1d}]}",
+		"cost: {budgets: [{name: a, budget: 1000000000001, window: 1d}]}", "cost: {budgets: [{name: a, budget: -1, window: 1d}]}",
 		"abuse: {tiers: [{threshold: 5, window: 1m, block: 5m}]}", "abuse: {tiers: [{threshold: 10001, window: 1m, block: 5m}]}",
 		"abuse: {tiers: [{threshold: 5, window: 1m}]}", "abuse: all", "endpoints: [{name: a, unbounded: true, challenge: {}}]", "endpoints: [{name: a, unbounded: 1}]",
 		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",

@@ -56,7 +56,7 @@ func newReporter(p *policy.Policy, w *clients, format string) *reporter {
 		for i := range limits {
 			l := &limits[i]
 			add(Limit{
-				Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: window(l).Seconds(),
+				Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: window(l.Every, l.Window).Seconds(),
 				Global: l.By.Global(), Shadow: l.Shadow,
 			})
 		}
@@ -68,7 +68,7 @@ func newReporter(p *policy.Policy, w *clients, format string) *reporter {
 	}
 	if p.Cost != nil && !left("cost") {
 		for _, b := range p.Cost.Budgets {
-			add(Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: b.Window.Seconds()})
+			add(Limit{Name: b.Name, Kind: "budget", Limit: strings.TrimSpace(b.Budget.String() + " " + b.Unit), Window: window(b.Every, b.Window).Seconds(), Global: b.By.Global()})
 		}
 	}
 	for i := range r.rep.Endpoints {
@@ -81,10 +81,10 @@ func newReporter(p *policy.Policy, w *clients, format string) *reporter {
 	return r
 }
 
-// window returns the window of a limit, or the longest period of a quota.
-func window(l *policy.Limit) time.Duration {
+// window returns a window, or the longest period of a limit or budget that has periods.
+func window(every policy.Every, window time.Duration) time.Duration {
 	const day = 24 * time.Hour
-	switch l.Every {
+	switch every {
 	case policy.Hour:
 		return time.Hour
 	case policy.Day:
@@ -96,7 +96,7 @@ func window(l *policy.Limit) time.Duration {
 	case policy.Year:
 		return 366 * day
 	}
-	return l.Window
+	return window
 }
 
 func (r *reporter) add(b *batch) {

@@ -147,15 +147,22 @@ func (l *Limit) span() string {
 
 func (p *page) budgets(rep *Report) {
 	if len(rep.Budgets)+len(rep.Reservations) > 0 {
-		p.head("money")
+		p.head("budgets")
 	}
 	for _, b := range rep.Budgets {
 		paint := p.style.Green
 		if b.Exhausted {
 			paint = p.style.Red
 		}
+		amount, span := b.Budget.String(), Words(time.Duration(b.Window))
+		if b.Unit != "" {
+			amount += " " + b.Unit
+		}
+		if b.Every != "" {
+			span = "this " + b.Every
+		}
 		p.line("  %-12s %s %-20s %s left", b.Name, paint(bar(int64(b.Spent), int64(b.Budget), p.style.ASCII)),
-			fmt.Sprintf("%s of %s in %s", b.Spent, b.Budget, Words(time.Duration(b.Window))), b.Remaining)
+			fmt.Sprintf("%s of %s in %s", b.Spent, amount, span), b.Remaining)
 	}
 	for _, r := range newest(p, rep.Reservations, "reservations") {
 		until := "to " + When(r.Until, p.now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (r *Reader) newReport(subject string) *Report {
 
 // Globals reports on the global limits.
 func (r *Reader) Globals(ctx context.Context) (*Report, error) {
-	rep := r.newReport("global")
+	rep := r.newReport(globalSubject)
 	rep.Limits = rowsOf(r.policy, policy.By.Global)
 	for i := range rep.Limits {
 		row := &rep.Limits[i]
@@ -96,9 +97,15 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 			row.Admissions = append(row.Admissions, a.At)
 		}
 	}
+	if err := r.budgets(ctx, rep, 1); err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", globalSubject, err)
+	}
 	rep.conclude()
 	return rep, nil
 }
+
+// globalSubject is the subject of the report on what counts all requests.
+const globalSubject = "global"
 
 // override sets the report's Override and returns the factor of the subject's limits.
 func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err error) {
@@ -262,30 +269,63 @@ func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
 	}
 }
 
+// budgets reads what is spent of the subject's budgets, an account at a time: those of money, and those of each other unit.
 func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
-	if r.policy.Cost == nil || !Counts(r.policy, r.policy.Cost.By, rep.Subject) {
+	if r.policy.Cost == nil {
 		return nil
 	}
-	p := cost.PeekParams{Subject: fcall.Subject(rep.Subject), Estimate: 1}
-	for _, b := range r.policy.Cost.Budgets {
-		budget := wire.MultiplyBudget(b.Budget, times)
-		p.Limits = append(p.Limits, cost.PeekLimits{Budget: fcall.Micros(budget), Window: b.Window})
-		rep.Budgets = append(rep.Budgets, Budget{Name: b.Name, Budget: Money(budget), Window: Seconds(b.Window)})
+	subject, counted := fcall.Subject(rep.Subject), func(b *policy.Budget) bool { return Counts(r.policy, b.By, rep.Subject) }
+	if rep.Subject == globalSubject {
+		subject, counted = wire.GlobalPrefix+wire.GlobalAccount, func(b *policy.Budget) bool { return b.By.Global() }
 	}
-	found, err := r.cost.Peek(ctx, p)
-	if err != nil {
-		return err
+	accounts := map[string]*cost.PeekParams{}
+	for i := range r.policy.Cost.Budgets {
+		b := &r.policy.Cost.Budgets[i]
+		if !counted(b) {
+			continue
+		}
+		row := Budget{Name: b.Name, Unit: b.Unit, Budget: Money(wire.MultiplyBudget(b.Budget, times)), Window: Seconds(b.Window), Every: string(b.Every)}
+		limit := cost.PeekLimits{Budget: fcall.Micros(row.Budget), Window: b.Window}
+		if b.Unit != "" {
+			limit.Budget /= oneUnit
+		}
+		if c, _ := b.Calendar(); c != nil { // the policy was checked
+			p := c.Around(time.Now())
+			limit.Window, limit.Previous, limit.Start, limit.After = p.Next.Sub(p.Start), p.Previous, p.Start, p.After
+			row.Window = Seconds(limit.Window)
+		}
+		if accounts[b.Unit] == nil {
+			accounts[b.Unit] = &cost.PeekParams{Subject: subject, Unit: b.Unit, Estimate: 1}
+		}
+		accounts[b.Unit].Limits = append(accounts[b.Unit].Limits, limit)
+		rep.Budgets = append(rep.Budgets, row)
 	}
-	for i, row := range found.Limits {
-		b := &rep.Budgets[i]
-		b.Spent, b.Remaining = Money(row.Spent), Money(row.Remaining)
-		b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
-	}
-	if found.Reason == cost.PeekReasonPenalty {
-		rep.Penalty = Seconds(found.RetryAfter)
+	for unit, p := range accounts {
+		found, err := r.cost.Peek(ctx, *p)
+		if err != nil {
+			return err
+		}
+		scale := fcall.Micros(1)
+		if unit != "" {
+			scale = oneUnit
+		}
+		for i := range rep.Budgets {
+			if b := &rep.Budgets[i]; b.Unit == unit {
+				row := found.Limits[0]
+				found.Limits = found.Limits[1:]
+				b.Spent, b.Remaining = Money(min(row.Spent, math.MaxInt64/scale)*scale), Money(row.Remaining*scale)
+				b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
+			}
+		}
+		if found.Reason == cost.PeekReasonPenalty {
+			rep.Penalty = max(rep.Penalty, Seconds(found.RetryAfter))
+		}
 	}
 	return nil
 }
+
+// oneUnit is one of a unit in millionths.
+const oneUnit = 1_000_000
 
 // conclude sets Known and Refused.
 func (rep *Report) conclude() {

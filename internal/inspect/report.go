@@ -94,8 +94,10 @@ func (l *Limit) most() int64 {
 // A Budget is one budget and the amount spent.
 type Budget struct {
 	Name       string  `json:"name"`
+	Unit       string  `json:"unit,omitempty"` // "" for money
 	Budget     Money   `json:"budget"`
-	Window     Seconds `json:"window"`
+	Window     Seconds `json:"window"`          // of a period, its length
+	Every      string  `json:"every,omitempty"` // of a budget with periods
 	Spent      Money   `json:"spent"`
 	Remaining  Money   `json:"remaining"`
 	Exhausted  bool    `json:"exhausted"` // whether even the smallest amount exceeds it

@@ -40,6 +40,9 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback),
 		Charge: d.Charge.Text(), Reserved: money(d.Charge.Reserved()), ExpiresAfter: seconds(d.Charge.ExpiresAfter()), Limits: []limit{}, Budgets: []budget{},
 	}
+	for _, a := range d.Charge.ReservedUnits() {
+		out.Units = append(out.Units, amount(a))
+	}
 	for _, l := range d.Limits {
 		out.Limits = append(out.Limits, limit{
 			Name: l.Name, Endpoint: l.Endpoint, Subject: l.Subject, Kind: string(l.Kind), Limit: l.Limit, Window: seconds(l.Window), Lease: seconds(l.Lease), Burst: l.Burst,
@@ -49,7 +52,8 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 	}
 	for _, b := range d.Budgets {
 		out.Budgets = append(out.Budgets, budget{
-			Name: b.Name, Budget: money(b.Budget), Window: seconds(b.Window), Allowed: b.Allowed,
+			Name: b.Name, Subject: b.Subject, Unit: b.Unit, Budget: money(b.Budget), Window: seconds(b.Window), Every: string(b.Every),
+			Warned: b.Warned, Allowed: b.Allowed,
 			Spent: money(b.Spent), Remaining: money(b.Remaining), RetryAfter: left(b.RetryAfter),
 		})
 	}
@@ -61,7 +65,7 @@ func (a *API) settle(ctx context.Context, r *settleRequest) (*settlement, error)
 	if err != nil {
 		return nil, err
 	}
-	return &settlement{}, c.Settle(ctx, fcall.Micros(r.Actual))
+	return &settlement{}, c.Settle(ctx, fcall.Micros(r.Actual), units(r.Units)...)
 }
 
 func (a *API) refund(ctx context.Context, r *chargeRequest) (*refund, error) {

@@ -15,7 +15,7 @@ func (a *API) request(r *decideRequest) (guard.Request, error) {
 	p := a.guard.Policy()
 	q := guard.Request{
 		Endpoint: r.Endpoint, OtherEndpoints: r.OtherEndpoints, Receipt: r.Receipt,
-		Challenge: r.Challenge, Payload: r.Payload, Weight: r.Weight, Estimate: fcall.Micros(r.Estimate), Refundable: r.Refundable,
+		Challenge: r.Challenge, Payload: r.Payload, Weight: r.Weight, Estimate: fcall.Micros(r.Estimate), Units: units(r.Units), Refundable: r.Refundable,
 	}
 	if r.Estimate < 0 {
 		return q, argumentError("estimate", "not be negative", r.Estimate.String())
@@ -51,6 +51,8 @@ func (a *API) request(r *decideRequest) (guard.Request, error) {
 		return q, argumentError("weight", "be omitted: each limit of "+r.Endpoint+" is a sliding_log, which counts each request once", strconv.FormatInt(r.Weight, 10))
 	case r.Estimate > 0 && !cost:
 		return q, argumentError("estimate", "be omitted: "+r.Endpoint+" has no cost in the policy", r.Estimate.String())
+	case len(r.Units) > 0 && !cost:
+		return q, argumentError("units", "be omitted: "+r.Endpoint+" has no cost in the policy", quote(r.Units[0].Unit))
 	case r.Challenge != "" && !challenge:
 		return q, argumentError("challenge", "be omitted: "+r.Endpoint+" has no challenge in the policy", quote(r.Challenge))
 	case r.Payload != "" && r.Challenge == "":

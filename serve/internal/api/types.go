@@ -1,6 +1,9 @@
 package api
 
-import "github.com/rlfunc/rlfunc/internal/inspect"
+import (
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/internal/inspect"
+)
 
 // Durations are decimal seconds and money is decimal text, as in rlfunc inspect --json.
 type (
@@ -18,7 +21,21 @@ type decideRequest struct {
 	Payload        string   `json:"payload,omitempty" doc:"Text that the challenge was issued for; only with a challenge."`
 	Weight         int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once: an error if all are. 0 is 1."`
 	Estimate       money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets of an endpoint with a cost in the policy; the policy's estimate if omitted."`
+	Units          []amount `json:"units,omitempty" doc:"Expected costs in the other units of its budgets, such as tokens; the policy's estimates if omitted."`
 	Refundable     bool     `json:"refundable,omitempty" doc:"Whether the charge can be refunded by /v1/charges/refund."`
+}
+
+type amount struct {
+	Unit string `json:"unit" doc:"A unit of the policy's budgets."`
+	N    int64  `json:"n"`
+}
+
+// units returns amounts as guard has them.
+func units(amounts []amount) (all []guard.Amount) {
+	for _, a := range amounts {
+		all = append(all, guard.Amount(a))
+	}
+	return all
 }
 
 type decision struct {
@@ -32,6 +49,7 @@ type decision struct {
 	Fallback     string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
 	Charge       string   `json:"charge,omitempty" doc:"What the request holds until it ends, for /v1/charges: a reservation in budgets, places of limits of kind concurrency, and with refundable all that it was charged. Omitted if it holds nothing."`
 	Reserved     money    `json:"reserved,omitempty" doc:"What the request reserved of its budgets, for /v1/charges/settle."`
+	Units        []amount `json:"reserved_units,omitempty" doc:"The same in other units than money."`
 	ExpiresAfter seconds  `json:"expires_after,omitempty" doc:"How long the places are kept without /v1/charges/renew."`
 	Limits       []limit  `json:"limits" doc:"The limits that count the request, global and shadow limits included."`
 	Budgets      []budget `json:"budgets" doc:"The budgets that the request is charged to."`
@@ -56,8 +74,12 @@ type limit struct {
 
 type budget struct {
 	Name       string  `json:"name"`
+	Subject    string  `json:"subject"`
+	Unit       string  `json:"unit,omitempty" doc:"Omitted for money."`
 	Budget     money   `json:"budget"`
-	Window     seconds `json:"window"`
+	Window     seconds `json:"window" doc:"Of a period, its length."`
+	Every      string  `json:"every,omitempty" doc:"Of a budget with periods: hour, day, week, month or year."`
+	Warned     bool    `json:"warned,omitempty" doc:"Whether at least the policy's warn is spent."`
 	Allowed    bool    `json:"allowed"`
 	Spent      money   `json:"spent"`
 	Remaining  money   `json:"remaining"`
@@ -65,8 +87,9 @@ type budget struct {
 }
 
 type settleRequest struct {
-	Charge string `json:"charge" doc:"The charge of a decision that reserved."`
-	Actual money  `json:"actual" doc:"What was spent: 0 if nothing was. It replaces the estimate, once."`
+	Charge string   `json:"charge" doc:"The charge of a decision that reserved."`
+	Actual money    `json:"actual" doc:"What was spent: 0 if nothing was. It replaces the estimate, once."`
+	Units  []amount `json:"units,omitempty" doc:"The same in other units than money. One that is omitted is settled as it was reserved; one that was not reserved is an error."`
 }
 
 type settlement struct{}

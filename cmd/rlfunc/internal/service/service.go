@@ -73,7 +73,7 @@ func (s *Service) LimitNames() []string {
 			names = append(names, name)
 		}
 	})
-	if s.Cost != nil && !s.Cost.By.Global() {
+	if s.Cost != nil && slices.ContainsFunc(s.Cost.Budgets, func(b policy.Budget) bool { return !b.By.Global() }) {
 		names = append(names, Budgets)
 	}
 	return names
@@ -99,10 +99,10 @@ func (s *Service) eachLimit(do func(name string, l policy.Limit)) {
 	}
 }
 
-// LimitsOf returns the limits that count a subject, those with the names or all, and whether the budgets are among them.
-func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, budgets bool, err error) {
+// LimitsOf returns the limits that count a subject, those with the names or all, and the units of its budgets if these are among them: "" for money.
+func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, units []string, err error) {
 	if len(s.Endpoints) == 0 && len(s.Limits) == 0 && s.Cost == nil {
-		return nil, false, errors.New("the policy has no limits: give --policy FILE with those of the service")
+		return nil, nil, errors.New("the policy has no limits: give --policy FILE with those of the service")
 	}
 	wanted := func(name string, by policy.By) bool {
 		named, counts := slices.Contains(names, name), inspect.Counts(s.Policy, by, subject)
@@ -119,8 +119,15 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 			})
 		}
 	})
-	if s.Cost != nil {
-		budgets = wanted(Budgets, s.Cost.By)
+	if s.Cost != nil && (len(names) == 0 || slices.Contains(names, Budgets)) {
+		for _, b := range s.Cost.Budgets {
+			if inspect.Counts(s.Policy, b.By, subject) && !slices.Contains(units, b.Unit) {
+				units = append(units, b.Unit)
+			}
+		}
+		if len(units) == 0 && len(names) > 0 {
+			err = errors.Join(err, fmt.Errorf("no budget counts %s", subject))
+		}
 	}
 	known := s.LimitNames()
 	for _, name := range names {
@@ -128,8 +135,8 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 			err = fmt.Errorf("the policy has no limit %q (limits: %s)", name, strings.Join(known, ", "))
 		}
 	}
-	if err == nil && len(rows) == 0 && !budgets {
+	if err == nil && len(rows) == 0 && len(units) == 0 {
 		err = fmt.Errorf("no limit and no budget of the policy counts %s", subject)
 	}
-	return rows, budgets, err
+	return rows, units, err
 }
