@@ -138,7 +138,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		})
 		if d != nil {
 			m.writeFields(w.Header(), d)
-			m.refuse(w, r, problemFor(d))
+			m.refuse(w, r, problemFor(d, web.RetryAfter(routes.Policy, d)))
 			return
 		}
 	}
@@ -163,7 +163,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		if m.options.Refused != nil {
 			d = d.Clone() // Refused may edit it
 		}
-		m.refuse(w, r, problemFor(d))
+		m.refuse(w, r, problemFor(d, web.RetryAfter(routes.Policy, d)))
 		return
 	}
 	ctx := context.WithValue(r.Context(), contextKey{}, d)

@@ -26,6 +26,9 @@ type Policy struct {
 	Paths Paths `yaml:"paths"`
 	// Unmatched is how guard handles requests that no endpoint matches. Defaults to pass.
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
+	// RetryJitter is the most time that is added at random to the wait that refused clients are told, 1ms to 1h; it is never more than that
+	// wait. It spreads clients that wait for the same moment, such as a window's end. Defaults to none: clients are told the exact wait.
+	RetryJitter time.Duration `yaml:"retry_jitter" policy:"1ms..1h"`
 	// Limits apply to all endpoints together, at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Cost holds the money budgets that endpoints charge. Defaults to none.
