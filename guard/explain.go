@@ -7,6 +7,8 @@ import (
 
 // An Explanation describes how guard would decide a request.
 type Explanation struct {
+	// Exempt reports whether the policy exempts what a middleware was asked, so that guard is not asked; then the rest is empty.
+	Exempt bool
 	// Request is what guard is asked. Its Endpoint is "" if no endpoint of the policy matches what a middleware was asked; then the rest is empty.
 	Request Request
 	// Subject is the request's client by the policy.

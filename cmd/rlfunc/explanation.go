@@ -14,6 +14,7 @@ import (
 
 // An explanation is the middleware's reading of a request. Its JSON names are an interface.
 type explanation struct {
+	Exempt            bool                `json:"exempt"`   // then the rest is empty
 	Endpoint          string              `json:"endpoint"` // "" if none matches
 	Others            []string            `json:"others"`   // by another reading of the path
 	Identities        []explainedIdentity `json:"identities"`
@@ -63,7 +64,7 @@ type explainedLimit struct {
 
 func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	out := &explanation{
-		Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
+		Exempt: e.Exempt, Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
 		Denied: e.Denied, Allowed: e.Allowed != "", Multiplied: map[string]int64{}, Plan: e.Plan, Client: e.Subject,
 		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Account: e.Account, Attempts: e.Attempts,
 		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted,
@@ -85,6 +86,10 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 // printExplanation prints an explanation, a part per line.
 func (a *app) printExplanation(p *policy.Policy, e *guard.Explanation) {
 	line := a.explain
+	if e.Exempt {
+		line("exempt", "the request passes: no limit, block or override applies to it")
+		return
+	}
 	if e.Request.Endpoint == "" {
 		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
 			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",

@@ -85,6 +85,9 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if i.methods.Current().exempts(info.FullMethod) {
+		return handler(ctx, req)
+	}
 	d, _, err := i.admit(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
@@ -225,6 +228,9 @@ func (i *Interceptor) refuse(ctx context.Context, d *guard.Decision) error {
 // Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
 func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Explanation, error) {
 	methods := i.methods.Current()
+	if methods.exempts(fullMethod) {
+		return &guard.Explanation{Exempt: true}, nil
+	}
 	endpoint, others, err := methods.endpoints(fullMethod)
 	if endpoint == nil {
 		return &guard.Explanation{}, err

@@ -86,7 +86,7 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 	return &routes{found, reader}, err
 }
 
-// Handler guards requests that an endpoint of the policy matches. Others pass, unless the policy has unmatched: refuse.
+// Handler guards requests that an endpoint of the policy matches. Exempt ones pass, and so do others unless the policy has unmatched: refuse.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
@@ -95,6 +95,8 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		switch {
 		case err != nil:
 			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The path of the request is too long.", Cause: err})
+		case found.Exempt:
+			next.ServeHTTP(w, r)
 		case found.Endpoint != nil:
 			m.serve(w, r, next, routes, found, guarded)
 		case routes.Policy.Unmatched == policy.UnmatchedRefuse:
@@ -106,7 +108,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return guarded
 }
 
-// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has. If the policy does not have the endpoint, it
+// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has and the policy exempts. If the policy does not have the endpoint, it
 // answers 500; check with Policy().Endpoint.
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
@@ -199,8 +201,8 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
 	routes := m.routes.Current()
 	matched, err := routes.Match(r)
-	if matched.Endpoint == nil {
-		return &guard.Explanation{}, err
+	if matched.Exempt || matched.Endpoint == nil {
+		return &guard.Explanation{Exempt: matched.Exempt}, err
 	}
 	found, err := routes.Identify(routes.reader, r, matched)
 	if err != nil {

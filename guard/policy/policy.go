@@ -26,6 +26,9 @@ type Policy struct {
 	Paths Paths `yaml:"paths"`
 	// Unmatched is how guard handles requests that no endpoint matches. Defaults to pass.
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
+	// Exempt holds patterns, as of endpoints, of requests that guard does not decide, such as GET /healthz, at most 32: no limit, block or
+	// override applies to them, also if an endpoint matches. A request is exempt if each reading of its path is. Defaults to none.
+	Exempt []string `yaml:"exempt" policy:"items=0..32,is=pattern"`
 	// RetryJitter is the most time that is added at random to the wait that refused clients are told, 1ms to 1h; it is never more than that
 	// wait. It spreads clients that wait for the same moment, such as a window's end. Defaults to none: clients are told the exact wait.
 	RetryJitter time.Duration `yaml:"retry_jitter" policy:"1ms..1h"`

@@ -104,6 +104,7 @@ func (r *reporter) add(b *batch) {
 	r.bytes += b.bytes
 	r.subsecond, r.unanswered = r.subsecond || b.subsecond, r.unanswered || b.unanswered
 	rep.Lines += b.lines
+	rep.Exempt += b.exempt
 	rep.Unmatched += b.unmatched
 	rep.Disordered += b.disordered
 	rep.Limited += b.limited
