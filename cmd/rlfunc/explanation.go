@@ -14,9 +14,10 @@ import (
 
 // An explanation is the middleware's reading of a request. Its JSON names are an interface.
 type explanation struct {
-	Exempt            bool                `json:"exempt"`   // then the rest is empty
-	Endpoint          string              `json:"endpoint"` // "" if none matches
-	Others            []string            `json:"others"`   // by another reading of the path
+	Exempt            bool                `json:"exempt"`    // then the rest is empty
+	Preflight         bool                `json:"preflight"` // then, too
+	Endpoint          string              `json:"endpoint"`  // "" if none matches
+	Others            []string            `json:"others"`    // by another reading of the path
 	Identities        []explainedIdentity `json:"identities"`
 	Also              []string            `json:"also"`
 	Denied            string              `json:"denied"` // the subject that an override denies
@@ -64,7 +65,7 @@ type explainedLimit struct {
 
 func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	out := &explanation{
-		Exempt: e.Exempt, Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
+		Exempt: e.Exempt, Preflight: e.Preflight, Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
 		Denied: e.Denied, Allowed: e.Allowed != "", Multiplied: map[string]int64{}, Plan: e.Plan, Client: e.Subject,
 		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Account: e.Account, Attempts: e.Attempts,
 		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted,
@@ -86,6 +87,10 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 // printExplanation prints an explanation, a part per line.
 func (a *app) printExplanation(p *policy.Policy, e *guard.Explanation) {
 	line := a.explain
+	if e.Preflight {
+		line("preflight", "guard answers it by cors, and nothing counts it")
+		return
+	}
 	if e.Exempt {
 		line("exempt", "the request passes: no limit, block or override applies to it")
 		return

@@ -72,6 +72,7 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 type routes struct {
 	*web.Routes
 	reader *identity.Reader
+	cors   *cors
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
@@ -83,11 +84,14 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 		return nil, err
 	}
 	reader, err := p.Reader(m.options.Code, m.options.Identity)
-	return &routes{found, reader}, err
+	return &routes{found, reader, newCORS(p.CORS, &m.options)}, err
 }
 
 // Handler guards requests that an endpoint of the policy matches. Exempt ones pass, and so do others unless the policy has unmatched: refuse.
-func (m *Middleware) Handler(next http.Handler) http.Handler {
+func (m *Middleware) Handler(next http.Handler) http.Handler { return m.crossOrigin(m.matched(next)) }
+
+// matched is Handler without CORS.
+func (m *Middleware) matched(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.routes.Current()
@@ -121,7 +125,7 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 		}
 		m.serve(w, r, next, routes, routes.For(e, r), guarded)
 	}
-	return guarded
+	return m.crossOrigin(guarded)
 }
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
@@ -200,6 +204,9 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
 	routes := m.routes.Current()
+	if routes.cors.isPreflight(r) {
+		return &guard.Explanation{Preflight: true}, nil
+	}
 	matched, err := routes.Match(r)
 	if matched.Exempt || matched.Endpoint == nil {
 		return &guard.Explanation{Exempt: matched.Exempt}, err

@@ -19,6 +19,7 @@ type batch struct {
 	bad                                                  []accesslog.Bad
 	subsecond                                            bool // a time has a fraction of a second
 	unanswered                                           bool // a line has no status
+	options                                              bool // a line may be a preflight
 }
 
 // A preparer turns lines into jobs, in one goroutine.
@@ -72,6 +73,7 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		out.limited++
 	}
 	out.unanswered = out.unanswered || l.Status == 0
+	out.options = out.options || l.Method == http.MethodOptions && p.policy.CORS != nil
 	e := found.Endpoint
 	call := web.Call{Operation: l.Method, Path: l.Path}
 	if e.Idempotency != nil && l.ID != "" {

@@ -78,13 +78,19 @@ endpoints:
 	}
 }
 
-func TestRun_countsExemptLines(t *testing.T) {
+func TestRun_countsLinesThatGuardDoesNotDecide(t *testing.T) {
 	line := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/healthz","status":200}` + "\n"
 	p := "exempt: [/healthz]\nendpoints: [{name: a, match: [/], limits: [{name: minute, by: ip, limit: 1, window: 1m}]}]"
 	r := replay(t, strings.Repeat(line, 3)+strings.Replace(line, "/healthz", "/a", 1), mustPolicy(t, p), Options{})
 	var text strings.Builder
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)
+	}
+	preflight := strings.Replace(strings.Replace(line, "GET", "OPTIONS", 1), "/healthz", "/a", 1)
+	for cors, want := range map[string]bool{"": true, "\ncors: {origins: [https://app.example.com]}": false} {
+		if r := replay(t, line+preflight, mustPolicy(t, p+cors), Options{}); r.Complete != want || (len(r.Notes) == 0) != want {
+			t.Errorf("complete %v, notes %v", r.Complete, r.Notes)
+		}
 	}
 	if r.Exempt != 3 || r.Requests != 1 || r.Unmatched != 0 || !strings.Contains(text.String(), "3 lines are exempt") {
 		t.Errorf("%d exempt, %d requests, %d unmatched:\n%s", r.Exempt, r.Requests, r.Unmatched, &text)

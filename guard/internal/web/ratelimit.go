@@ -126,6 +126,21 @@ var (
 	}
 )
 
+// Of returns the names of the fields that Write may write.
+func (n *Names) Of(revision Headers, x bool) []string {
+	var names []string
+	switch revision {
+	case Draft11:
+		names = append(names, n.limits, n.policies)
+	case Draft06:
+		names = append(names, n.draft06[:]...)
+	}
+	if x {
+		names = append(names, n.x[:]...)
+	}
+	return names
+}
+
 // Write writes the fields of a decision to headers or metadata: those of a revision, and also the X- fields if x is set.
 func (n *Names) Write(to map[string][]string, d *guard.Decision, revision Headers, x bool) {
 	switch revision {
