@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -10,7 +11,7 @@ import (
 
 // checkExempt finds patterns by which a client could choose to be exempt, and those that would free all requests of an endpoint's pattern.
 func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *problems) {
-	method, host, path := split(pattern)
+	method, host, path := SplitPattern(pattern)
 	switch {
 	case method == http.MethodPost:
 		found.add(at, "must not be for POST: services take another method from a header or a form of a POST; exempt all methods with %s", quote(host+path))
@@ -24,7 +25,7 @@ func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *prob
 	}
 	fold := func(s string) string { return s }
 	if p.Paths.Case == CaseFold {
-		fold = strings.ToLower
+		fold = func(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 	}
 	mux := http.NewServeMux()
 	register(mux, strings.TrimLeft(method+" "+host+fold(grpcWildcard(path)), " "))
@@ -39,30 +40,18 @@ func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *prob
 
 // covers reports whether a mux with an exempt pattern matches any request of another pattern that has the method and host of both.
 func covers(mux *http.ServeMux, method, host, pattern string, fold func(string) string) bool {
-	ofMethod, ofHost, path := split(pattern)
-	methods := []string{ofMethod}
-	switch ofMethod {
-	case "":
-		methods[0] = method
-	case http.MethodGet:
-		methods = append(methods, http.MethodHead)
+	ofMethod, ofHost, path := SplitPattern(pattern)
+	if ofMethod != "" && (ofMethod != http.MethodGet || method != http.MethodHead) { // GET matches HEAD, too
+		method = ofMethod
 	}
-	if ofHost != "" {
-		host = ofHost
-	}
-	for _, m := range methods {
-		all := true
-		for _, escaped := range samples(fold(grpcWildcard(path))) {
-			decoded, err := url.PathUnescape(escaped)
-			handler, by := mux.Handler(&http.Request{Method: m, Host: host, URL: &url.URL{Path: decoded, RawPath: escaped}})
-			_, registered := handler.(http.HandlerFunc) // and no redirect
-			all = all && err == nil && by != "" && registered
-		}
-		if all {
-			return true
+	for _, escaped := range samples(fold(grpcWildcard(path))) {
+		decoded, err := url.PathUnescape(escaped)
+		handler, by := mux.Handler(&http.Request{Method: method, Host: cmp.Or(ofHost, host), URL: &url.URL{Path: decoded, RawPath: escaped}})
+		if _, registered := handler.(http.HandlerFunc); err != nil || by == "" || !registered { // not even if it is a redirect
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // samples returns the shortest path that a pattern matches, and a long one. Their wildcards have values that no pattern names.
@@ -79,7 +68,7 @@ func samples(path string) [2]string {
 	begin := strings.Join(segments[:last], "/") + "/"
 	switch {
 	case end == "" || strings.HasSuffix(end, "...}"):
-		return [2]string{begin, begin + strings.Repeat(value+"/", 64)}
+		return [2]string{begin, begin + strings.Repeat(value+"/", 16)}
 	case end == "{$}":
 		end = ""
 	case strings.HasPrefix(end, "{"):
@@ -94,14 +83,4 @@ func grpcWildcard(path string) string {
 		return service + "/{method}"
 	}
 	return path
-}
-
-// split splits a valid pattern into its method, host, as hosts are compared, and path.
-func split(pattern string) (method, host, path string) {
-	rest := pattern
-	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
-		method, rest = strings.TrimSpace(pattern[:i]), pattern[i+1:]
-	}
-	slash := strings.IndexByte(rest, '/')
-	return method, strings.ToLower(strings.TrimSuffix(rest[:slash], ".")), rest[slash:]
 }

@@ -146,6 +146,16 @@ func meantPath(text string) (host, path, wrong string) {
 	return host, strings.Join(segments, "/"), wrong
 }
 
+// SplitPattern splits a pattern of a checked policy into its method, its host in lower case without a final dot, and its path.
+func SplitPattern(pattern string) (method, host, path string) {
+	rest := pattern
+	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
+		method, rest = strings.TrimSpace(pattern[:i]), pattern[i+1:]
+	}
+	slash := strings.IndexByte(rest, '/')
+	return method, strings.ToLower(strings.TrimSuffix(rest[:slash], ".")), rest[slash:]
+}
+
 // register returns why a mux rejects a pattern, in one line, and the pattern that it conflicts with; "" if it accepts it.
 func register(mux *http.ServeMux, pattern string) (rejected, other string) {
 	defer func() {

@@ -75,7 +75,7 @@ func (r *Routes) handle(mux *http.ServeMux, pattern string) (err error) {
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
-	_, host, _ := parts(pattern)
+	_, host, _ := policy.SplitPattern(pattern)
 	r.hosts = r.hosts || host != ""
 	return nil
 }
@@ -186,23 +186,13 @@ func isPlainHost(host string) bool {
 	return true
 }
 
-// parts splits a pattern into its method with the blanks after it, its host and its path.
-func parts(pattern string) (method, host, path string) {
-	rest := pattern
-	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
-		method, rest = pattern[:i+1], pattern[i+1:]
-	}
-	slash := strings.IndexByte(rest, '/')
-	return method, rest[:slash], rest[slash:]
-}
-
 // folded returns a pattern with its host as hostOf returns it, and if path is set its path folded.
 func folded(pattern string, path bool) string {
-	method, host, p := parts(pattern)
+	method, host, p := policy.SplitPattern(pattern)
 	if path {
 		p = FoldEscaped(p)
 	}
-	return method + hostOf(host) + p
+	return strings.TrimLeft(method+" "+hostOf(host)+p, " ")
 }
 
 // Identify reads the identities of a request, also those that are a part of its path.
@@ -230,7 +220,7 @@ func (as reading) value(name string) string { return segment(as.pattern, as.path
 
 // segment returns the part of a path that a wildcard of the pattern matches.
 func segment(pattern, path, name string) string {
-	_, _, pattern = parts(pattern)
+	_, _, pattern = policy.SplitPattern(pattern)
 	for {
 		var one, value string
 		var more, left bool
