@@ -15,7 +15,7 @@ import (
 // An explanation is the middleware's reading of a request. Its JSON names are an interface.
 type explanation struct {
 	Exempt            bool                `json:"exempt"`    // then the rest is empty
-	Preflight         bool                `json:"preflight"` // then, too
+	Preflight         bool                `json:"preflight"` // then the rest is empty, too
 	Endpoint          string              `json:"endpoint"`  // "" if none matches
 	Others            []string            `json:"others"`    // by another reading of the path
 	Identities        []explainedIdentity `json:"identities"`

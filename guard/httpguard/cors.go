@@ -12,9 +12,9 @@ import (
 
 // cors writes the CORS fields of a policy (the Fetch standard, 3.3). A nil one writes none.
 type cors struct {
-	origins                                    []string // nil for any
-	credentials                                bool
-	methods, headers, exposed, secondsOfAnswer string
+	origins                           []string // nil for any
+	credentials                       bool
+	methods, headers, exposed, maxAge string
 }
 
 func newCORS(c *policy.CORS, o *Options) *cors {
@@ -24,7 +24,7 @@ func newCORS(c *policy.CORS, o *Options) *cors {
 	exposed := append(append([]string{"Retry-After"}, web.HTTP.Of(o.Headers, o.XHeaders)...), c.Expose...)
 	out := &cors{
 		origins: c.Origins, credentials: c.Credentials, methods: strings.Join(c.Methods, ", "), headers: strings.Join(c.Headers, ", "),
-		exposed: strings.Join(exposed, ", "), secondsOfAnswer: strconv.FormatInt(web.Seconds(c.MaxAge), 10),
+		exposed: strings.Join(exposed, ", "), maxAge: strconv.FormatInt(web.Seconds(c.MaxAge), 10),
 	}
 	if slices.Contains(c.Origins, "*") {
 		out.origins = nil
@@ -60,7 +60,7 @@ func (c *cors) write(h http.Header, r *http.Request) {
 		h.Set("Access-Control-Expose-Headers", c.exposed)
 		return
 	}
-	h.Set("Access-Control-Max-Age", c.secondsOfAnswer)
+	h.Set("Access-Control-Max-Age", c.maxAge)
 	if c.methods != "" {
 		h.Set("Access-Control-Allow-Methods", c.methods)
 	}

@@ -81,8 +81,22 @@ func TestCORS_repeatsNoOtherOrigin(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, crossOrigin+details), httpguard.Options{}, nil)
 	for _, origins := range [][]string{
-		nil, {""}, {"null"}, {"*"}, {"https://evil.example"}, {app + ".evil.example"}, {"https://App.example.com"}, {app + ":443"}, {app + "/"}, {" " + app},
-		{"http://app.example.com"}, {"https://example.com"}, {"http://localhost"}, {app, "https://evil.example"}, {app, app}, {app + ", https://evil.example"},
+		nil,
+		{""},
+		{"null"},
+		{"*"},
+		{"https://evil.example"},
+		{app + ".evil.example"},
+		{"https://App.example.com"},
+		{app + ":443"},
+		{app + "/"},
+		{" " + app},
+		{"http://app.example.com"},
+		{"https://example.com"},
+		{"http://localhost"},
+		{app, "https://evil.example"},
+		{app, app},
+		{app + ", https://evil.example"},
 	} {
 		headers := []string{"Access-Control-Request-Method", "PUT"}
 		for _, origin := range origins {

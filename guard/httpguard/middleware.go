@@ -112,8 +112,8 @@ func (m *Middleware) matched(next http.Handler) http.Handler {
 	return guarded
 }
 
-// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has and the policy exempts. If the policy does not have the endpoint, it
-// answers 500; check with Policy().Endpoint.
+// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has and the policy exempts. If the policy does not
+// have the endpoint, it answers 500; check with Policy().Endpoint.
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {

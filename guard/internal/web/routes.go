@@ -112,9 +112,7 @@ func (r *Routes) Match(req *http.Request) (m Match, err error) {
 	}
 	escaped, method, fold := req.URL.EscapedPath(), strings.ToUpper(req.Method), r.Policy.Paths.Case == policy.CaseFold
 	if escaped == req.URL.Path && method == req.Method && IsPlain(escaped) && !fold && (!r.hosts || isPlainHost(req.Host)) {
-		if r.exempt != nil && !strings.Contains(escaped, ";") && r.exempts(req) {
-			return Match{Exempt: true}, nil
-		}
+		m.Exempt = r.exempt != nil && !strings.Contains(escaped, ";") && r.exempts(req)
 		_, pattern := r.mux.Handler(req)
 		m.Endpoint = r.patterns[pattern]
 		if len(r.wildcards) > 0 {
