@@ -21,6 +21,7 @@ func TestServe_rejectsFlagsThatDoNotFit(t *testing.T) {
 		"--drain -1s":         "rlfunc serve: --drain-delay and --drain must not be negative\n",
 		"--drain-delay -1s":   "rlfunc serve: --drain-delay and --drain must not be negative\n",
 		"--api-tokens nofile": "rlfunc serve: --api-tokens needs --api\n",
+		"--announce a:b":      "rlfunc serve: --announce must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got \"a:b\"\n",
 		"--max-connections 0": "rlfunc serve: --max-connections must be at least 1, got 0\n",
 	} {
 		if code, said := rlfunc(append([]string{"serve"}, strings.Fields(flags)...)...); code != exitcode.Error || said != want {
@@ -98,6 +99,7 @@ func TestServe_logsJSON(t *testing.T) {
 	}
 	_ = answer.Body.Close()
 	log.await(t, "cannot read overrides")
+	log.await(t, "rlfunc plan, deploy and retire do not see this process") // its user may not announce
 	stop()
 	if code := <-ended; code != exitcode.OK {
 		t.Errorf("exit code %d", code)
