@@ -2,6 +2,7 @@ package identity
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -16,4 +17,12 @@ func write(t testing.TB, path, content string, age time.Duration) {
 	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// keyFile returns a file with the RSA key r1.
+func keyFile(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)
+	return path
 }

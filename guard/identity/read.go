@@ -265,7 +265,7 @@ func (p *reading) claims(i int) ([]string, error) {
 // add adds the subject of an identity, unless the value is empty.
 func (p *reading) add(s *source, value string) {
 	if value != "" {
-		p.text = appendValue(append(p.text, s.prefix...), value)
+		p.text = appendValue(append(p.text, s.prefix...), s.Fold.fold(value))
 		p.end()
 	}
 }
@@ -280,7 +280,7 @@ func (p *reading) also(s *source, value string) {
 	if value == "" {
 		return
 	}
-	subject := s.prefix + Value(value)
+	subject := s.prefix + s.Fold.Value(value)
 	if !slices.Contains(p.found.Also, subject) {
 		p.found.Also = append(p.found.Also, subject)
 	}

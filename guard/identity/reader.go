@@ -147,7 +147,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 	for _, c := range identities {
 		s := source{Config: c, prefix: c.Name + "="}
 		if c.JWT != nil {
-			if s.verification, s.claim, err = r.verification(c.JWT, keys); err != nil {
+			if s.verification, s.claim, err = r.verification(&c, keys); err != nil {
 				return nil, fmt.Errorf("identity %s: JWT.Keys: %w", c.Name, err)
 			}
 		}
@@ -161,21 +161,21 @@ func New(o Options, identities ...Config) (*Reader, error) {
 }
 
 // verification returns the indexes of a JWT's verification, which it shares with JWTs that differ only in Claim, and of its claim.
-func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int, err error) {
-	shared := *j
+func (r *Reader) verification(c *Config, keys map[string]*keySource) (at, nth int, err error) {
+	shared, asked := *c.JWT, claim{c.JWT.Claim, c.OneOf}
 	shared.Claim = ""
 	for i := range r.verifications {
 		if v := &r.verifications[i]; v.JWT == shared {
-			v.claims = append(v.claims, j.Claim)
+			v.claims = append(v.claims, asked)
 			return i, len(v.claims) - 1, nil
 		}
 	}
-	from, ok := keys[j.Keys]
+	from, ok := keys[shared.Keys]
 	if !ok {
-		if from, err = newKeySource(j.Keys); err != nil {
+		if from, err = newKeySource(shared.Keys); err != nil {
 			return 0, 0, err
 		}
-		keys[j.Keys] = from
+		keys[shared.Keys] = from
 		if from.file != nil {
 			r.files = append(r.files, from.file)
 		}
@@ -184,7 +184,7 @@ func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int
 		r.tokens = newTokenCache()
 	}
 	i := len(r.verifications)
-	r.verifications = append(r.verifications, verification{JWT: shared, claims: []string{j.Claim}, keys: from, index: i, cache: r.tokens})
+	r.verifications = append(r.verifications, verification{JWT: shared, claims: []claim{asked}, keys: from, index: i, cache: r.tokens})
 	return i, 0, nil
 }
 

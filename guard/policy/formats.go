@@ -31,6 +31,7 @@ var formats = map[string]textFormat{
 	"header":    matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "must be a header name"),
 	"identity":  matching(`^[a-z][a-z0-9_-]{0,31}$`, "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"),
 	"parameter": matching(`^[A-Za-z0-9_.:/-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"),
+	"claim":     matching(`^[A-Za-z0-9_.:/-]{1,256}$`, "must be 1 to 256 of the characters A-Z a-z 0-9 _ - . : /"),
 	"path":      {checkPath, `^.+$`},
 	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
 	"method":    matching(`^[A-Z]{1,32}$`, "must be a method in upper case"),
