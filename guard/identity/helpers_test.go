@@ -17,3 +17,12 @@ func write(t testing.TB, path, content string, age time.Duration) {
 		t.Fatal(err)
 	}
 }
+
+// poll does what the background does at a time.
+func (r *Reader) poll(now time.Time) {
+	for _, file := range r.files {
+		if changed, err := file.Poll(now); changed || err != nil {
+			r.report(file.Paths[0], err)
+		}
+	}
+}

@@ -201,15 +201,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 		}
 	}
 	if len(r.files) > 0 {
-		r.ended.Go(func() { reload.Every(ctx, pollInterval, r.poll) })
-	}
-}
-
-func (r *Reader) poll(now time.Time) {
-	for _, file := range r.files {
-		if changed, err := file.Poll(now); changed || err != nil {
-			r.report(file.Paths[0], err)
-		}
+		r.ended.Go(func() { reload.Follow(ctx, pollInterval, r.report, r.files...) })
 	}
 }
 
