@@ -276,7 +276,7 @@ func (g *Guard) Watch(ctx context.Context, path string) {
 		had = g.Policy()
 	}
 	report(path, file.Load())
-	go reload.Follow(ctx, time.Second/2, report, file)
+	go reload.Follow(ctx, time.Second/2, report, file)()
 }
 
 // background runs work outside of the request. Close waits for it.

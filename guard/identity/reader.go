@@ -201,7 +201,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 		}
 	}
 	if len(r.files) > 0 {
-		r.ended.Go(func() { reload.Follow(ctx, pollInterval, r.report, r.files...) })
+		r.ended.Go(reload.Follow(ctx, pollInterval, r.report, r.files...))
 	}
 }
 

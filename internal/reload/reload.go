@@ -82,26 +82,28 @@ var followers struct {
 	all []*follower
 }
 
-// Follow polls files until the context ends. After each change and with each error it calls report with the first path, never twice at a
-// time.
-func Follow(ctx context.Context, interval time.Duration, report func(path string, err error), files ...*Files) {
+// Follow returns a func that polls files until the context ends. After each change and with each error it calls report with the first path,
+// never twice at a time. All reads the files from now on.
+func Follow(ctx context.Context, interval time.Duration, report func(path string, err error), files ...*Files) (run func()) {
 	one := &follower{files: files, report: report}
 	followers.Lock()
 	followers.all = append(followers.all, one)
 	followers.Unlock()
-	defer func() {
+	context.AfterFunc(ctx, func() {
 		followers.Lock()
 		followers.all = slices.DeleteFunc(followers.all, func(f *follower) bool { return f == one })
 		followers.Unlock()
-	}()
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			one.poll(func(f *Files) (bool, error) { return f.Poll(now) })
+	})
+	return func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				one.poll(func(f *Files) (bool, error) { return f.Poll(now) })
+			}
 		}
 	}
 }
@@ -123,6 +125,7 @@ func All() (changed, unchanged, failed []string) {
 	followers.Lock()
 	all := slices.Clone(followers.all)
 	followers.Unlock()
+	changed, unchanged, failed = []string{}, []string{}, []string{}
 	of := map[string]*[]string{} // by path, which several may follow
 	for _, one := range all {
 		one.poll(func(f *Files) (bool, error) {
