@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -81,6 +82,9 @@ func Run(ctx context.Context, o Options) (err error) {
 			defer l.Close()
 		}
 		if s, ok := l.(*socket); ok {
+			if slices.ContainsFunc(sockets, func(other *socket) bool { return other.path == s.path }) {
+				return &StartError{fmt.Errorf("unix:%s is the address of two ports", s.path)} // of which one would take over the other
+			}
 			sockets = append(sockets, s)
 		}
 	}
