@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,7 +20,15 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/loader"
 	"github.com/rlfunc/rlfunc/serve"
 )
 
@@ -28,6 +37,7 @@ type serveFlags struct {
 	api, tokens  string
 	health       string
 	pprof        string
+	announce     string
 	tls          serve.TLS
 	listen       serve.ListenOptions
 	mode         string
@@ -71,6 +81,7 @@ content. On SIGTERM it is not ready at once, keeps answering for --drain-delay, 
 	cmd.Flags().BoolVar(&f.listen.TakeOver, "take-over", false, "replace Unix sockets on which another process listens, once this one is ready")
 	cmd.Flags().StringSliceVar(&f.senders, "proxy-protocol", nil, "`ADDRESSES` or prefixes of peers, or unix, whose connections begin with a PROXY header; not of --health and --pprof (default none)")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
+	cmd.Flags().StringVar(&f.announce, "announce", "rlfunc-serve", "`NAME` by which plan, deploy and retire see the process; empty: they do not")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
 	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that; 0s cuts them off")
 	return a.withRedis(a.withPolicyFile(cmd))
@@ -82,6 +93,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	if f.delay < 0 || f.drain < 0 {
 		return usage.Errorf("--drain-delay and --drain must not be negative")
+	}
+	if f.announce != "" && fcall.CheckNamespace(f.announce) != nil {
+		return usage.Errorf("--announce must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got %q", f.announce)
 	}
 	if f.tokens != "" && f.api == "" {
 		return usage.Errorf("--api-tokens needs --api")
@@ -133,6 +147,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		defer l.Close()
 		*port.to = l
 	}
+	if f.announce != "" {
+		defer announce(ctx, o, f.announce)()
+	}
 	err = serve.Run(ctx, o)
 	if invalid := (*serve.StartError)(nil); errors.As(err, &invalid) {
 		return &exitcode.Failure{Code: exitcode.Invalid, Err: err}
@@ -140,4 +157,29 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return &exitcode.Failure{Code: exitcode.CutOff, Err: err}
 	}
 	return err
+}
+
+// announce announces the libraries that serve calls, until the returned function is called. It logs each kind of failure once.
+func announce(ctx context.Context, o serve.Options, name string) (end func()) {
+	libs := []*fcall.Library{guard.Library, override.Library}
+	if o.API != nil {
+		libs = append(libs, cost.Library, challenge.Library, ratelimit.Library, abuse.Library)
+	}
+	var logged sync.Map
+	failed := func(err error) {
+		e := &loader.Error{}
+		errors.As(err, &e)
+		if _, before := logged.LoadOrStore(e.Reason, true); !before {
+			o.Logger.Warn("rlfunc plan, deploy and retire do not see this process", "error", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // while it drains, it still calls them
+	var all sync.WaitGroup
+	for _, lib := range libs {
+		all.Go(func() { loader.Announce(ctx, o.Redis, lib, loader.AnnounceOptions{Service: name, OnError: failed}) })
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
 }
