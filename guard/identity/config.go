@@ -18,7 +18,7 @@ type Config struct {
 	Name string
 
 	// Address makes the client's address the identity: that of the peer, or of the client behind trusted proxies. A request over
-	// a Unix socket has none. Defaults to false.
+	// a Unix socket has none, but behind a proxy that TrustUnix trusts. Defaults to false.
 	Address bool
 	// IPv4Prefix is the number of bits of an IPv4 address that make a subject, 1 to 32. Defaults to 32.
 	IPv4Prefix int

@@ -26,3 +26,12 @@ func keyFile(t testing.TB) string {
 	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)
 	return path
 }
+
+// poll does what the background does at a time.
+func (r *Reader) poll(now time.Time) {
+	for _, file := range r.files {
+		if changed, err := file.Poll(now); changed || err != nil {
+			r.report(file.Paths[0], err)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func (r *Reader) ReadAddress(req *http.Request) Found {
 // Forwarded returns nil if a trusted proxy forwards the request for a client. Otherwise it returns ErrUntrusted, or ErrNoClient for a
 // trusted proxy that adds no forwarded header.
 func (r *Reader) Forwarded(req *http.Request) error {
-	if peer, ok := parseHop(req.RemoteAddr); !ok || !r.trusts(peer) {
+	if !r.trusts(peer(req)) {
 		return ErrUntrusted
 	}
 	if len(req.Header[r.header]) == 0 {

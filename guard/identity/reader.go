@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// TrustedProxies are the peers whose ForwardedHeader the Reader trusts. Defaults to none.
 	TrustedProxies []netip.Prefix
+	// TrustUnix trusts the ForwardedHeader of each peer on a Unix socket. Defaults to false.
+	TrustUnix bool
 	// ForwardedHeader is the header to which proxies add the address of their peer: Forwarded in the form of RFC 7239, any
 	// other in the form of X-Forwarded-For. Defaults to X-Forwarded-For.
 	ForwardedHeader string
@@ -140,7 +142,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{
-		proxies: proxies{trusted: o.TrustedProxies, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
+		proxies: proxies{trusted: o.TrustedProxies, unix: o.TrustUnix, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
 		now:     time.Now, report: o.OnReload, stop: func() {},
 	}
 	keys := map[string]*keySource{}
@@ -199,15 +201,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 		}
 	}
 	if len(r.files) > 0 {
-		r.ended.Go(func() { reload.Every(ctx, pollInterval, r.poll) })
-	}
-}
-
-func (r *Reader) poll(now time.Time) {
-	for _, file := range r.files {
-		if changed, err := file.Poll(now); changed || err != nil {
-			r.report(file.Paths[0], err)
-		}
+		r.ended.Go(reload.Follow(ctx, pollInterval, r.report, r.files...))
 	}
 }
 

@@ -36,7 +36,9 @@ func (id *Identity) check(at, name string, p *Policy, found *problems) {
 		return
 	}
 	if name == ByIP {
-		id.checkProxies(at, found)
+		if id.ForwardedHeader != "" && len(id.TrustedProxies) == 0 {
+			found.add(at+".forwarded_header", "has no effect while trusted_proxies is empty")
+		}
 	} else if len(id.TrustedProxies) > 0 {
 		found.add(at+".trusted_proxies", "must be in identities.ip, for all address identities")
 	}
@@ -65,18 +67,6 @@ func (id *Identity) check(at, name string, p *Policy, found *problems) {
 	id.checkHeader(at, found)
 	id.checkOptions(at, source, found)
 	id.checkFirst(at, name, p, found)
-}
-
-// checkProxies finds a header that guard never reads, and proxies that let a client choose its address.
-func (id *Identity) checkProxies(at string, found *problems) {
-	if id.ForwardedHeader != "" && len(id.TrustedProxies) == 0 {
-		found.add(at+".forwarded_header", "has no effect while trusted_proxies is empty")
-	}
-	for i, text := range id.TrustedProxies {
-		if prefix, err := parsePrefix(text); err == nil && prefix.Bits() == 0 {
-			found.add(fmt.Sprintf("%s.trusted_proxies[%d]", at, i), "trusts every peer, so each client can choose its address: list the networks of your proxies")
-		}
-	}
 }
 
 // checkHeader finds headers that have a key of their own, or hold a secret.

@@ -31,9 +31,9 @@ type Identity struct {
 	IPv4Prefix int `yaml:"ipv4_prefix" policy:"1..32"`
 	// IPv6Prefix is the number of bits of an IPv6 address that make a subject, 1 to 128. It makes this an address identity. Defaults to 64.
 	IPv6Prefix int `yaml:"ipv6_prefix" policy:"1..128"`
-	// TrustedProxies are the addresses or prefixes of the proxies whose forwarded header guard trusts, at most 1024. Only in ip; it applies
-	// to all address identities. Defaults to none: the peer is the client.
-	TrustedProxies []string `yaml:"trusted_proxies" policy:"items=0..1024,is=prefix"`
+	// TrustedProxies are the addresses or prefixes of the proxies whose forwarded header guard trusts, at most 1024; unix stands for each
+	// peer on a Unix socket. Only in ip; it applies to all address identities. Defaults to none: the peer is the client.
+	TrustedProxies []string `yaml:"trusted_proxies" policy:"items=0..1024,is=proxy"`
 	// ForwardedHeader is the header to which trusted proxies add the address of their peer: X-Forwarded-For, Forwarded (RFC 7239), or
 	// another in the form of X-Forwarded-For. Only in ip. Defaults to X-Forwarded-For.
 	ForwardedHeader string `yaml:"forwarded_header" policy:"is=header"`
@@ -221,12 +221,9 @@ func (p *Policy) Reader(code Code, o identity.Options) (*identity.Reader, error)
 	all := p.completeIdentities()
 	ip := all[ByIP]
 	o.ForwardedHeader = ip.ForwardedHeader
-	for i, text := range ip.TrustedProxies {
-		prefix, err := parsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("identities.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
-		}
-		o.TrustedProxies = append(o.TrustedProxies, prefix)
+	var err error
+	if o.TrustedProxies, o.TrustUnix, err = ParseProxies(ip.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("identities.ip.trusted_proxies: %w", err)
 	}
 	var configs []identity.Config
 	for _, name := range slices.Sorted(maps.Keys(all)) {
