@@ -2,6 +2,8 @@ package grpcguard_test
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +111,35 @@ func TestMethods_unmatchedIsRefused(t *testing.T) {
 	}
 }
 
+// An exempt method is decided by nothing, however often and by whom it is called, and no other spelling of a method is exempt.
+func TestExempt_methods(t *testing.T) {
+	everything := func(string) string { return "all" }
+	f := serve(t, `
+exempt: ["/grpc.health.v1.Health/*", "/chat.Chat/Listen", "/chat.Chat/Say"]
+unmatched: refuse
+limits: [{name: whole, by: all, limit: 1, window: 1h}]
+overrides: {deny: [key=eve]}
+endpoints: [{name: all, match: ["/chat.Chat/*"], limits: [{name: hour, limit: 1, window: 1h}]}]`, grpcguard.Options{Messages: everything, Sent: everything}, nil)
+	for _, method := range []string{"/chat.Chat/Say", "/chat.Chat/Listen", "/chat.Chat/Say", "/chat.Chat/Listen"} {
+		if err := f.call(t.Context(), method, "x-api-key", "eve"); err != nil {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	for method, want := range map[string]bool{
+		"/grpc.health.v1.Health/Check": true, "/grpc.health.v1.Health/Watch": true, "/chat.Chat/Say": true,
+		"/chat.Chat/Ask": false, "/chat.Chat/say": false, "/CHAT.Chat/Say": false, "chat.Chat/Say": false, "//chat.Chat/Say": false,
+		"/chat.Chat/%53ay": false, "/chat.Chat/Say/": false, "/chat.Chat/./Say": false, "/chat.Chat/Ask/../Say": false, "/chat.Chat/Say;x": false,
+		"/grpc.health.v1.Health/../chat.Chat/Ask": false, "/grpc.health.v1.Health/..;/chat.Chat/Ask": false, `/grpc.health.v1.Health/..\Ask`: false,
+		"/grpc.health.v1.Health/%2e%2e": false, "/grpc.health.v1.HealthX/Check": false, "": false, "/": false,
+	} {
+		for _, i := range []*grpcguard.Interceptor{f.interceptor, serveOnly(t, "paths: {case: fold}\nexempt: [/grpc.health.v1.Health/*, /chat.Chat/Say]")} {
+			if e, err := i.Explain(from(t, "203.0.113.7:1"), method); err != nil || e.Exempt != want {
+				t.Errorf("%q: exempt %v, %v; want %v", method, e.Exempt, err, want)
+			}
+		}
+	}
+}
+
 func TestExplain_listsWhatWouldCount(t *testing.T) {
 	i := serveOnly(t, `
 limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
@@ -138,6 +169,21 @@ func TestMethods_longOnesAreRefused(t *testing.T) {
 		_, err := f.Unary(from(t, "203.0.113.7:1"), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
 		if status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%.20q: %v", method, err)
+		}
+	}
+}
+
+// A peer on a Unix socket chooses the name of its own socket, so that is no address. Its metadata counts if the policy trusts it.
+func TestMethods_unixSocket(t *testing.T) {
+	const perAddress = `  ip: {trusted_proxies: [%s]}
+endpoints: [{name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, by: ip, limit: 1000, window: 1m}]}]`
+	name := &net.UnixAddr{Name: "203.0.113.7:1", Net: "unix"}
+	ctx := peer.NewContext(metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-forwarded-for", "198.51.100.1")), &peer.Peer{Addr: name})
+	for proxy, want := range map[string]string{"203.0.113.7": "", "unix": "ip=198.51.100.1"} {
+		f := serve(t, fmt.Sprintf(perAddress, proxy), grpcguard.Options{}, nil)
+		e, err := f.interceptor.Explain(ctx, "/chat.Chat/Ask")
+		if got := strings.Join(e.Request.Subjects, " "); got != want || err != nil {
+			t.Errorf("%s: want %q, got %q, %v", proxy, want, got, err)
 		}
 	}
 }

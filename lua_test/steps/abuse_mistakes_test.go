@@ -39,8 +39,8 @@ var everyLibrary = []*fcall.Library{ratelimit.Library, budget.Library, abuse.Lib
 // Mistake 13: a clock taken from the client. No argument of any function is a time of day, but that by which refund finds an entry
 // that a server's clock has made.
 func TestMistake13_noTimeFromTheCaller(t *testing.T) {
-	// A quota's boundaries are not a clock: the server's decides which period it is.
-	boundary := regexp.MustCompile(`^--- @arg +(previous|start|next|after) +time\b`)
+	// The boundaries of a quota or a budget are not a clock: the server's decides which period it is.
+	boundary := regexp.MustCompile(`^--- @arg +(limits\.)?(previous|start|next|after) +time\b`)
 	for _, lib := range everyLibrary {
 		for _, arg := range regexp.MustCompile(`(?m)^--- @arg +\S+ +time\b.*$`).FindAllString(lib.Code, -1) {
 			if !strings.HasSuffix(arg, " when the call was decided, from its result") && !strings.Contains(arg, "from the call's result") && !boundary.MatchString(arg) {
