@@ -38,9 +38,7 @@
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
---- @arg    units          group[0..4]              expected cost of the request in other units than money; 0 in those that are omitted
---- @arg    units.unit     text[32]                 the unit: tokens
---- @arg    units.amount   count[0..1000000000000000] expected cost in that unit
+--- @arg    units          packed(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's

@@ -20,6 +20,7 @@
 --- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
 --- @arg    budgets        packed(budget)[0..16]    budgets of the call
 --- @must   reservation be given if budgets
+--- @must   budgets be given if reservation
 --- @must   taken have as many rows as limits
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired

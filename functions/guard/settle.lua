@@ -7,9 +7,7 @@
 --- @arg    budgets        packed(budget)[1..16]    budgets of the admit call
 --- @arg    reservation    text[64]                 reservation of the admit call
 --- @arg    actual         micros[0..1000000000000000]=0 actual cost, in money
---- @arg    units          group[0..4]              actual cost in other units than money
---- @arg    units.unit     text[32]                 the unit: tokens
---- @arg    units.amount   count[0..1000000000000000] actual cost in that unit
+--- @arg    units          packed(unit_amount)[0..4] actual cost in other units than money
 --- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
 --- @must   units differ in unit: a call has one amount of each

@@ -17,6 +17,7 @@ var admitFunction = &fcall.Function{
 	Name:       "admit",
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  19,
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 2},
@@ -108,7 +109,7 @@ type AdmitParams struct {
 	// omits it.
 	Holder string
 	// Units: expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows.
-	Units []AdmitUnits
+	Units UnitAmountPack
 }
 
 // AdmitTiers is one row of AdmitParams.Tiers.
@@ -187,14 +188,6 @@ func MustPackAdmitEscalation(rows ...AdmitEscalation) AdmitEscalationPack {
 		panic(err)
 	}
 	return pack
-}
-
-// AdmitUnits is one row of AdmitParams.Units.
-type AdmitUnits struct {
-	// Unit: the unit: tokens. 1 to 32 bytes.
-	Unit string
-	// Amount: expected cost in that unit. From 0 to 1000000000000000.
-	Amount int64
 }
 
 // AdmitResult is the result of Admit.
@@ -308,7 +301,7 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys()+p.Budgets.pack.Keys(), 19+2*len(p.Units))
+	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys()+p.Budgets.pack.Keys(), 19)
 	a.Key("subject", p.Subject, "block")
 	if p.Receipt != "" {
 		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Subject), "checked")
@@ -344,13 +337,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptBool("challenge_required", p.ChallengeRequired)
 	a.OptText("payload", p.Payload, 1, 1024)
 	a.OptText("holder", p.Holder, 1, 64)
-	a.Rows("units", len(p.Units), 0, 4)
-	for i, row := range p.Units {
-		a.Row(i)
-		a.Text("unit", row.Unit, 1, 32)
-		a.Int("amount", row.Amount, 0, 1000000000000000)
-	}
-	a.EndRows()
+	a.Pack("units", p.Units.pack, 0, 4)
 	if a.Err() == nil {
 		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
 			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
@@ -358,7 +345,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 		if p.Budgets.Len() != 0 && p.Reservation == "" {
 			a.Must("reservation", "be given if budgets")
 		}
-		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units), func(i, j int) bool { return p.Units[i].Unit == p.Units[j].Unit })
+		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units.rows), func(i, j int) bool { return p.Units.rows[i].Unit == p.Units.rows[j].Unit })
 		for i, row := range p.Limits.rows {
 			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
 				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")

@@ -5572,6 +5572,36 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
 end
 end)()
 
+local unit_amount = (function() -- rlfunc: lines=7 file=functions/lib/cost/unit_amount.lua
+--- A cost of a call in another unit than money.
+--- @lib unit_amount
+--- @arg    unit        text[32]                 the unit: tokens
+--- @arg    amount      count[0..1000000000000000] the cost in it
+local unit_amount = {}
+
+return unit_amount
+end)()
+
+-- A row that lib/unit_amount.lua declares, from the cells of its text; or nil and a refusal.
+local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=16
+return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
+  local in_unit = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_unit or #in_unit < 1 or #in_unit > 32 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unit must be 1 to 32 bytes')
+  end
+  local in_amount = rlfunc_whole(rlfunc_cells[2])
+  if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.amount must be a whole number from 0 to 1000000000000000')
+  end
+  local rlfunc_row = {unit = in_unit, amount = in_amount}
+  local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_wrong then
+    return nil, rlfunc_wrong
+  end
+  return rlfunc_row
+end
+end)()
+
 local challenge_set = (function() -- rlfunc: lines=81 file=functions/lib/challenge/challenge_set.lua
 --- All challenges of a subject, in one hash of at most 128.
 --- @use clock challenge_record
@@ -5770,7 +5800,7 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=118 file=functions/guard/admit.lua
+do -- rlfunc: lines=116 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
@@ -5811,9 +5841,7 @@ do -- rlfunc: lines=118 file=functions/guard/admit.lua
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
---- @arg    units          group[0..4]              expected cost of the request in other units than money; 0 in those that are omitted
---- @arg    units.unit     text[32]                 the unit: tokens
---- @arg    units.amount   count[0..1000000000000000] expected cost in that unit
+--- @arg    units          packed(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
@@ -6021,6 +6049,31 @@ local function rlfunc_escalation_rows(text)
   rlfunc_escalation_kept = rlfunc_escalation_kept + 1
   return rows
 end
+
+-- The rows of units by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_units_young, rlfunc_units_old, rlfunc_units_kept = {}, {}, 0
+local function rlfunc_units_rows(text)
+  local rows = rlfunc_units_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
+      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_units_kept == 64 then
+    rlfunc_units_old = rlfunc_units_young
+    rlfunc_units_young = {}
+    rlfunc_units_kept = 0
+  end
+  rlfunc_units_young[text] = rows
+  rlfunc_units_kept = rlfunc_units_kept + 1
+  return rows
+end
 local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2, ['limit'] = 3, ['penalty'] = 4, ['budget'] = 5, ['too_large'] = 6, ['challenge'] = 7}
 local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2, ['unused'] = 3, ['replayed'] = 4, ['expired_or_unknown'] = 5, ['mismatch'] = 6}
@@ -6028,41 +6081,45 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
+  local rlfunc_args = #args
   local rlfunc_keys = #keys
-  if rlfunc_keys < 1 or #args < 19 then
-    return {err = 'RLARG admit must be called with at least 1 key and 19 arguments'}
+  if rlfunc_keys < 1 or rlfunc_args > 19 then
+    return {err = 'RLARG admit must be called with at least 1 key and at most 19 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local receipts, attempts, pages, challenges, left
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     rlfunc_key = rlfunc_key + 1
     receipts = keys[rlfunc_key]
   end
-  if args[11] ~= '' then
+  if rlfunc_args >= 11 and args[11] ~= '' then
     rlfunc_key = rlfunc_key + 1
     attempts = keys[rlfunc_key]
   end
-  if args[11] ~= '' then
+  if rlfunc_args >= 11 and args[11] ~= '' then
     rlfunc_key = rlfunc_key + 1
     pages = keys[rlfunc_key]
   end
-  if args[15] ~= '' then
+  if rlfunc_args >= 15 and args[15] ~= '' then
     rlfunc_key = rlfunc_key + 1
     challenges = keys[rlfunc_key]
   end
-  if args[18] ~= '' then
+  if rlfunc_args >= 18 and args[18] ~= '' then
     rlfunc_key = rlfunc_key + 1
     left = keys[rlfunc_key]
   end
-  local limits = rlfunc_limits_young[args[1]]
-  if not limits then
-    local rlfunc_refusal
-    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+  local limits = rlfunc_none
+  if rlfunc_args >= 1 and args[1] ~= '' then
+    limits = rlfunc_limits_young[args[1]]
     if not limits then
-      return rlfunc_refusal
+      local rlfunc_refusal
+      limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+      if not limits then
+        return rlfunc_refusal
+      end
     end
   end
   local rlfunc_limits = #limits
@@ -6083,39 +6140,42 @@ local function guard_v1_admit(keys, args)
   end
   rlfunc_key = rlfunc_key + rlfunc_limits
   local weight = 1
-  if args[2] ~= '' then
+  if rlfunc_args >= 2 and args[2] ~= '' then
     weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
     if not weight or weight < 1 or weight > 1000000 then
       return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
     end
   end
   local receipt
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     receipt = args[3]
     if #receipt < 1 or #receipt > 224 then
       return {err = 'RLARG receipt must be 1 to 224 bytes'}
     end
   end
   local dedup_us = 10000000
-  if args[4] ~= '' then
+  if rlfunc_args >= 4 and args[4] ~= '' then
     dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
     if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
   local repeats
-  if args[5] ~= '' then
+  if rlfunc_args >= 5 and args[5] ~= '' then
     repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
     if not repeats or repeats < 0 or repeats > 8 then
       return {err = 'RLARG repeats must be a whole number from 0 to 8'}
     end
   end
-  local budgets = rlfunc_budgets_young[args[6]]
-  if not budgets then
-    local rlfunc_refusal
-    budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+  local budgets = rlfunc_none
+  if rlfunc_args >= 6 and args[6] ~= '' then
+    budgets = rlfunc_budgets_young[args[6]]
     if not budgets then
-      return rlfunc_refusal
+      local rlfunc_refusal
+      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+      if not budgets then
+        return rlfunc_refusal
+      end
     end
   end
   local rlfunc_budgets = #budgets
@@ -6136,115 +6196,107 @@ local function guard_v1_admit(keys, args)
   end
   rlfunc_key = rlfunc_key + rlfunc_budgets
   local estimate_micros = 0
-  if args[7] ~= '' then
+  if rlfunc_args >= 7 and args[7] ~= '' then
     estimate_micros = rlfunc_whole(args[7])
     if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
       return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
     end
   end
   local hold_us
-  if args[8] ~= '' then
+  if rlfunc_args >= 8 and args[8] ~= '' then
     hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
     if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
       return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
     end
   end
   local penalty_us
-  if args[9] ~= '' then
+  if rlfunc_args >= 9 and args[9] ~= '' then
     penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
     if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
   local reservation
-  if args[10] ~= '' then
+  if rlfunc_args >= 10 and args[10] ~= '' then
     reservation = args[10]
     if #reservation < 1 or #reservation > 64 then
       return {err = 'RLARG reservation must be 1 to 64 bytes'}
     end
   end
-  local tiers = rlfunc_tiers_young[args[11]]
-  if not tiers then
-    local rlfunc_refusal
-    tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+  local tiers = rlfunc_none
+  if rlfunc_args >= 11 and args[11] ~= '' then
+    tiers = rlfunc_tiers_young[args[11]]
     if not tiers then
-      return rlfunc_refusal
+      local rlfunc_refusal
+      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+      if not tiers then
+        return rlfunc_refusal
+      end
     end
   end
-  local escalation = rlfunc_escalation_young[args[12]]
-  if not escalation then
-    local rlfunc_refusal
-    escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+  local escalation = rlfunc_none
+  if rlfunc_args >= 12 and args[12] ~= '' then
+    escalation = rlfunc_escalation_young[args[12]]
     if not escalation then
-      return rlfunc_refusal
+      local rlfunc_refusal
+      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+      if not escalation then
+        return rlfunc_refusal
+      end
     end
   end
   local strike_memory_us = 2592000000000
-  if args[13] ~= '' then
+  if rlfunc_args >= 13 and args[13] ~= '' then
     strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
     if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
       return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
     end
   end
   local count_refused = false
-  if args[14] ~= '' then
+  if rlfunc_args >= 14 and args[14] ~= '' then
     count_refused = args[14] == '1'
     if not count_refused and args[14] ~= '0' then
       return {err = 'RLARG count_refused must be 1 or 0'}
     end
   end
   local challenge
-  if args[15] ~= '' then
+  if rlfunc_args >= 15 and args[15] ~= '' then
     challenge = args[15]
     if #challenge < 1 or #challenge > 128 then
       return {err = 'RLARG challenge must be 1 to 128 bytes'}
     end
   end
   local challenge_required = false
-  if args[16] ~= '' then
+  if rlfunc_args >= 16 and args[16] ~= '' then
     challenge_required = args[16] == '1'
     if not challenge_required and args[16] ~= '0' then
       return {err = 'RLARG challenge_required must be 1 or 0'}
     end
   end
   local payload
-  if args[17] ~= '' then
+  if rlfunc_args >= 17 and args[17] ~= '' then
     payload = args[17]
     if #payload < 1 or #payload > 1024 then
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
   end
   local holder
-  if args[18] ~= '' then
+  if rlfunc_args >= 18 and args[18] ~= '' then
     holder = args[18]
     if #holder < 1 or #holder > 64 then
       return {err = 'RLARG holder must be 1 to 64 bytes'}
     end
   end
-  local rlfunc_arg = 18
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
-    return {err = 'RLARG units must have 0 to 4 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local units = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_unit = args[rlfunc_arg + 1]
-    if #in_unit < 1 or #in_unit > 32 then
-      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'unit must be 1 to 32 bytes')}
+  local units = rlfunc_none
+  if rlfunc_args >= 19 and args[19] ~= '' then
+    units = rlfunc_units_young[args[19]]
+    if not units then
+      local rlfunc_refusal
+      units, rlfunc_refusal = rlfunc_units_rows(args[19])
+      if not units then
+        return rlfunc_refusal
+      end
     end
-    local in_amount = rlfunc_whole(args[rlfunc_arg + 2])
-    if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
-      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'amount must be a whole number from 0 to 1000000000000000')}
-    end
-    units[rlfunc_row] = {unit = in_unit, amount = in_amount}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
   end
   local blocks = rlfunc_none
   if rlfunc_keys > rlfunc_key then
@@ -6254,19 +6306,11 @@ local function guard_v1_admit(keys, args)
     blocks = {unpack(keys, rlfunc_key + 1)}
     rlfunc_key = rlfunc_keys
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
   if #budgets > 0 and not reservation then
     return {err = 'RLARG reservation must be given if budgets'}
-  end
-  local rlfunc_alike = {}
-  for _, rlfunc_at in ipairs(units) do
-    local rlfunc_same = rlfunc_alike
-    if rlfunc_same[rlfunc_at.unit] then
-      return {err = 'RLARG units must differ in unit: a call has one amount of each'}
-    end
-    rlfunc_same[rlfunc_at.unit] = true
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('admit', keys[1], {'del', 'exists', 'get', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'pttl', 'set', 'time', 'type', 'unlink', 'zadd', 'zcard', 'zcount', 'zrangebyscore', 'zrem', 'zremrangebyrank', 'zscore'})
@@ -6947,7 +6991,7 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=76 file=functions/guard/refund.lua
+do -- rlfunc: lines=77 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
@@ -6970,6 +7014,7 @@ do -- rlfunc: lines=76 file=functions/guard/refund.lua
 --- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
 --- @arg    budgets        packed(budget)[0..16]    budgets of the call
 --- @must   reservation be given if budgets
+--- @must   budgets be given if reservation
 --- @must   taken have as many rows as limits
 --- @must   limits differ in kind or name: two rows would be one limit
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
@@ -7244,6 +7289,9 @@ local function guard_v1_refund(keys, args)
   end
   if #budgets > 0 and not reservation then
     return {err = 'RLARG reservation must be given if budgets'}
+  end
+  if reservation and #budgets == 0 then
+    return {err = 'RLARG budgets must be given if reservation'}
   end
   if #taken ~= #limits then
     return {err = 'RLARG taken must have as many rows as limits'}
@@ -7581,7 +7629,7 @@ end
 redis.register_function{function_name = 'guard_v1_renew', callback = guard_v1_renew, description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.'}
 end
 
-do -- rlfunc: lines=41 file=functions/guard/settle.lua
+do -- rlfunc: lines=39 file=functions/guard/settle.lua
 --- Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often it is called.
 ---
 --- Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An account whose unit the call omits is settled
@@ -7591,9 +7639,7 @@ do -- rlfunc: lines=41 file=functions/guard/settle.lua
 --- @arg    budgets        packed(budget)[1..16]    budgets of the admit call
 --- @arg    reservation    text[64]                 reservation of the admit call
 --- @arg    actual         micros[0..1000000000000000]=0 actual cost, in money
---- @arg    units          group[0..4]              actual cost in other units than money
---- @arg    units.unit     text[32]                 the unit: tokens
---- @arg    units.amount   count[0..1000000000000000] actual cost in that unit
+--- @arg    units          packed(unit_amount)[0..4] actual cost in other units than money
 --- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
 --- @must   units differ in unit: a call has one amount of each
@@ -7651,14 +7697,41 @@ end
 
 -- The lists of the rows' keys by their length: every call fills one again.
 local rlfunc_budgets_charges_of = {}
+
+-- The rows of units by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_units_young, rlfunc_units_old, rlfunc_units_kept = {}, {}, 0
+local function rlfunc_units_rows(text)
+  local rows = rlfunc_units_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
+      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_units_kept == 64 then
+    rlfunc_units_old = rlfunc_units_young
+    rlfunc_units_young = {}
+    rlfunc_units_kept = 0
+  end
+  rlfunc_units_young[text] = rows
+  rlfunc_units_kept = rlfunc_units_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_budgets_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins settle to Redis.
 local function guard_v1_settle(keys, args)
+  local rlfunc_args = #args
   local rlfunc_keys = #keys
-  if rlfunc_keys < 1 or #args < 4 then
-    return {err = 'RLARG settle must be called with at least 1 key and 4 arguments'}
+  if rlfunc_keys < 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG settle must be called with at least 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -7693,48 +7766,27 @@ local function guard_v1_settle(keys, args)
   if #reservation < 1 or #reservation > 64 then
     return {err = 'RLARG reservation must be 1 to 64 bytes'}
   end
-  local actual_micros = 0
-  if args[3] ~= '' then
-    actual_micros = rlfunc_whole(args[3])
-    if not actual_micros or actual_micros < 0 or actual_micros > 1000000000000000 then
-      return {err = 'RLARG actual must be from 0 to 1000000000000000 micros'}
+  local actual_micros, units = 0, rlfunc_none
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      actual_micros = rlfunc_whole(args[3])
+      if not actual_micros or actual_micros < 0 or actual_micros > 1000000000000000 then
+        return {err = 'RLARG actual must be from 0 to 1000000000000000 micros'}
+      end
+    end
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      units = rlfunc_units_young[args[4]]
+      if not units then
+        local rlfunc_refusal
+        units, rlfunc_refusal = rlfunc_units_rows(args[4])
+        if not units then
+          return rlfunc_refusal
+        end
+      end
     end
   end
-  local rlfunc_arg = 3
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
-    return {err = 'RLARG units must have 0 to 4 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local units = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_unit = args[rlfunc_arg + 1]
-    if #in_unit < 1 or #in_unit > 32 then
-      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'unit must be 1 to 32 bytes')}
-    end
-    local in_amount = rlfunc_whole(args[rlfunc_arg + 2])
-    if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
-      return {err = string.format('RLARG units.%d.%s', rlfunc_row - 1, 'amount must be a whole number from 0 to 1000000000000000')}
-    end
-    units[rlfunc_row] = {unit = in_unit, amount = in_amount}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
-  end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_alike = {}
-  for _, rlfunc_at in ipairs(units) do
-    local rlfunc_same = rlfunc_alike
-    if rlfunc_same[rlfunc_at.unit] then
-      return {err = 'RLARG units must differ in unit: a call has one amount of each'}
-    end
-    rlfunc_same[rlfunc_at.unit] = true
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('settle', keys[1], {'del', 'exists', 'hdel', 'hget', 'hmget', 'hset', 'pexpire', 'time', 'type'})

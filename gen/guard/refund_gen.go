@@ -31,6 +31,7 @@ var refundFunction = &fcall.Function{
 //     be allowed.
 //   - holder must be given if limits.kind is concurrency.
 //   - reservation must be given if budgets.
+//   - budgets must be given if reservation.
 //   - taken must have as many rows as limits.
 //   - limits must differ in kind or name: two rows would be one limit.
 type RefundParams struct {
@@ -151,6 +152,9 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	if a.Err() == nil {
 		if p.Budgets.Len() != 0 && p.Reservation == "" {
 			a.Must("reservation", "be given if budgets")
+		}
+		if p.Reservation != "" && p.Budgets.Len() == 0 {
+			a.Must("budgets", "be given if reservation")
 		}
 		if len(p.Taken) != p.Limits.Len() {
 			a.Must("taken", "have as many rows as limits")

@@ -219,6 +219,47 @@ func MustPackBudget(rows ...Budget) BudgetPack {
 	return pack
 }
 
+// UnitAmount is one row of the groups that take their rows from lib/unit_amount.lua.
+type UnitAmount struct {
+	// Unit: the unit: tokens. 1 to 32 bytes.
+	Unit string
+	// Amount: the cost in it. From 0 to 1000000000000000.
+	Amount int64
+}
+
+// UnitAmountPack holds encoded rows for any number of calls; PackUnitAmount creates it. It is immutable and safe for
+// concurrent use. The zero value has no rows.
+type UnitAmountPack struct {
+	pack *fcall.Pack
+	rows []UnitAmount // for the rules of calls
+}
+
+// Len returns the number of rows.
+func (p UnitAmountPack) Len() int { return p.pack.Len() }
+
+// PackUnitAmount encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
+// It returns fcall.ErrArgument if a row is out of bounds.
+func PackUnitAmount(rows ...UnitAmount) (UnitAmountPack, error) {
+	p := fcall.NewPacker("PackUnitAmount", "unit_amount", 2)
+	for _, row := range rows {
+		a := p.Row()
+		a.Text("unit", row.Unit, 1, 32)
+		a.Int("amount", row.Amount, 0, 1000000000000000)
+
+	}
+	pack, err := p.Pack()
+	return UnitAmountPack{pack, slices.Clone(rows)}, err
+}
+
+// MustPackUnitAmount is like PackUnitAmount but panics if a row is out of bounds. It is for rows that are constants.
+func MustPackUnitAmount(rows ...UnitAmount) UnitAmountPack {
+	pack, err := PackUnitAmount(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
+}
+
 // LimitResult is one row of the answers that lib/limit.lua declares.
 type LimitResult struct {
 	// Allowed reports whether this limit allows the call; another one may refuse it.

@@ -16,6 +16,7 @@ var settleFunction = &fcall.Function{
 	Name:       "settle",
 	ServerName: "guard_v1_settle",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  2,
 	Results: []fcall.Result{
 		{Values: 2},
 		{},
@@ -43,15 +44,7 @@ type SettleParams struct {
 	// Actual: actual cost, in money. From 0 to 1000000000000000. Defaults to 0.
 	Actual fcall.Micros
 	// Units: actual cost in other units than money. 0 to 4 rows.
-	Units []SettleUnits
-}
-
-// SettleUnits is one row of SettleParams.Units.
-type SettleUnits struct {
-	// Unit: the unit: tokens. 1 to 32 bytes.
-	Unit string
-	// Amount: actual cost in that unit. From 0 to 1000000000000000.
-	Amount int64
+	Units UnitAmountPack
 }
 
 // SettleResult is the result of Settle.
@@ -122,21 +115,15 @@ func (p PendingSettle) Result() (SettleResult, error) {
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 1+p.Budgets.pack.Keys(), 4+2*len(p.Units))
+	a := c.fcall.Args(settleFunction, 1+p.Budgets.pack.Keys(), 4)
 	a.Key("subject", p.Subject, "settled")
 	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
 	a.Pack("budgets", p.Budgets.pack, 1, 16)
 	a.Text("reservation", p.Reservation, 1, 64)
 	a.OptInt("actual", int64(p.Actual), 0, 1000000000000000)
-	a.Rows("units", len(p.Units), 0, 4)
-	for i, row := range p.Units {
-		a.Row(i)
-		a.Text("unit", row.Unit, 1, 32)
-		a.Int("amount", row.Amount, 0, 1000000000000000)
-	}
-	a.EndRows()
+	a.Pack("units", p.Units.pack, 0, 4)
 	if a.Err() == nil {
-		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units), func(i, j int) bool { return p.Units[i].Unit == p.Units[j].Unit })
+		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units.rows), func(i, j int) bool { return p.Units.rows[i].Unit == p.Units.rows[j].Unit })
 	}
 	return a
 }

@@ -101,6 +101,7 @@ func TestHooks_countDecisions(t *testing.T) {
 			"endpoint=prove outcome=refused reason=challenge 1",
 		},
 		"rlfunc.guard.deny_cache.hits": {"endpoint=chat 2", "endpoint=pay 1"},
+		"rlfunc.guard.warnings":        {"limit=day 2"},
 		"rlfunc.guard.duplicates":      {"endpoint=chat 1"},
 		"rlfunc.guard.errors":          {"error.type=breaker 3", "error.type=endpoint 1", "error.type=state 1", "error.type=unavailable 3"},
 		"rlfunc.guard.fallbacks":       {"fallback=local 2", "fallback=open 2"},

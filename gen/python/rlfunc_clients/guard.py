@@ -212,6 +212,32 @@ class BudgetPack(Pack):
         return [("charges", row.unit)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnitAmount:
+    """One row of lib/unit_amount.lua."""
+
+    unit: Text
+    """The unit: tokens. 1 to 32 bytes."""
+
+    amount: int
+    """The cost in it. From 0 to 1000000000000000."""
+
+
+class UnitAmountPack(Pack):
+    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+
+    _group = "unit_amount"
+    _required = 2
+
+    def __init__(self, *rows: UnitAmount) -> None:
+        super().__init__(rows)
+
+    def _cells(self, a: Args, row: UnitAmount) -> None:
+        a.text("unit", row.unit, 1, 32)
+        a.integer("amount", row.amount, 0, 1000000000000000)
+
+
+
 @dataclass(frozen=True)
 class LimitResult:
     """One row of lib/limit.lua."""
@@ -329,18 +355,6 @@ class AdmitEscalationPack(Pack):
 
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdmitUnits:
-    """One row of admit.units."""
-
-    unit: Text
-    """The unit: tokens. 1 to 32 bytes."""
-
-    amount: int
-    """Expected cost in that unit. From 0 to 1000000000000000."""
-
-
-
 @dataclass(frozen=True)
 class AdmitTiersResult:
     """One row of admit.tiers."""
@@ -400,7 +414,7 @@ _admit = Function(
     "guard", "admit",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=0,
+    omissible=19,
     results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
 )
 
@@ -432,7 +446,7 @@ def _admit_args(
         challenge_required: bool = False,
         payload: Text | None = None,
         holder: Text | None = None,
-        units: Sequence[AdmitUnits] = (),
+        units: UnitAmountPack | None = None,
 ) -> Args:
     a.key("subject", subject, "block")
     if receipt:
@@ -466,11 +480,7 @@ def _admit_args(
     a.flag("challenge_required", challenge_required, optional=True)
     a.text("payload", payload, 1, 1024, optional=True)
     a.text("holder", holder, 1, 64, optional=True)
-    a.rows("units", len(units), 0, 4)
-    for a.row, units_row in enumerate(units):
-        a.text("unit", units_row.unit, 1, 32)
-        a.integer("amount", units_row.amount, 0, 1000000000000000)
-    a.group = ""
+    a.pack("units", units, UnitAmountPack, 0, 4)
     if not a.problems:
         for i, limits_row in enumerate(rows_of(limits)):
             if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
@@ -487,7 +497,7 @@ def _admit_args(
         a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
         if len(rows_of(budgets)) > 0 and reservation is None:
             a.must("reservation must be given if budgets")
-        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in units], ())
+        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in rows_of(units)], ())
     return a
 
 
@@ -825,6 +835,8 @@ def _refund_args(
                 a.must("holder must be given if limits.kind is concurrency")
         if len(rows_of(budgets)) > 0 and reservation is None:
             a.must("reservation must be given if budgets")
+        if reservation is not None and len(rows_of(budgets)) == 0:
+            a.must("budgets must be given if reservation")
         if len(taken) != len(rows_of(limits)):
             a.must("taken must have as many rows as limits")
         a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
@@ -939,18 +951,6 @@ class SettleBudgetsOutcome(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SettleUnits:
-    """One row of settle.units."""
-
-    unit: Text
-    """The unit: tokens. 1 to 32 bytes."""
-
-    amount: int
-    """Actual cost in that unit. From 0 to 1000000000000000."""
-
-
-
 @dataclass(frozen=True)
 class SettleBudgetsResult:
     """One row of settle.budgets."""
@@ -984,7 +984,7 @@ _settle = Function(
     "guard", "settle",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=0,
+    omissible=2,
     results=(Result(values=2), Result(), Result(rows=(Result(values=4), Result(), Result(), )), ),
 )
 
@@ -997,20 +997,16 @@ def _settle_args(
         budgets_of: Sequence[Subject] = (),
         reservation: Text,
         actual: Micros | None = None,
-        units: Sequence[SettleUnits] = (),
+        units: UnitAmountPack | None = None,
 ) -> Args:
     a.key("subject", subject, "settled")
     a.pack_keys("budgets", budgets, subject, budgets_of)
     a.pack("budgets", budgets, BudgetPack, 1, 16)
     a.text("reservation", reservation, 1, 64)
     a.integer("actual", actual, 0, 1000000000000000, optional=True)
-    a.rows("units", len(units), 0, 4)
-    for a.row, units_row in enumerate(units):
-        a.text("unit", units_row.unit, 1, 32)
-        a.integer("amount", units_row.amount, 0, 1000000000000000)
-    a.group = ""
+    a.pack("units", units, UnitAmountPack, 0, 4)
     if not a.problems:
-        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in units], ())
+        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in rows_of(units)], ())
     return a
 
 
@@ -1152,7 +1148,7 @@ class Client(SyncClient):
         challenge_required: bool = False,
         payload: Text | None = None,
         holder: Text | None = None,
-        units: Sequence[AdmitUnits] = (),
+        units: UnitAmountPack | None = None,
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -1316,6 +1312,7 @@ class Client(SyncClient):
                 never be allowed.
             holder must be given if limits.kind is concurrency.
             reservation must be given if budgets.
+            budgets must be given if reservation.
             taken must have as many rows as limits.
             limits must differ in kind or name: two rows would be one limit.
 
@@ -1396,7 +1393,7 @@ class Client(SyncClient):
         budgets_of: Sequence[Subject] = (),
         reservation: Text,
         actual: Micros | None = None,
-        units: Sequence[SettleUnits] = (),
+        units: UnitAmountPack | None = None,
     ) -> SettleResult:
         """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
         often it is called.
@@ -1504,7 +1501,7 @@ class AsyncClient(AsyncioClient):
         challenge_required: bool = False,
         payload: Text | None = None,
         holder: Text | None = None,
-        units: Sequence[AdmitUnits] = (),
+        units: UnitAmountPack | None = None,
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -1668,6 +1665,7 @@ class AsyncClient(AsyncioClient):
                 never be allowed.
             holder must be given if limits.kind is concurrency.
             reservation must be given if budgets.
+            budgets must be given if reservation.
             taken must have as many rows as limits.
             limits must differ in kind or name: two rows would be one limit.
 
@@ -1748,7 +1746,7 @@ class AsyncClient(AsyncioClient):
         budgets_of: Sequence[Subject] = (),
         reservation: Text,
         actual: Micros | None = None,
-        units: Sequence[SettleUnits] = (),
+        units: UnitAmountPack | None = None,
     ) -> SettleResult:
         """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
         often it is called.

@@ -196,6 +196,32 @@ export function packBudget(...rows: Budget[]): BudgetPack {
   );
 }
 
+/** One row of lib/unit_amount.lua. */
+export interface UnitAmount {
+  /** The unit: tokens. 1 to 32 bytes. */
+  unit: Text;
+  /** The cost in it. From 0 to 1000000000000000. */
+  amount: Count;
+}
+
+/** Encoded rows for any number of calls. */
+export type UnitAmountPack = Pack<UnitAmount>;
+
+/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
+export function packUnitAmount(...rows: UnitAmount[]): UnitAmountPack {
+  return new Pack(
+    "unit_amount",
+    2,
+    rows,
+    (a, row) => {
+      a.only(row, "unit", "amount");
+      a.text("unit", row.unit, 1, 32);
+      a.integer("amount", row.amount, 0, 1000000000000000);
+    },
+    () => [],
+  );
+}
+
 /** One row of lib/limit.lua. */
 export interface LimitResult {
   /** Whether this limit allows the call; another one may refuse it. */
@@ -286,14 +312,6 @@ export function packAdmitEscalation(...rows: AdmitEscalation[]): AdmitEscalation
     },
     () => [],
   );
-}
-
-/** One row of admit.units. */
-export interface AdmitUnits {
-  /** The unit: tokens. 1 to 32 bytes. */
-  unit: Text;
-  /** Expected cost in that unit. From 0 to 1000000000000000. */
-  amount: Count;
 }
 
 /** One row of admit.tiers. */
@@ -396,7 +414,7 @@ export interface AdmitParams {
   /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
   /** Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows. */
-  units?: readonly AdmitUnits[];
+  units?: UnitAmountPack;
 }
 
 /** The result of admit. */
@@ -435,7 +453,7 @@ const admitFn: Fn = {
   name: "admit",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
+  omissible: 19,
   results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
 };
 
@@ -468,14 +486,7 @@ function admitArgs(a: Args, p: AdmitParams): Args {
   a.flag("challenge_required", p.challengeRequired, true);
   a.text("payload", p.payload, 1, 1024, true);
   a.text("holder", p.holder, 1, 64, true);
-  a.rows("units", (p.units ?? []).length, 0, 4);
-  (p.units ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "unit", "amount");
-    a.text("unit", row.unit, 1, 32);
-    a.integer("amount", row.amount, 0, 1000000000000000);
-  });
-  a.group = "";
+  a.pack("units", p.units, 0, 4);
   if (a.problems.length === 0) {
     rowsOf(p.limits).forEach((row, i) => {
       if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
@@ -489,7 +500,7 @@ function admitArgs(a: Args, p: AdmitParams): Args {
     if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
     a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
     if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
-    a.differ("units must differ in unit: a call has one amount of each", (p.units ?? []).map((row) => [row.unit]));
+    a.differ("units must differ in unit: a call has one amount of each", rowsOf(p.units).map((row) => [row.unit]));
   }
   return a;
 }
@@ -696,6 +707,8 @@ export interface RefundTaken {
  *
  * - reservation must be given if budgets.
  *
+ * - budgets must be given if reservation.
+ *
  * - taken must have as many rows as limits.
  *
  * - limits must differ in kind or name: two rows would be one limit.
@@ -798,6 +811,7 @@ function refundArgs(a: Args, p: RefundParams): Args {
     });
     if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
     if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
+    if (p.reservation !== undefined && rowsOf(p.budgets).length === 0) a.must("budgets must be given if reservation");
     if ((p.taken?.length ?? 0) !== rowsOf(p.limits).length) a.must("taken must have as many rows as limits");
     a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
   }
@@ -928,14 +942,6 @@ const SettleBudgetsOutcomeValues = ["settled", "repeated", "late", "unknown"] as
 /** The values of outcome. */
 export type SettleBudgetsOutcome = typeof SettleBudgetsOutcomeValues[number];
 
-/** One row of settle.units. */
-export interface SettleUnits {
-  /** The unit: tokens. 1 to 32 bytes. */
-  unit: Text;
-  /** Actual cost in that unit. From 0 to 1000000000000000. */
-  amount: Count;
-}
-
 /** One row of settle.budgets. */
 export interface SettleBudgetsResult {
   /** What was done in its account, as in cost.settle. */
@@ -971,7 +977,7 @@ export interface SettleParams {
   /** Actual cost, in money. From 0 to 1000000000000000. Defaults to 0. */
   actual?: Micros;
   /** Actual cost in other units than money. 0 to 4 rows. */
-  units?: readonly SettleUnits[];
+  units?: UnitAmountPack;
 }
 
 /** The result of settle. */
@@ -989,7 +995,7 @@ const settleFn: Fn = {
   name: "settle",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
+  omissible: 2,
   results: [{ values: 2 }, {}, { rows: [{ values: 4 }, {}, {}] }],
 };
 
@@ -1000,16 +1006,9 @@ function settleArgs(a: Args, p: SettleParams): Args {
   a.pack("budgets", p.budgets, 1, 16);
   a.text("reservation", p.reservation, 1, 64);
   a.integer("actual", p.actual, 0, 1000000000000000, true);
-  a.rows("units", (p.units ?? []).length, 0, 4);
-  (p.units ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "unit", "amount");
-    a.text("unit", row.unit, 1, 32);
-    a.integer("amount", row.amount, 0, 1000000000000000);
-  });
-  a.group = "";
+  a.pack("units", p.units, 0, 4);
   if (a.problems.length === 0) {
-    a.differ("units must differ in unit: a call has one amount of each", (p.units ?? []).map((row) => [row.unit]));
+    a.differ("units must differ in unit: a call has one amount of each", rowsOf(p.units).map((row) => [row.unit]));
   }
   return a;
 }

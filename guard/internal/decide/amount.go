@@ -71,10 +71,14 @@ func InUnits(function string, amounts, given []Amount) ([]Amount, error) {
 	return amounts, nil
 }
 
-// settleUnits returns amounts as rows of a call.
-func settleUnits(amounts []Amount) (rows []guard.SettleUnits) {
-	for _, a := range amounts {
-		rows = append(rows, guard.SettleUnits{Unit: a.Unit, Amount: a.N})
+// packUnits returns amounts, which were checked, as rows of a call.
+func packUnits(amounts []Amount) guard.UnitAmountPack {
+	if len(amounts) == 0 {
+		return guard.UnitAmountPack{}
 	}
-	return rows
+	rows := make([]guard.UnitAmount, len(amounts))
+	for i, a := range amounts {
+		rows[i] = guard.UnitAmount{Unit: a.Unit, Amount: a.N}
+	}
+	return guard.MustPackUnitAmount(rows...)
 }

@@ -132,7 +132,7 @@ func (r *Reservation) Settle(ctx context.Context, client *guard.Client, actual f
 	if p.Budgets, err = guard.PackBudget(r.Budgets...); err != nil {
 		return guard.SettleResult{}, err
 	}
-	p.Actual, p.Units = actual, settleUnits(units)
+	p.Actual, p.Units = actual, packUnits(units)
 	return client.Settle(ctx, p)
 }
 

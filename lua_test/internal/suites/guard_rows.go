@@ -21,7 +21,7 @@ type AdmitParams struct {
 	Repeats           *int64
 	Budgets           []guard.Budget
 	BudgetsOf         []fcall.Subject
-	Units             []guard.AdmitUnits
+	Units             []guard.UnitAmount
 	Estimate          fcall.Micros
 	Hold              time.Duration
 	Penalty           time.Duration
@@ -40,14 +40,15 @@ type AdmitParams struct {
 func (p AdmitParams) Pack() (guard.AdmitParams, error) {
 	limits, err := guard.PackLimit(p.Limits...)
 	budgets, errBudgets := guard.PackBudget(p.Budgets...)
+	units, errUnits := guard.PackUnitAmount(p.Units...)
 	tiers, errTiers := guard.PackAdmitTiers(p.Tiers...)
 	escalation, errEscalation := guard.PackAdmitEscalation(p.Escalation...)
 	return guard.AdmitParams{
 		Subject: p.Subject, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
-		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, Units: p.Units, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
+		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, Units: units, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
 		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
 		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload, Holder: p.Holder,
-	}, errors.Join(err, errBudgets, errTiers, errEscalation)
+	}, errors.Join(err, errBudgets, errUnits, errTiers, errEscalation)
 }
 
 func (p AdmitParams) Packed() guard.AdmitParams {
@@ -89,6 +90,9 @@ func (p RefundParams) Packed() guard.RefundParams {
 
 func (p RefundParams) Pack() (guard.RefundParams, error) {
 	limits, err := guard.PackLimit(p.Limits...)
+	if p.Reservation != "" && p.Budgets == nil {
+		p.Budgets = []guard.Budget{{Window: time.Second}} // any budget names the account
+	}
 	budgets, errBudgets := guard.PackBudget(p.Budgets...)
 	back := guard.RefundParams{
 		Subject: p.Subject, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,

@@ -1,0 +1,7 @@
+--- A cost of a call in another unit than money.
+--- @lib unit_amount
+--- @arg    unit        text[32]                 the unit: tokens
+--- @arg    amount      count[0..1000000000000000] the cost in it
+local unit_amount = {}
+
+return unit_amount

@@ -1,0 +1,56 @@
+package steps_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+// Budgets of one subject and unit are one account. All accounts are charged, or none, and one settlement ends all.
+func TestAdmit_budgetsOfSeveralAccounts(t *testing.T) {
+	budgets := []guard.Budget{
+		{Budget: 100, Window: time.Hour}, {Budget: 1000, Window: time.Minute, Unit: "tokens"}, {Budget: 150, Window: time.Hour}, {Budget: 500, Window: time.Minute},
+	}
+	of := []fcall.Subject{"team", "u1", "org", "team"}
+	p := func(id string, estimate fcall.Micros, tokens int64) admitParams {
+		return admitParams{
+			Budgets: budgets, BudgetsOf: of, Estimate: estimate, Units: []guard.UnitAmount{{Unit: "tokens", Amount: tokens}}, Reservation: id,
+		}
+	}
+	rows := func(refusing int, wait time.Duration, spent ...fcall.Micros) (all []admitBudget) {
+		for i, b := range budgets {
+			row := admitBudget{Allowed: i != refusing, Spent: spent[i], Remaining: max(b.Budget-spent[i], 0)}
+			if !row.Allowed {
+				row.RetryAfter = wait
+			}
+			all = append(all, row)
+		}
+		return all
+	}
+	settle := func(tokens int64, actual fcall.Micros) guard.SettleParams {
+		return guard.SettleParams{
+			Subject: "u1", Budgets: guard.MustPackBudget(budgets...), BudgetsOf: of, Reservation: "a", Actual: actual,
+			Units: guard.MustPackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: tokens}),
+		}
+	}
+	settled := func(outcome guard.SettleBudgetsOutcome, spent ...fcall.Micros) (all []guard.SettleBudgetsResult) {
+		for i, b := range budgets {
+			all = append(all, guard.SettleBudgetsResult{Outcome: outcome, Spent: spent[i], Remaining: max(b.Budget-spent[i], 0)})
+		}
+		return all
+	}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: admit(p("a", 60, 900)), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Budgets: rows(-1, 0, 60, 900, 60, 60)}), TTLs: ttls{
+			"guard:{team}:charges": 2 * time.Hour, "guard:{u1}:charges:tokens": 2 * time.Minute, "guard:{org}:charges": 2 * time.Hour,
+		}},
+		guardStep{Name: "the tokens do not fit", Call: admit(p("b", 1, 101)), Want: suites.Answered(admitResult{Reason: "budget", RetryAfter: time.Minute, Budgets: rows(1, time.Minute, 60, 900, 60, 60)})},
+		guardStep{Name: "the team's money does not fit", Call: admit(p("b", 41, 0)), Want: suites.Answered(admitResult{Reason: "budget", RetryAfter: time.Hour, Budgets: rows(0, time.Hour, 60, 900, 60, 60)})},
+		guardStep{Name: "too large for one, which no wait helps", Call: admit(p("b", 20, 1001)), Want: suites.Answered(admitResult{Reason: "too_large", Budgets: rows(1, 0, 60, 900, 60, 60)})},
+		guardStep{Name: "settled", Call: by(suites.GuardOf, (*guard.Client).Settle, settle(1001, 20)), Writes: true, Want: guard.SettleResult{Exceeded: true, Budgets: settled("settled", 20, 1001, 20, 20)}},
+		guardStep{Name: "once", Call: by(suites.GuardOf, (*guard.Client).Settle, settle(7, 7)), Want: guard.SettleResult{Exceeded: true, Budgets: settled("repeated", 20, 1001, 20, 20)}},
+	)
+}
