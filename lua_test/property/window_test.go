@@ -31,15 +31,20 @@ type windowDraw struct {
 
 func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
 	d.limits = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) windowParams {
-		return windowParams{
+		p := windowParams{
 			Limit: rapid.OneOf(
-				rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 1_000_000}), rapid.Int64Range(1, 1_000_000),
+				rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 2_000_000, 9_999_999, 10_000_000, largest}), rapid.Int64Range(1, 1_000_000), rapid.Int64Range(1, largest),
 			).Draw(t, "limit"),
 			Window: rapid.OneOf(
 				rapid.SampledFrom(windows), rapid.SampledFrom(windows),
 				rapid.Map(rapid.Int64Range(1, int64(windows[len(windows)-1])), func(n int64) time.Duration { return time.Duration(n) }),
 			).Draw(t, "window"),
 		}
+		if rapid.IntRange(0, 9).Draw(t, "multiple of the window") == 9 { // then estimates are whole numbers, which a rounded product misses
+			length := milliseconds(p.Window)
+			p.Limit = length * rapid.Int64Range(1, largest/length).Draw(t, "times")
+		}
+		return p
 	}), 1, 8).Draw(t, "limits")
 	return d
 }
@@ -54,9 +59,12 @@ func (d windowDraw) spans() (spans []time.Duration) {
 func (d windowDraw) params(t *rapid.T) windowParams {
 	p := rapid.SampledFrom(d.limits).Draw(t, "limits")
 	p.Subject = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
-	p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/2, 1)), cost(p.Limit), cost(min(p.Limit+1, 1_000_000))}).Draw(t, "cost")
+	p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/2, 1)), cost(p.Limit), cost(min(p.Limit+1, largest)), cost(p.Limit - p.Limit/3)}).Draw(t, "cost")
 	return p
 }
+
+// milliseconds is the length of a window, rounded up.
+func milliseconds(d time.Duration) int64 { return wholeMillisecondsOf(d).Milliseconds() }
 
 // refunded is the refund of a call with a cost: at least 1.
 func refunded(cost *int64) int64 { return max(modelCost(cost), 1) }
