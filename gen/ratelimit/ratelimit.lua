@@ -666,7 +666,7 @@ end
 return product
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=182 file=functions/lib/algorithm/counter_pair.lua
+local counter_pair = (function() -- rlfunc: lines=183 file=functions/lib/algorithm/counter_pair.lua
 --- A sliding counter in one string: the use of this window and of the previous one, which counts in proportion to its part that
 --- still lies in the last window's length.
 ---
@@ -698,7 +698,8 @@ end
 local function parse(stored)
   local first, second, third = string.match(stored, '^(%d+) (%d+) (%d+)$')
   local exponent, before, current = tonumber(first or 0), tonumber(second or 0), tonumber(third or 0)
-  if exponent <= max_exponent and before <= max_count and current <= max_count and pack(exponent, before, current) == stored then
+  local most = math.max(before, current)
+  if exponent >= 1 and exponent <= max_exponent and most >= shift and most <= max_count and pack(exponent, before, current) == stored then
     return exponent, before, current
   end
   return nil, 0, 0
