@@ -93,6 +93,12 @@ func (p guarded) start(t *testing.T) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(p.dir, "program"))
 	cmd.Dir = p.dir
+	p.run(t, cmd)
+}
+
+// run runs a program that listens on p's address until the test ends.
+func (p guarded) run(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {

@@ -14,8 +14,10 @@ import (
 
 // An explanation is the middleware's reading of a request. Its JSON names are an interface.
 type explanation struct {
-	Endpoint          string              `json:"endpoint"` // "" if none matches
-	Others            []string            `json:"others"`   // by another reading of the path
+	Exempt            bool                `json:"exempt"`    // then the rest is empty
+	Preflight         bool                `json:"preflight"` // then the rest is empty, too
+	Endpoint          string              `json:"endpoint"`  // "" if none matches
+	Others            []string            `json:"others"`    // by another reading of the path
 	Identities        []explainedIdentity `json:"identities"`
 	Also              []string            `json:"also"`
 	Denied            string              `json:"denied"` // the subject that an override denies
@@ -63,7 +65,7 @@ type explainedLimit struct {
 
 func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	out := &explanation{
-		Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
+		Exempt: e.Exempt, Preflight: e.Preflight, Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
 		Denied: e.Denied, Allowed: e.Allowed != "", Multiplied: map[string]int64{}, Plan: e.Plan, Client: e.Subject,
 		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Account: e.Account, Attempts: e.Attempts,
 		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted,
@@ -85,6 +87,14 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 // printExplanation prints an explanation, a part per line.
 func (a *app) printExplanation(p *policy.Policy, e *guard.Explanation) {
 	line := a.explain
+	if e.Preflight {
+		line("preflight", "guard answers it by cors, and nothing counts it")
+		return
+	}
+	if e.Exempt {
+		line("exempt", "the request passes: no limit, block or override applies to it")
+		return
+	}
 	if e.Request.Endpoint == "" {
 		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
 			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",

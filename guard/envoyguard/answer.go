@@ -49,8 +49,8 @@ func setError(r *ratelimitv3.RateLimitResponse, reason string) {
 	r.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{"error": structpb.NewStringValue(reason)}}
 }
 
-// answer returns the answer of a decision, for the rules that its descriptors matched.
-func answer(d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLimitResponse {
+// answer returns the answer of a decision by a policy, for the rules that its descriptors matched.
+func answer(p *policy.Policy, d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLimitResponse {
 	r := unlimited(len(matched))
 	named := false // a descriptor names the limit that refuses
 	for i, rule := range matched {
@@ -72,8 +72,8 @@ func answer(d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLi
 		}
 	}
 	setError(r, string(d.Reason))
-	if d.RetryAfter > 0 {
-		addHeader(r, "retry-after", strconv.FormatInt(web.Seconds(d.RetryAfter), 10))
+	if wait := web.RetryAfter(p, d); wait > 0 {
+		addHeader(r, "retry-after", strconv.FormatInt(web.Seconds(wait), 10))
 	}
 	return r
 }

@@ -57,7 +57,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 	switch {
 	case err == nil:
 		d.Charge.End(ctx, guard.End{}) // the response is not known here
-		return answer(d, matched), nil
+		return answer(rules.policy, d, matched), nil
 	case errors.Is(err, guard.ErrEndpoint) && rules != s.rules.Current():
 		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

@@ -211,6 +211,23 @@ func TestShouldRateLimit_cachedRefusalsAge(t *testing.T) {
 	}
 }
 
+func TestShouldRateLimit_jittersRetryAfter(t *testing.T) {
+	f, told := serve(t, "retry_jitter: 10m"+limits), map[int]bool{}
+	for range 23 {
+		a := f.ask(t, edge(search("203.0.113.7")))
+		if a.Code != "OVER_LIMIT" {
+			continue
+		}
+		wait, err := strconv.Atoi(a.Headers["retry-after"])
+		if told[wait] = true; err != nil || wait < 3600 || wait > 4200 || a.Headers["ratelimit"] != `"hour";r=0;t=3600` {
+			t.Errorf("%v", a.Headers)
+		}
+	}
+	if len(told) < 5 {
+		t.Errorf("retry-after of 20 refusals: %v", told)
+	}
+}
+
 func TestShouldRateLimit_hits(t *testing.T) {
 	f := serve(t, limits)
 	r := edge(search("203.0.113.7"))

@@ -27,7 +27,7 @@
 //	Unimplemented      no endpoint matches, and the policy has unmatched: refuse: NOT_FOUND
 //
 // The reason is in ErrorInfo. An allowed call has ratelimit and ratelimit-policy as header metadata, a refused call as trailer metadata,
-// with retry-after if waiting helps; see package httpguard.
+// with retry-after if waiting helps and grpc-retry-pushback-ms, which retry policies of clients obey; see package httpguard.
 //
 // An Interceptor is safe for concurrent use.
 package grpcguard

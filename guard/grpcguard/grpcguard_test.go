@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -35,6 +36,7 @@ type fixture struct {
 	redis  *redis.Client
 
 	interceptor *grpcguard.Interceptor
+	asked       atomic.Int64 // unary calls that reached the server
 }
 
 // anyKey verifies every key, so that tests choose their subjects.
@@ -88,6 +90,7 @@ func serveOn(t *testing.T, rdb *redis.Client, yaml string, o grpcguard.Options, 
 	f.server = grpc.NewServer(
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 			defer recovered(&err)
+			f.asked.Add(1)
 			return next(ctx, req)
 		}, i.Unary),
 		grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {

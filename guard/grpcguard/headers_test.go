@@ -20,8 +20,8 @@ import (
 func fieldsOf(md metadata.MD) map[string]string {
 	got := map[string]string{}
 	for key, values := range md {
-		if strings.Contains(key, "ratelimit") || key == "retry-after" {
-			got[key] = regexp.MustCompile(`\b3[56]\d\d\b`).ReplaceAllString(strings.Join(values, "|"), "3600")
+		if strings.Contains(key, "ratelimit") || key == "retry-after" || key == "grpc-retry-pushback-ms" {
+			got[key] = regexp.MustCompile(`\b3[56]\d\d(\d{3})?\b`).ReplaceAllString(strings.Join(values, "|"), "3600")
 		}
 	}
 	return got
@@ -37,19 +37,19 @@ func TestHeaders_equalThoseOfHTTP(t *testing.T) {
 		"draft 11": {grpcguard.Options{}, [3]seen{
 			{"ratelimit": `"hour";r=1;t=3600, "rate";r=49;t=360`, "ratelimit-policy": policies},
 			{"ratelimit": `"hour";r=0;t=3600, "rate";r=48;t=720`, "ratelimit-policy": policies},
-			{"ratelimit": `"hour";r=0;t=3600`, "ratelimit-policy": `"hour";q=2;w=3600`, "retry-after": "3600"},
+			{"ratelimit": `"hour";r=0;t=3600`, "ratelimit-policy": `"hour";q=2;w=3600`, "retry-after": "3600", "grpc-retry-pushback-ms": "3600"},
 		}},
 		"draft 6": {grpcguard.Options{Headers: grpcguard.Draft06}, [3]seen{
 			{"ratelimit-limit": "2", "ratelimit-remaining": "1", "ratelimit-reset": "3600"},
 			{"ratelimit-limit": "2", "ratelimit-remaining": "0", "ratelimit-reset": "3600"},
-			{"ratelimit-limit": "2", "ratelimit-remaining": "0", "ratelimit-reset": "3600", "retry-after": "3600"},
+			{"ratelimit-limit": "2", "ratelimit-remaining": "0", "ratelimit-reset": "3600", "retry-after": "3600", "grpc-retry-pushback-ms": "3600"},
 		}},
 		"none but x": {grpcguard.Options{Headers: grpcguard.NoHeaders, XHeaders: true}, [3]seen{
 			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "1", "x-ratelimit-reset": "3600"},
 			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "3600"},
-			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "3600", "retry-after": "3600"},
+			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "3600", "retry-after": "3600", "grpc-retry-pushback-ms": "3600"},
 		}},
-		"none": {grpcguard.Options{Headers: grpcguard.NoHeaders}, [3]seen{{}, {}, {"retry-after": "3600"}}},
+		"none": {grpcguard.Options{Headers: grpcguard.NoHeaders}, [3]seen{{}, {}, {"retry-after": "3600", "grpc-retry-pushback-ms": "3600"}}},
 	} {
 		for _, method := range methods {
 			t.Run(name+method, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestHeaders_unavailableHasRetryAfter(t *testing.T) {
 		f := serve(t, "on_failure: closed\n"+`endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, nil)
 		_ = f.redis.Close()
 		_, trailer, err := f.ask(t, method, "x-api-key", "ada")
-		if diff := cmp.Diff(map[string]string{"retry-after": "1"}, trailer); diff != "" || status.Code(err) != codes.Unavailable {
+		if diff := cmp.Diff(map[string]string{"retry-after": "1", "grpc-retry-pushback-ms": "1000"}, trailer); diff != "" || status.Code(err) != codes.Unavailable {
 			t.Errorf("%s: %v (-want +got):\n%s", method, err, diff)
 		}
 	}

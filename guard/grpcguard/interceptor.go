@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -84,6 +85,9 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if i.methods.Current().exempts(info.FullMethod) {
+		return handler(ctx, req)
+	}
 	d, _, err := i.admit(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
@@ -197,24 +201,36 @@ func (i *Interceptor) fields(d *guard.Decision) metadata.MD {
 	return md
 }
 
-// retryAfter adds retry-after in whole seconds, rounded up, if waiting helps.
+// maxPushback is the longest wait of a pushback: some clients read its milliseconds as an int32.
+const maxPushback = math.MaxInt32 * time.Millisecond
+
+// retryAfter adds the wait that a client is told, rounded up: retry-after in seconds if waiting helps, and grpc-retry-pushback-ms (gRFC A6),
+// which the retry policies of clients obey. Its -1 has them not retry.
 func retryAfter(md metadata.MD, wait time.Duration) {
+	pushback := int64(-1)
 	if wait > 0 {
 		md["retry-after"] = []string{strconv.FormatInt(web.Seconds(wait), 10)}
+		if wait <= maxPushback {
+			pushback = int64((wait + time.Millisecond - 1) / time.Millisecond)
+		}
 	}
+	md["grpc-retry-pushback-ms"] = []string{strconv.FormatInt(pushback, 10)}
 }
 
 // refuse returns the error of a refusal, and sets its trailer.
 func (i *Interceptor) refuse(ctx context.Context, d *guard.Decision) error {
-	trailer := i.fields(d)
-	retryAfter(trailer, d.RetryAfter)
+	trailer, wait := i.fields(d), web.RetryAfter(i.guard.Policy(), d)
+	retryAfter(trailer, wait)
 	_ = grpc.SetTrailer(ctx, trailer)
-	return refusal(d)
+	return refusal(d, wait)
 }
 
 // Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
 func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Explanation, error) {
 	methods := i.methods.Current()
+	if methods.exempts(fullMethod) {
+		return &guard.Explanation{Exempt: true}, nil
+	}
 	endpoint, others, err := methods.endpoints(fullMethod)
 	if endpoint == nil {
 		return &guard.Explanation{}, err

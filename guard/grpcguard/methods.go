@@ -23,7 +23,8 @@ type methods struct {
 	policy   *policy.Policy
 	exact    map[string]*policy.Endpoint // "/pkg.Service/Method"
 	services map[string]*policy.Endpoint // "/pkg.Service/"
-	fold     bool                        // compare in lower case
+	fold     bool                        // compare in lower case, except for exempt methods
+	exempt   map[string]bool             // "/pkg.Service/Method" and "/pkg.Service/*"
 	reader   *identity.Reader
 }
 
@@ -31,7 +32,13 @@ type methods struct {
 func (m *methods) Close() error { return m.reader.Close() }
 
 func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
-	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, fold: p.Paths.Case == policy.CaseFold}
+	m := &methods{
+		policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, fold: p.Paths.Case == policy.CaseFold,
+		exempt: map[string]bool{},
+	}
+	for _, pattern := range p.Exempt {
+		m.exempt[pattern] = true
+	}
 	for j := range p.Endpoints {
 		for _, pattern := range p.Endpoints[j].Match {
 			pattern = m.folded(pattern)
@@ -63,6 +70,12 @@ func asRequest(ctx context.Context, method string) *http.Request {
 		r.Header[textproto.CanonicalMIMEHeaderKey(key)] = values
 	}
 	return r.WithContext(ctx)
+}
+
+// exempts reports whether the policy exempts a method. Proxies read one with an escape or a semicolon in several ways, so it is none of these.
+func (m *methods) exempts(method string) bool {
+	return len(m.exempt) > 0 && web.IsPlain(method) && !strings.ContainsAny(method, "%;\\") &&
+		(m.exempt[method] || m.exempt[method[:strings.LastIndexByte(method, '/')+1]+"*"])
 }
 
 var errLongMethod = errors.New("the method is too long to be read in all the ways in which proxies may read it")

@@ -109,6 +109,35 @@ func TestMethods_unmatchedIsRefused(t *testing.T) {
 	}
 }
 
+// An exempt method is decided by nothing, however often and by whom it is called, and no other spelling of a method is exempt.
+func TestExempt_methods(t *testing.T) {
+	everything := func(string) string { return "all" }
+	f := serve(t, `
+exempt: ["/grpc.health.v1.Health/*", "/chat.Chat/Listen", "/chat.Chat/Say"]
+unmatched: refuse
+limits: [{name: whole, by: all, limit: 1, window: 1h}]
+overrides: {deny: [key=eve]}
+endpoints: [{name: all, match: ["/chat.Chat/*"], limits: [{name: hour, limit: 1, window: 1h}]}]`, grpcguard.Options{Messages: everything, Sent: everything}, nil)
+	for _, method := range []string{"/chat.Chat/Say", "/chat.Chat/Listen", "/chat.Chat/Say", "/chat.Chat/Listen"} {
+		if err := f.call(t.Context(), method, "x-api-key", "eve"); err != nil {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	for method, want := range map[string]bool{
+		"/grpc.health.v1.Health/Check": true, "/grpc.health.v1.Health/Watch": true, "/chat.Chat/Say": true,
+		"/chat.Chat/Ask": false, "/chat.Chat/say": false, "/CHAT.Chat/Say": false, "chat.Chat/Say": false, "//chat.Chat/Say": false,
+		"/chat.Chat/%53ay": false, "/chat.Chat/Say/": false, "/chat.Chat/./Say": false, "/chat.Chat/Ask/../Say": false, "/chat.Chat/Say;x": false,
+		"/grpc.health.v1.Health/../chat.Chat/Ask": false, "/grpc.health.v1.Health/..;/chat.Chat/Ask": false, `/grpc.health.v1.Health/..\Ask`: false,
+		"/grpc.health.v1.Health/%2e%2e": false, "/grpc.health.v1.HealthX/Check": false, "": false, "/": false,
+	} {
+		for _, i := range []*grpcguard.Interceptor{f.interceptor, serveOnly(t, "paths: {case: fold}\nexempt: [/grpc.health.v1.Health/*, /chat.Chat/Say]")} {
+			if e, err := i.Explain(from(t, "203.0.113.7:1"), method); err != nil || e.Exempt != want {
+				t.Errorf("%q: exempt %v, %v; want %v", method, e.Exempt, err, want)
+			}
+		}
+	}
+}
+
 func TestExplain_listsWhatWouldCount(t *testing.T) {
 	i := serveOnly(t, `
 limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)

@@ -21,8 +21,8 @@ import (
 // domain is the ErrorInfo domain of all reasons.
 const domain = "rlfunc"
 
-// refusal returns the status error of a refusal.
-func refusal(d *guard.Decision) error {
+// refusal returns the status error of a refusal, and the wait that its client is told.
+func refusal(d *guard.Decision, wait time.Duration) error {
 	code := codes.ResourceExhausted
 	if d.Reason == guard.ReasonDenied || d.Reason == guard.ReasonChallenge {
 		code = codes.PermissionDenied
@@ -35,9 +35,9 @@ func refusal(d *guard.Decision) error {
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{
 		Reason: strings.ToUpper(name), Domain: domain, Metadata: map[string]string{"endpoint": d.Endpoint},
 	}}
-	if d.RetryAfter > 0 {
-		text = fmt.Sprintf("%s; try again in %v", text, d.RetryAfter.Round(time.Millisecond))
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
+	if wait > 0 {
+		text = fmt.Sprintf("%s; try again in %v", text, wait.Round(time.Millisecond))
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)})
 	}
 	if q := violations(d); q != nil {
 		details = append(details, q)

@@ -127,6 +127,23 @@ func TestForwardAuth_decidesTheOriginalRequest(t *testing.T) {
 	}
 }
 
+// What the proxy's headers describe is exempt, and not the request of the proxy.
+func TestForwardAuth_exempts(t *testing.T) {
+	p := newProxy(t, gateway+"exempt: [/healthz, /forward-auth]")
+	for path, want := range map[string]int{"/healthz": 204, "/healthz/": 404, "/v1/chat/../../healthz": 404, "/v1/chat;/": 404} {
+		w, whom := p.ask(strings.Replace(caddy, "/v1/chat?q=1", path, 1))
+		if w.Code != want || whom != "" {
+			t.Errorf("%s: %d for %s: %s", path, w.Code, whom, w.Body)
+		}
+	}
+	if w, whom := p.ask(caddy); w.Code != 204 || whom != "chat ip=192.0.2.1" {
+		t.Errorf("%d for %s: %s", w.Code, whom, w.Body)
+	}
+	if w, _ := p.askFrom("203.0.113.9:1", "/forward-auth", strings.Replace(caddy, "/v1/chat?q=1", "/healthz", 1)); w.Code != 403 {
+		t.Errorf("%d to a peer that is not trusted: %s", w.Code, w.Body)
+	}
+}
+
 func TestForwardAuth_rejectsWhatNoProxySends(t *testing.T) {
 	without := func(lines, name string) string {
 		kept := slices.DeleteFunc(strings.Split(lines, "\n"), func(line string) bool { return strings.Contains(line, name) })

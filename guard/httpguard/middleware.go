@@ -72,6 +72,7 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 type routes struct {
 	*web.Routes
 	reader *identity.Reader
+	cors   *cors
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
@@ -83,11 +84,14 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 		return nil, err
 	}
 	reader, err := p.Reader(m.options.Code, m.options.Identity)
-	return &routes{found, reader}, err
+	return &routes{found, reader, newCORS(p.CORS, &m.options)}, err
 }
 
-// Handler guards requests that an endpoint of the policy matches. Others pass, unless the policy has unmatched: refuse.
-func (m *Middleware) Handler(next http.Handler) http.Handler {
+// Handler guards requests that an endpoint of the policy matches. Exempt ones pass, and so do others unless the policy has unmatched: refuse.
+func (m *Middleware) Handler(next http.Handler) http.Handler { return m.crossOrigin(m.matched(next)) }
+
+// matched is Handler without CORS.
+func (m *Middleware) matched(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.routes.Current()
@@ -95,6 +99,8 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		switch {
 		case err != nil:
 			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The path of the request is too long.", Cause: err})
+		case found.Exempt:
+			next.ServeHTTP(w, r)
 		case found.Endpoint != nil:
 			m.serve(w, r, next, routes, found, guarded)
 		case routes.Policy.Unmatched == policy.UnmatchedRefuse:
@@ -106,8 +112,8 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return guarded
 }
 
-// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has. If the policy does not have the endpoint, it
-// answers 500; check with Policy().Endpoint.
+// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has and the policy exempts. If the policy does not
+// have the endpoint, it answers 500; check with Policy().Endpoint.
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +125,7 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 		}
 		m.serve(w, r, next, routes, routes.For(e, r), guarded)
 	}
-	return guarded
+	return m.crossOrigin(guarded)
 }
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
@@ -138,7 +144,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		})
 		if d != nil {
 			m.writeFields(w.Header(), d)
-			m.refuse(w, r, problemFor(d))
+			m.refuse(w, r, problemFor(d, web.RetryAfter(routes.Policy, d)))
 			return
 		}
 	}
@@ -163,7 +169,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		if m.options.Refused != nil {
 			d = d.Clone() // Refused may edit it
 		}
-		m.refuse(w, r, problemFor(d))
+		m.refuse(w, r, problemFor(d, web.RetryAfter(routes.Policy, d)))
 		return
 	}
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
@@ -198,9 +204,12 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
 	routes := m.routes.Current()
+	if routes.cors.isPreflight(r) {
+		return &guard.Explanation{Preflight: true}, nil
+	}
 	matched, err := routes.Match(r)
-	if matched.Endpoint == nil {
-		return &guard.Explanation{}, err
+	if matched.Exempt || matched.Endpoint == nil {
+		return &guard.Explanation{Exempt: matched.Exempt}, err
 	}
 	found, err := routes.Identify(routes.reader, r, matched)
 	if err != nil {

@@ -26,17 +26,18 @@ type Problem struct {
 	Status  int
 	Error   string // such as "rate_limited"; see the package documentation
 	Message string // a sentence for people
-	// RetryAfter is how long the client must wait, for example 5.987654 s; the response says 6. It is 0 if waiting does not help.
+	// RetryAfter is how long the client is told to wait, for example 5.987654 s; the response says 6. It is that of the Decision and the
+	// policy's retry_jitter, and 0 if waiting does not help.
 	RetryAfter time.Duration
 	Violated   []string        // names of limits and budgets that refuse
 	Decision   *guard.Decision // nil if there is none
 	Cause      error           // never sent to the client
 }
 
-// problemFor returns the problem of a refusal.
-func problemFor(d *guard.Decision) *Problem {
+// problemFor returns the problem of a refusal, and the wait that its client is told.
+func problemFor(d *guard.Decision, wait time.Duration) *Problem {
 	name, text, advice := web.Refusal(d, "request")
-	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, Error: name, RetryAfter: d.RetryAfter, Decision: d}
+	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, Error: name, RetryAfter: wait, Decision: d}
 	forbidden := d.Reason == guard.ReasonDenied || d.Reason == guard.ReasonChallenge
 	if forbidden {
 		p.Type, p.Status, p.RetryAfter = "", http.StatusForbidden, 0

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/internal/wire"
@@ -33,6 +34,9 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	}
 	if p.Abuse != nil {
 		p.Abuse.check("abuse", &found)
+	}
+	if p.CORS != nil {
+		p.CORS.check("cors", &found)
 	}
 	for i := range p.Endpoints {
 		at := fmt.Sprintf("endpoints[%d]", i)
@@ -86,6 +90,18 @@ func (c *Cost) check(at string, found *problems) {
 	}
 	if c.Penalty != 0 {
 		found.add(at+".penalty", "has no effect without cost.budgets")
+	}
+}
+
+func (c *CORS) check(at string, found *problems) {
+	if !slices.Contains(c.Origins, "*") {
+		return
+	}
+	if len(c.Origins) > 1 {
+		found.add(at+".origins", "must have no other entry beside *, which is any origin")
+	}
+	if c.Credentials {
+		found.add(at+".credentials", "must not be combined with origin *: every page could read what a client's cookies show; list the origins")
 	}
 }
 

@@ -15,10 +15,9 @@ import (
 // maxPatterns limits the patterns of all endpoints together: net/http compares those with wildcards one by one.
 const maxPatterns = 2000
 
-// checkMatch registers all patterns in a ServeMux and reports those that net/http rejects.
+// checkMatch registers all patterns in ServeMuxes and reports those that net/http rejects.
 func (p *Policy) checkMatch(found *problems) {
-	paths := map[string]string{} // policy path of each registered pattern
-	mux := http.NewServeMux()
+	registered := newPatterns()
 	count := 0
 	for i := range p.Endpoints {
 		for j, pattern := range p.Endpoints[i].Match {
@@ -27,19 +26,40 @@ func (p *Policy) checkMatch(found *problems) {
 				found.add(at, "exceeds the %d patterns of a policy: match several paths with a wildcard or a prefix", maxPatterns)
 				return
 			}
-			if checkPattern(pattern) != "" {
-				continue // reported by bounds
-			}
-			switch rejected, other := register(mux, pattern); {
-			case other != "":
-				found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), paths[other], rejected)
-			case rejected != "":
-				found.add(at, "%s", rejected)
-			default:
-				paths[pattern] = at
-			}
+			registered.add(at, pattern, found)
 		}
 	}
+	exempt := newPatterns()
+	for i, pattern := range p.Exempt {
+		if at := fmt.Sprintf("exempt[%d]", i); exempt.add(at, pattern, found) {
+			p.checkExempt(at, pattern, registered, found)
+		}
+	}
+}
+
+// patterns are registered patterns.
+type patterns struct {
+	mux   *http.ServeMux
+	paths map[string]string // policy path of each
+}
+
+func newPatterns() patterns { return patterns{http.NewServeMux(), map[string]string{}} }
+
+// add registers a pattern, or reports why net/http rejects it.
+func (p patterns) add(at, pattern string, found *problems) bool {
+	if checkPattern(pattern) != "" {
+		return false // reported by bounds
+	}
+	switch rejected, other := register(p.mux, pattern); {
+	case other != "":
+		found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), p.paths[other], rejected)
+	case rejected != "":
+		found.add(at, "%s", rejected)
+	default:
+		p.paths[pattern] = at
+		return true
+	}
+	return false
 }
 
 // methods are those of the IANA registry of HTTP methods, and PURGE. A word near to one is a misspelling; any other is a method of its own.
@@ -124,6 +144,16 @@ func meantPath(text string) (host, path, wrong string) {
 		}
 	}
 	return host, strings.Join(segments, "/"), wrong
+}
+
+// SplitPattern splits a pattern of a checked policy into its method, its host in lower case without a final dot, and its path.
+func SplitPattern(pattern string) (method, host, path string) {
+	rest := pattern
+	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
+		method, rest = strings.TrimSpace(pattern[:i]), pattern[i+1:]
+	}
+	slash := strings.IndexByte(rest, '/')
+	return method, strings.ToLower(strings.TrimSuffix(rest[:slash], ".")), rest[slash:]
 }
 
 // register returns why a mux rejects a pattern, in one line, and the pattern that it conflicts with; "" if it accepts it.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +33,8 @@ var formats = map[string]textFormat{
 	"parameter": matching(`^[A-Za-z0-9_.:/-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"),
 	"path":      {checkPath, `^.+$`},
 	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
+	"method":    matching(`^[A-Z]{1,32}$`, "must be a method in upper case"),
+	"origin":    {checkOrigin, `^(\*|[a-z][a-z0-9+.-]*://[^/?#@*A-Z]+)$`},
 	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
@@ -54,6 +58,16 @@ func checkPath(s string) string {
 		return "must be 1 to 1024 bytes"
 	}
 	return ""
+}
+
+// checkOrigin accepts the origins that browsers send: without a path, a default port or upper case. null, which any page can have, is none.
+func checkOrigin(s string) string {
+	u, err := url.Parse(s)
+	if s == "*" || err == nil && u.Hostname() != "" && u.Scheme+"://"+u.Host == s && s == strings.ToLower(s) && !strings.Contains(s, "*") &&
+		!slices.Contains([]string{"http:80", "https:443"}, u.Scheme+":"+u.Port()) {
+		return ""
+	}
+	return "must be * or an origin as browsers send it, such as https://app.example.com: lower case, no path, no default port, no wildcard"
 }
 
 func checkPrefix(s string) string {

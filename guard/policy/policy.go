@@ -26,6 +26,15 @@ type Policy struct {
 	Paths Paths `yaml:"paths"`
 	// Unmatched is how guard handles requests that no endpoint matches. Defaults to pass.
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
+	// Exempt holds patterns, as of endpoints, of requests that guard does not decide, such as GET /healthz, at most 32: no limit, block or
+	// override applies to them, also if an endpoint matches. A request is exempt if each reading of its path is. Defaults to none.
+	Exempt []string `yaml:"exempt" policy:"items=0..32,is=pattern"`
+	// CORS lets pages of other origins read responses, refusals too, and has guard answer their preflights. Defaults to none: no response has
+	// CORS fields, and an OPTIONS request is like any other.
+	CORS *CORS `yaml:"cors"`
+	// RetryJitter is the most time that is added at random to the wait that refused clients are told, 1ms to 1h; it is never more than that
+	// wait. It spreads clients that wait for the same moment, such as a window's end. Defaults to none: clients are told the exact wait.
+	RetryJitter time.Duration `yaml:"retry_jitter" policy:"1ms..1h"`
 	// Limits apply to all endpoints together, at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Cost holds the money budgets that endpoints charge. Defaults to none.
@@ -208,6 +217,23 @@ type Prefetch struct {
 	Most int64 `yaml:"most" policy:"required,2..10000"`
 	// For bounds how long a process uses tokens, and by how much a gcra may admit too many, 1ms to 10s. Defaults to 100ms.
 	For time.Duration `yaml:"for" policy:"1ms..10s,default=100ms"`
+}
+
+// CORS lets the pages of other origins read the responses of a service, over HTTP.
+type CORS struct {
+	// Origins are the origins of these pages, such as https://app.example.com, 1 to 64, or * alone for any. Required.
+	Origins []string `yaml:"origins" policy:"required,items=1..64,is=origin"`
+	// Methods are the methods that a page may use besides GET, HEAD and POST, which browsers do not ask for, at most 32. Defaults to none.
+	Methods []string `yaml:"methods" policy:"items=0..32,is=method"`
+	// Headers are the request headers that a page may set, at most 64, for example Authorization or Content-Type. Defaults to those
+	// that browsers do not ask for.
+	Headers []string `yaml:"headers" policy:"items=0..64,is=header"`
+	// Expose are the response headers that a page may read besides guard's, at most 64. Defaults to those that each page may.
+	Expose []string `yaml:"expose" policy:"items=0..64,is=header"`
+	// Credentials lets a page send cookies and read the response to them. Not with origin *. Defaults to false.
+	Credentials bool `yaml:"credentials"`
+	// MaxAge is how long a browser keeps the answer to a preflight, 1s to 1d. Defaults to 10m.
+	MaxAge time.Duration `yaml:"max_age" policy:"1s..1d,default=10m"`
 }
 
 // Paths is how request paths are compared with patterns.

@@ -38,6 +38,7 @@ type reporter struct {
 	buckets    buckets
 	subsecond  bool
 	unanswered bool
+	options    bool
 }
 
 func newReporter(p *policy.Policy, w *clients, format string) *reporter {
@@ -102,8 +103,9 @@ func window(l *policy.Limit) time.Duration {
 func (r *reporter) add(b *batch) {
 	rep := &r.rep
 	r.bytes += b.bytes
-	r.subsecond, r.unanswered = r.subsecond || b.subsecond, r.unanswered || b.unanswered
+	r.subsecond, r.unanswered, r.options = r.subsecond || b.subsecond, r.unanswered || b.unanswered, r.options || b.options
 	rep.Lines += b.lines
+	rep.Exempt += b.exempt
 	rep.Unmatched += b.unmatched
 	rep.Disordered += b.disordered
 	rep.Limited += b.limited
@@ -255,10 +257,13 @@ func (r *reporter) notes() {
 	if unanswered {
 		note("Some lines have no status: limits that count only some responses count them.")
 	}
+	if r.options {
+		note("Lines with OPTIONS are decided: a log does not show which are preflights, which guard answers without counting them.")
+	}
 	if rep.Disordered > 0 {
 		note("%s.", counted(rep.Disordered, "line is out of order, and decided at the time of a later one before it", "lines are out of order, and decided at the time of a later one before them"))
 	}
-	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && !unanswered && rep.Unreadable == 0
+	rep.Complete = len(rep.LeftOut) == 0 && !challenges && !charged && !unknown && !unanswered && !r.options && rep.Unreadable == 0
 }
 
 // counting reports whether a limit counts only some responses.

@@ -14,11 +14,12 @@ import (
 
 // A batch is a block of a log, ready to decide, with the counts of its lines.
 type batch struct {
-	jobs                                         []job
-	bytes, lines, unmatched, disordered, limited int64
-	bad                                          []accesslog.Bad
-	subsecond                                    bool // a time has a fraction of a second
-	unanswered                                   bool // a line has no status
+	jobs                                                 []job
+	bytes, lines, exempt, unmatched, disordered, limited int64
+	bad                                                  []accesslog.Bad
+	subsecond                                            bool // a time has a fraction of a second
+	unanswered                                           bool // a line has no status
+	options                                              bool // a line may be a preflight
 }
 
 // A preparer turns lines into jobs, in one goroutine.
@@ -52,6 +53,10 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		p.clock, p.latest = l.Time, l.Number
 	}
 	found, err := p.routes.of(l.Method, l.Path)
+	if found.Exempt {
+		out.exempt++
+		return
+	}
 	if found.Endpoint == nil && err == nil {
 		out.unmatched++
 		return
@@ -68,6 +73,7 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		out.limited++
 	}
 	out.unanswered = out.unanswered || l.Status == 0
+	out.options = out.options || l.Method == http.MethodOptions && p.policy.CORS != nil
 	e := found.Endpoint
 	call := web.Call{Operation: l.Method, Path: l.Path}
 	if e.Idempotency != nil && l.ID != "" {

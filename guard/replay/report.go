@@ -21,6 +21,7 @@ type Report struct {
 	Lines      int64           `json:"lines"`            // non-blank lines
 	Unreadable int64           `json:"unreadable"`       // lines that are not decided
 	Bad        []accesslog.Bad `json:"unreadable_lines"` // the first 10 of them
+	Exempt     int64           `json:"exempt"`           // lines that the policy exempts
 	Unmatched  int64           `json:"unmatched"`        // lines that no endpoint of the policy matches
 	Disordered int64           `json:"out_of_order"`     // lines decided at the time of a later one before them
 	Limited    int64           `json:"status_429"`       // lines that the service itself answered with 429

@@ -17,6 +17,7 @@ import (
 func TestRoutes_areThoseOfTheMiddleware(t *testing.T) {
 	p := mustPolicy(t, `
 paths: {case: fold}
+exempt: ["GET /files/health", "/live/"]
 endpoints:
   - {name: chat, match: ["POST /v1/chat"], limits: [{name: minute, by: ip, limit: 10, window: 1m}]}
   - {name: orders, match: ["orders.example/{id}"], limits: [{name: minute, by: ip, limit: 10, window: 1m}]}
@@ -41,7 +42,7 @@ endpoints:
 	for _, line := range []string{
 		"POST /v1/chat", "POST /V1/Chat", "post /v1/chat", "POST /v1//chat", "POST /v1/./chat", "POST /v1/chat?x=1", "POST /v1/%63hat", "GET /v1/chat",
 		"GET http://orders.example/7", "GET http://ORDERS.example:80/7", "GET http://other.example/7", "GET /files/a/b", "GET /files/list", "GET /files//list",
-		"GET /files/x/../list", "HEAD /files/list", "GET /", "OPTIONS *",
+		"GET /files/x/../list", "HEAD /files/list", "GET /", "OPTIONS *", "GET /files/health", "GET /FILES/health", "GET /live/a", "GET /live/..;/v1",
 	} {
 		method, target, _ := strings.Cut(line, " ")
 		want := "none"
@@ -55,12 +56,16 @@ endpoints:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Request.Endpoint != "" {
+			if e.Exempt {
+				want = "exempt"
+			} else if e.Request.Endpoint != "" {
 				want = fmt.Sprint(e.Request.Endpoint, len(e.Request.OtherEndpoints) > 0)
 			}
 		}
 		got := "none"
-		if found, err := routes.of(method, target); err == nil && found.Endpoint != nil {
+		if found, err := routes.of(method, target); found.Exempt {
+			got = "exempt"
+		} else if err == nil && found.Endpoint != nil {
 			got = fmt.Sprint(found.Endpoint.Name, len(found.Others) > 0)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -68,8 +73,27 @@ endpoints:
 		}
 		seen[got] = true
 	}
-	if len(seen) < 6 {
+	if len(seen) < 7 {
 		t.Errorf("the lines are of %v", seen)
+	}
+}
+
+func TestRun_countsLinesThatGuardDoesNotDecide(t *testing.T) {
+	line := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/healthz","status":200}` + "\n"
+	p := "exempt: [/healthz]\nendpoints: [{name: a, match: [/], limits: [{name: minute, by: ip, limit: 1, window: 1m}]}]"
+	r := replay(t, strings.Repeat(line, 3)+strings.Replace(line, "/healthz", "/a", 1), mustPolicy(t, p), Options{})
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	preflight := strings.Replace(strings.Replace(line, "GET", "OPTIONS", 1), "/healthz", "/a", 1)
+	for cors, want := range map[string]bool{"": true, "\ncors: {origins: [https://app.example.com]}": false} {
+		if r := replay(t, line+preflight, mustPolicy(t, p+cors), Options{}); r.Complete != want || (len(r.Notes) == 0) != want {
+			t.Errorf("complete %v, notes %v", r.Complete, r.Notes)
+		}
+	}
+	if r.Exempt != 3 || r.Requests != 1 || r.Unmatched != 0 || !strings.Contains(text.String(), "3 lines are exempt") {
+		t.Errorf("%d exempt, %d requests, %d unmatched:\n%s", r.Exempt, r.Requests, r.Unmatched, &text)
 	}
 }
 

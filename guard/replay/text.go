@@ -80,6 +80,7 @@ func (r *Report) writeRest(b *strings.Builder) {
 			rest = append(rest, counted(n, one, more))
 		}
 	}
+	add(r.Exempt, "line is exempt", "lines are exempt")
 	add(r.Unmatched, "line matches no endpoint of the policy", "lines match no endpoint of the policy")
 	add(r.Limited, "request that the service itself answered with 429", "requests that the service itself answered with 429")
 	add(r.Duplicates, "duplicate", "duplicates")

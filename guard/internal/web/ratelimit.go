@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -52,6 +53,12 @@ func reset(l *guard.LimitState, age time.Duration) int64 {
 
 // Seconds rounds up, because a client that retries earlier would be refused again.
 func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// RetryAfter returns the wait that the client of a refusal is told: the exact one and the jitter of the policy, drawn for each answer. It is 0
+// if waiting does not help.
+func RetryAfter(p *policy.Policy, d *guard.Decision) time.Duration {
+	return d.RetryAfter + time.Duration(rand.Int64N(int64(max(min(p.RetryJitter, d.RetryAfter), 0))+1))
+}
 
 // RateLimit returns RateLimit and RateLimit-Policy of Draft11, or "" if the decision has no visible limit. They are structured fields (RFC
 // 9651); names need no escape in a string. A limit of kind concurrency has neither w nor t: it has no window, and its places are free when
@@ -118,6 +125,21 @@ var (
 		[3]string{"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"},
 	}
 )
+
+// Of returns the names of the fields that Write may write.
+func (n *Names) Of(revision Headers, x bool) []string {
+	var names []string
+	switch revision {
+	case Draft11:
+		names = append(names, n.limits, n.policies)
+	case Draft06:
+		names = append(names, n.draft06[:]...)
+	}
+	if x {
+		names = append(names, n.x[:]...)
+	}
+	return names
+}
 
 // Write writes the fields of a decision to headers or metadata: those of a revision, and also the X- fields if x is set.
 func (n *Names) Write(to map[string][]string, d *guard.Decision, revision Headers, x bool) {

@@ -16,7 +16,8 @@ import (
 // Routes map requests to the endpoints of one policy. They are safe for concurrent use.
 type Routes struct {
 	Policy    *policy.Policy
-	mux       *http.ServeMux // nil if no endpoint has patterns
+	mux       *http.ServeMux
+	exempt    *http.ServeMux // nil if the policy exempts nothing
 	patterns  map[string]*policy.Endpoint
 	hosts     bool     // some pattern has a host
 	wildcards []string // identities that are a wildcard of a pattern
@@ -24,23 +25,29 @@ type Routes struct {
 
 // NewRoutes returns the routes of a policy's patterns for HTTP.
 func NewRoutes(p *policy.Policy) (*Routes, error) {
-	r := &Routes{Policy: p, patterns: map[string]*policy.Endpoint{}}
+	r := &Routes{Policy: p, mux: http.NewServeMux(), patterns: map[string]*policy.Endpoint{}}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
-			if strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*") {
-				continue // a gRPC pattern
-			}
-			if r.mux == nil {
-				r.mux = http.NewServeMux()
+			if isGRPC(pattern) {
+				continue
 			}
 			pattern = folded(pattern, p.Paths.Case == policy.CaseFold)
-			if err := handle(r.mux, pattern); err != nil {
+			if err := r.handle(r.mux, pattern); err != nil {
 				return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
 			}
 			r.patterns[pattern] = e
-			_, host, _ := parts(pattern)
-			r.hosts = r.hosts || host != ""
+		}
+	}
+	if len(p.Exempt) > 0 {
+		r.exempt = http.NewServeMux()
+	}
+	for _, pattern := range p.Exempt {
+		if isGRPC(pattern) {
+			continue
+		}
+		if err := r.handle(r.exempt, folded(pattern, false)); err != nil {
+			return nil, fmt.Errorf("exempt: %w", err)
 		}
 	}
 	for name, id := range p.Identities {
@@ -53,21 +60,29 @@ func NewRoutes(p *policy.Policy) (*Routes, error) {
 }
 
 // Empty reports whether no endpoint has a pattern.
-func (r *Routes) Empty() bool { return r.mux == nil }
+func (r *Routes) Empty() bool { return len(r.patterns) == 0 }
 
-// handle adds a pattern. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
-func handle(mux *http.ServeMux, pattern string) (err error) {
+// isGRPC reports whether a pattern matches all methods of a gRPC service.
+func isGRPC(pattern string) bool {
+	return strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*")
+}
+
+// handle adds a pattern to a mux. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
+func (r *Routes) handle(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
+	_, host, _ := policy.SplitPattern(pattern)
+	r.hosts = r.hosts || host != ""
 	return nil
 }
 
 // A Match is the endpoint of a request.
 type Match struct {
+	Exempt   bool             // guard does not decide the request, whatever it matches
 	Endpoint *policy.Endpoint // nil if none matches
 	Others   []string         // further endpoints that it matches if a router reads it differently
 	read     []reading        // as which it matches the endpoint
@@ -89,13 +104,15 @@ func (r *Routes) For(e *policy.Endpoint, req *http.Request) Match {
 }
 
 // Match returns what a request matches. Limits of all endpoints apply, so no spelling avoids a limit. A method is read as it is and in
-// upper case, as Flask and PHP do.
+// upper case, as Flask and PHP do. A request is exempt if it is in each reading, without folding its case. None is with an escape or a semicolon,
+// which services read in more ways: Java's take /static/..;/v1/chat for /v1/chat.
 func (r *Routes) Match(req *http.Request) (m Match, err error) {
-	if r.mux == nil {
+	if r.Empty() && r.exempt == nil {
 		return m, nil
 	}
 	escaped, method, fold := req.URL.EscapedPath(), strings.ToUpper(req.Method), r.Policy.Paths.Case == policy.CaseFold
 	if escaped == req.URL.Path && method == req.Method && IsPlain(escaped) && !fold && (!r.hosts || isPlainHost(req.Host)) {
+		m.Exempt = r.exempt != nil && !strings.Contains(escaped, ";") && r.exempts(req)
 		_, pattern := r.mux.Handler(req)
 		m.Endpoint = r.patterns[pattern]
 		if len(r.wildcards) > 0 {
@@ -109,21 +126,33 @@ func (r *Routes) Match(req *http.Request) (m Match, err error) {
 	}
 	probe, u := *req, *req.URL
 	probe.URL, probe.Host = &u, hostOf(req.Host)
+	m.Exempt = r.exempt != nil && !strings.ContainsAny(escaped, "%;")
 	for _, variant := range variants {
 		path := variant
 		if fold {
 			path = FoldEscaped(variant)
 		}
-		if u.Path, err = url.PathUnescape(path); err != nil {
-			continue
-		}
-		u.RawPath = path
 		for _, probe.Method = range slices.Compact([]string{req.Method, method}) {
+			if m.Exempt {
+				u.Path, u.RawPath = variant, "" // it has no escapes
+				m.Exempt = r.exempts(&probe)
+			}
+			if u.Path, err = url.PathUnescape(path); err != nil {
+				continue
+			}
+			u.RawPath = path
 			_, pattern := r.mux.Handler(&probe)
 			m.add(r.patterns[pattern], reading{pattern, variant})
 		}
 	}
 	return m, nil
+}
+
+// exempts reports whether the policy exempts one reading of a request.
+func (r *Routes) exempts(req *http.Request) bool {
+	handler, pattern := r.exempt.Handler(req)
+	_, registered := handler.(http.HandlerFunc) // ServeMux redirects /a to the pattern /a/, and another router does not
+	return pattern != "" && registered
 }
 
 func (m *Match) add(e *policy.Endpoint, as reading) {
@@ -155,23 +184,13 @@ func isPlainHost(host string) bool {
 	return true
 }
 
-// parts splits a pattern into its method with the blanks after it, its host and its path.
-func parts(pattern string) (method, host, path string) {
-	rest := pattern
-	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
-		method, rest = pattern[:i+1], pattern[i+1:]
-	}
-	slash := strings.IndexByte(rest, '/')
-	return method, rest[:slash], rest[slash:]
-}
-
 // folded returns a pattern with its host as hostOf returns it, and if path is set its path folded.
 func folded(pattern string, path bool) string {
-	method, host, p := parts(pattern)
+	method, host, p := policy.SplitPattern(pattern)
 	if path {
 		p = FoldEscaped(p)
 	}
-	return method + hostOf(host) + p
+	return strings.TrimLeft(method+" "+hostOf(host)+p, " ")
 }
 
 // Identify reads the identities of a request, also those that are a part of its path.
@@ -199,7 +218,7 @@ func (as reading) value(name string) string { return segment(as.pattern, as.path
 
 // segment returns the part of a path that a wildcard of the pattern matches.
 func segment(pattern, path, name string) string {
-	_, _, pattern = parts(pattern)
+	_, _, pattern = policy.SplitPattern(pattern)
 	for {
 		var one, value string
 		var more, left bool

@@ -1,0 +1,229 @@
+package examples
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+// recipes are the programs of docs/recipes.md, in its order.
+var recipes = []string{"login", "session", "quota", "llm", "upload", "webhooks"}
+
+func TestRecipes_pageShowsThePrograms(t *testing.T) {
+	var programs, policies []string
+	for _, name := range recipes {
+		program := read(t, "recipes/"+name+"/main.go")
+		if n := strings.Count(program, "\n"); n >= 60 {
+			t.Errorf("recipe %s has %d lines, want less than 60", name, n)
+		}
+		programs = append(programs, program)
+		if text, err := os.ReadFile("recipes/" + name + "/limits.yaml"); err == nil {
+			policies = append(policies, string(text))
+		}
+	}
+	if diff := cmp.Diff(programs, blocks(t, "../docs/recipes.md", "go")); diff != "" {
+		t.Errorf("the programs of docs/recipes.md (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(policies, blocks(t, "../docs/recipes.md", "yaml")); diff != "" {
+		t.Errorf("the policies of docs/recipes.md (-want +got):\n%s", diff)
+	}
+	if folders, err := os.ReadDir("recipes"); err != nil || len(folders) != len(recipes) {
+		t.Errorf("examples/recipes has %d programs, and the page %d: %v", len(folders), len(recipes), err)
+	}
+}
+
+// A kitchen has all recipes, built for one Redis.
+type kitchen struct{ dir, addr string }
+
+func newKitchen(t *testing.T, redis string) kitchen {
+	k := kitchen{t.TempDir(), engines.FreeAddr(t)}
+	edits := strings.NewReplacer("127.0.0.1:6379", redis, "127.0.0.1:8080", k.addr, "time.Sleep(time.Second)", "time.Sleep(time.Hour)")
+	files := map[string]string{"go.mod": "module recipes\n\ngo 1.26.0\n"}
+	for _, name := range recipes {
+		files[name+"/main.go"] = edits.Replace(read(t, "recipes/"+name+"/main.go"))
+		if text, err := os.ReadFile("recipes/" + name + "/limits.yaml"); err == nil {
+			// On a busy machine a slow answer is no failure of Redis, and must not let requests pass.
+			files[name+"/limits.yaml"] = strings.Replace(string(text), "timeout: 1s\n", "", 1) + "timeout: 20s\n"
+		}
+	}
+	for file, text := range files {
+		path := filepath.Join(k.dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, k.dir, nil, "go work init . '"+checkout+"' && mkdir bin && go build -ldflags=-s -o bin ./...")
+	return k
+}
+
+func (k kitchen) command(t *testing.T, name string, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), filepath.Join(k.dir, "bin", name))
+	cmd.Dir = filepath.Join(k.dir, name)
+	cmd.Env = append(os.Environ(), env...)
+	return cmd
+}
+
+// serve runs a program until the test ends.
+func (k kitchen) serve(t *testing.T, name string, env ...string) {
+	t.Helper()
+	program := guarded{k.dir, k.addr}
+	program.run(t, k.command(t, name, env...))
+}
+
+// An ask is one request to a program.
+type ask struct {
+	method, path, body string
+	header             http.Header
+}
+
+func (k kitchen) send(t *testing.T, a ask) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), a.method, "http://"+k.addr+a.path, strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range a.header {
+		r.Header[name] = values
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (answer.StatusCode == http.StatusTooManyRequests) != (answer.Header.Get("Retry-After") != "") {
+		t.Errorf("status %d with Retry-After %q", answer.StatusCode, answer.Header.Get("Retry-After"))
+	}
+	return answer.StatusCode, string(body)
+}
+
+// statuses sends a request n times.
+func (k kitchen) statuses(t *testing.T, n int, a ask) string {
+	t.Helper()
+	var all []string
+	for range n {
+		status, _ := k.send(t, a)
+		all = append(all, fmt.Sprint(status))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestRecipes_doWhatThePageSays(t *testing.T) {
+	server := embedded.New(embedded.Options{}) // engines' own stands still, and these programs live in time
+	t.Cleanup(func() { server.Close() })
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newKitchen(t, addr.String())
+	want := func(t *testing.T, what, want, got string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	t.Run("login", func(t *testing.T) {
+		k.serve(t, "login")
+		form := func(account, password string) ask {
+			return ask{method: "POST", path: "/login", body: url.Values{"account": {account}, "password": {password}}.Encode(),
+				header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}
+		}
+		want(t, "logins that succeed", "200 200 200 200 200 200 200", k.statuses(t, 7, form("bob", "bob-secret")))
+		want(t, "guesses", "401 401 401 401 401 429", k.statuses(t, 6, form("ada", "guess")))
+		want(t, "another account", "200", k.statuses(t, 1, form("bob", "bob-secret")))
+		want(t, "a large body", "401", k.statuses(t, 1, form("eve", strings.Repeat("x", 10_000))))
+	})
+	t.Run("session", func(t *testing.T) {
+		k.serve(t, "session")
+		with := func(session string) ask {
+			return ask{method: "GET", path: "/search", header: http.Header{"Cookie": {"session=" + session}}}
+		}
+		want(t, "one session", "200 200", k.statuses(t, 2, with("s1")))
+		want(t, "another session of the same user", "200 429", k.statuses(t, 2, with("s2")))
+		want(t, "another user", "200", k.statuses(t, 1, with("s3")))
+		want(t, "made-up sessions", "200 200 200 429", k.statuses(t, 2, with("x"))+" "+k.statuses(t, 2, with("y")))
+	})
+	t.Run("quota", func(t *testing.T) {
+		k.serve(t, "quota")
+		of := func(key string) ask {
+			return ask{method: "GET", path: "/v1/report", header: http.Header{"X-Api-Key": {key}}}
+		}
+		want(t, "a customer with 3 calls", "200 200 200 429", k.statuses(t, 4, of("key-of-ada")))
+		want(t, "another customer", "200", k.statuses(t, 1, of("key-of-bob")))
+		want(t, "a stranger", "401", k.statuses(t, 1, of("guess")))
+	})
+	t.Run("llm", func(t *testing.T) {
+		rdb := server.Client()
+		model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "data: {\"text\":\"hello\"}\n\ndata: {\"usage\":{\"total_tokens\":1000}}\n\n")
+		}))
+		t.Cleanup(model.Close)
+		shell(t, filepath.Join(k.dir, "llm"), nil, `echo "$(printf k | sha256sum | cut -d ' ' -f 1) ada" > keys.txt`)
+		chat := ask{method: "POST", path: "/v1/chat", body: "{}", header: http.Header{"Authorization": {"Bearer k"}}}
+		spent := func(t *testing.T) string {
+			t.Helper()
+			budgets, err := cost.New(rdb, fcall.Options{Namespace: "guard"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: []cost.PeekLimits{{Budget: 5_000_000, Window: 24 * time.Hour}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Limits[0].Spent.String()
+		}
+		t.Run("an answer", func(t *testing.T) {
+			k.serve(t, "llm", "MODEL_URL="+model.URL)
+			status, body := k.send(t, chat)
+			want(t, "a chat", "200 data: {\"text\":\"hello\"}\n\ndata: {\"usage\":{\"total_tokens\":1000}}\n\n", fmt.Sprint(status, " ", body))
+			want(t, "spent", "0.015000", spent(t))
+		})
+		t.Run("no answer", func(t *testing.T) {
+			k.serve(t, "llm", "MODEL_URL=http://127.0.0.1:1")
+			want(t, "a chat", "502", k.statuses(t, 1, chat))
+			want(t, "spent", "0.015000", spent(t))
+		})
+	})
+	t.Run("upload", func(t *testing.T) {
+		k.serve(t, "upload")
+		want(t, "three uploads", "202 202 429", k.statuses(t, 3, ask{method: "PUT", path: "/uploads/a", body: "data"}))
+	})
+	t.Run("webhooks", func(t *testing.T) {
+		var got atomic.Int32
+		customer := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
+		t.Cleanup(customer.Close)
+		cmd, began := k.command(t, "webhooks"), time.Now()
+		cmd.Stdin = strings.NewReader(strings.Repeat(fmt.Sprintf("{\"customer\":\"ada\",\"url\":%q,\"body\":\"{}\"}\n", customer.URL), 3))
+		out, err := cmd.CombinedOutput()
+		took := time.Since(began)
+		if err != nil || len(out) > 0 || got.Load() != 3 || took < 200*time.Millisecond {
+			t.Errorf("delivered %d of 3 in %v, at 10 per second: %v\n%s", got.Load(), took, err, out)
+		}
+	})
+}
