@@ -31,7 +31,7 @@ type windowDraw struct {
 
 func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
 	d.limits = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) windowParams {
-		p := windowParams{
+		return windowParams{
 			Limit: rapid.OneOf(
 				rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 2_000_000, 9_999_999, 10_000_000, largest}), rapid.Int64Range(1, 1_000_000), rapid.Int64Range(1, largest),
 			).Draw(t, "limit"),
@@ -40,11 +40,6 @@ func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
 				rapid.Map(rapid.Int64Range(1, int64(windows[len(windows)-1])), func(n int64) time.Duration { return time.Duration(n) }),
 			).Draw(t, "window"),
 		}
-		if rapid.IntRange(0, 9).Draw(t, "multiple of the window") == 9 { // then estimates are whole numbers, which a rounded product misses
-			length := milliseconds(p.Window)
-			p.Limit = length * rapid.Int64Range(1, largest/length).Draw(t, "times")
-		}
-		return p
 	}), 1, 8).Draw(t, "limits")
 	return d
 }
@@ -62,9 +57,6 @@ func (d windowDraw) params(t *rapid.T) windowParams {
 	p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/2, 1)), cost(p.Limit), cost(min(p.Limit+1, largest)), cost(p.Limit - p.Limit/3)}).Draw(t, "cost")
 	return p
 }
-
-// milliseconds is the length of a window, rounded up.
-func milliseconds(d time.Duration) int64 { return wholeMillisecondsOf(d).Milliseconds() }
 
 // refunded is the refund of a call with a cost: at least 1.
 func refunded(cost *int64) int64 { return max(modelCost(cost), 1) }
