@@ -20,7 +20,10 @@ func TestImports_flowOneWay(t *testing.T) {
 		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
 		"github.com/redis/go-redis", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra",
 	}
-	forTests := []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
+	forTests := []string{
+		module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra",
+		"github.com/pires/go-proxyproto",
+	}
 	reached := map[string][]string{} // by the package that imports them, by one way or another
 	for _, dir := range []string{".", "adapters/rueidis", "adapters/valkeygo"} {
 		onpath.Used() // what it reads is not part of this program
@@ -55,8 +58,8 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./lua_test", []string{"github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// A service links no server; one behind httpguard or grpcguard links no Envoy.
 		{"./guard/envoyguard", append(forTests, module+"serve", "go.opentelemetry.io/otel/sdk", "github.com/prometheus/")},
-		{"./guard/httpguard", []string{module + "serve", "github.com/envoyproxy/"}},
-		{"./guard/grpcguard", []string{module + "serve", "github.com/envoyproxy/"}},
+		{"./guard/httpguard", append(forTests, module+"serve", "github.com/envoyproxy/")},
+		{"./guard/grpcguard", append(forTests, module+"serve", "github.com/envoyproxy/")},
 		{"./serve", []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// An adapter is a module of its own, for callers that link no guard.
 		{"./adapters/rueidis", append(forAuthors, module+"gen", module+"guard")},

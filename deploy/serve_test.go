@@ -133,6 +133,11 @@ func TestServe_filesFitTheCommand(t *testing.T) {
 	if start == nil {
 		t.Fatal("the unit has no ExecStart")
 	}
+	for _, line := range []string{"ExecReload=/bin/kill -HUP $MAINPID", "RuntimeDirectory=rlfunc", "RestartPreventExitStatus=4"} { // what docs/serve.md promises
+		if !strings.Contains(unit, "\n"+line+"\n") {
+			t.Errorf("the unit has no %s", line)
+		}
+	}
 	c := readManifests(t)
 	for _, command := range [][]string{
 		compose.Services["serve"].Command, compose.Services["libraries"].Command, strings.Fields(start[1]),

@@ -44,7 +44,7 @@ func examplePolicies(t *testing.T) map[string]string {
 			all[file] = read(t, file)
 		}
 	}
-	for _, place := range []string{"../README.md, block 1", "../docs/policy.md, block 3", "../docs/policy-examples.md, block 2", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
+	for _, place := range []string{"../README.md, block 1", "../docs/policy.md, block 4", "../docs/policy-examples.md, block 2", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
 		if all[place] == "" {
 			t.Errorf("%s has no policy: the test does not find it", place)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/override"
 	"github.com/rlfunc/rlfunc/guard/internal/refusals"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // Options configures a Guard. The zero value is useful.
@@ -254,18 +255,28 @@ func (g *Guard) Require(check func(*policy.Policy) error) {
 	g.checks = append(g.checks, check)
 }
 
-// Watch reloads the policy file whenever it changes, until ctx ends. If a file is not valid, the old policy stays and Hooks.Reloaded gets
-// the error.
+// Watch reads the policy file before it returns, and then within a second after each change of its content, until ctx ends. If a file is
+// not valid, the old policy stays and Hooks.Reloaded gets the error. Watch follows files that are renamed over, swapped by symbolic links (as
+// in a ConfigMap), or removed and created again.
 func (g *Guard) Watch(ctx context.Context, path string) {
-	policy.Watch(ctx, path, func(p *policy.Policy, err error) {
+	had := g.Policy()
+	file := reload.File(path, policy.MaxFileSize+1, func(content []byte) error { // Parse refuses a byte more
+		p, err := policy.Parse(path, content)
 		if err != nil {
-			g.reload.Lock()
-			defer g.reload.Unlock()
-			g.reloaded(err, false)
-			return
+			return err
 		}
-		_ = g.SetPolicy(p) // Hooks.Reloaded reports the error
+		g.reload.Lock()
+		defer g.reload.Unlock()
+		return g.setPolicy(p)
 	})
+	report := func(_ string, err error) {
+		g.reload.Lock()
+		defer g.reload.Unlock()
+		g.reloaded(err, g.Policy() != had)
+		had = g.Policy()
+	}
+	report(path, file.Load())
+	go reload.Follow(ctx, time.Second/2, report, file)()
 }
 
 // background runs work outside of the request. Close waits for it.

@@ -55,7 +55,7 @@ func (rec records) readClients(ctx context.Context, p *Plan) error {
 	library := p.Libraries[0].ServerName
 	if len(clients) == 0 {
 		p.Warnings = append(p.Warnings, warning("no_announcements",
-			"no service has announced itself within a day (loader.Announce), so clients of "+library+" are unknown: if there are any, their calls will fail", ""))
+			"no service has announced itself within a day, so clients of "+library+" are unknown: if there are any, their calls will fail", ""))
 	}
 	p.Clients = slices.DeleteFunc(clients, func(c Client) bool { return c.Library != library || c.Seen.Before(now.Add(-inUse)) })
 	return nil
@@ -104,8 +104,8 @@ func (p *Plan) InUse() error {
 	}
 	return &Error{
 		Op: "retire", Library: p.Libraries[0].ServerName, Reason: ErrInUse,
-		Text: fmt.Sprintf("%s seen in the last 15 minutes, the last one %s (%s) at %s; nothing was deleted; stop them, or use force, which makes their calls fail",
-			who, last.Instance, last.Version, clockTime(last.Seen)),
+		Text: fmt.Sprintf("%s seen in the last 15 minutes, the last one %s at %s; nothing was deleted; stop them, or use force, which makes their calls fail",
+			who, last, clockTime(last.Seen)),
 	}
 }
 
@@ -116,7 +116,7 @@ func inUseBy(clients []Client) []string {
 		if i == keptForced {
 			return append(names, fmt.Sprintf("and %d more", len(clients)-i))
 		}
-		names = append(names, shorten(c.Instance, 60)+" ("+c.Version+")")
+		names = append(names, c.String())
 	}
 	return names
 }

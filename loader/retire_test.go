@@ -2,7 +2,10 @@ package loader_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -60,15 +63,15 @@ func TestRetire_refusesWhileInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		clients := []loader.Client{
-			{Library: "shop_v1", Version: "1.0.0", Instance: "pod-b"},
-			{Library: "shop_v1", Version: "1.1.0", Instance: "pod-a_1"},
+			{Library: "shop_v1", Version: "1.0.0", Service: "loader.test", Language: "go", Instance: "pod-b"},
+			{Library: "shop_v1", Version: "1.1.0", Service: "loader.test", Language: "go", Instance: "pod-a_1"},
 		}
-		unseen := cmpopts.IgnoreFields(loader.Client{}, "Seen")
+		unseen := cmpopts.IgnoreFields(loader.Client{}, "Since", "Seen")
 		if diff := cmp.Diff(clients, p.Clients, unseen); diff != "" {
 			t.Errorf("clients (-want +got):\n%s", diff)
 		}
 		_, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
-		says(t, err, loader.ErrInUse, "retire shop_v1: 2 clients of it were seen in the last 15 minutes, the last one pod-", "nothing was deleted")
+		says(t, err, loader.ErrInUse, "retire shop_v1: 2 clients of it were seen in the last 15 minutes, the last one loader.test on pod-", "nothing was deleted")
 		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
 
 		r, err := target.Apply(t.Context(), p, loader.ApplyOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})
@@ -76,7 +79,7 @@ func TestRetire_refusesWhileInUse(t *testing.T) {
 		equal(t, "code", "", held(t, client, "shop_v1"))
 		equal(t, "the other", next.Code, held(t, client, "other_v1"))
 		forced := history(t, client)[0]
-		equal(t, "forced", []string{"pod-b (1.0.0)", "pod-a_1 (1.1.0)"}, forced.Forced)
+		equal(t, "forced", []string{"loader.test on pod-b (go, 1.0.0)", "loader.test on pod-a_1 (go, 1.1.0)"}, forced.Forced)
 
 		// Again: there is nothing to do. And what was retired comes back from its record.
 		r, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
@@ -208,6 +211,65 @@ func TestAnnounce_deletesItsRecordAtTheEnd(t *testing.T) {
 		clients, err = loader.NewTarget(client).Clients(t.Context())
 		equal(t, "clients after the end", []any{0, nil}, []any{len(clients), err})
 	})
+}
+
+// More announcements than a page, many of one millisecond, and more than are kept.
+func TestAnnounce_listsManyAndKeepsTheNewest(t *testing.T) {
+	lib := bundle("shop", "1.0.0", "buy")
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		const key, kept = "rlfunc:{deploy}:clients", 50_000
+		now := client.Time(t.Context()).Val()
+		var many []redis.Z
+		for i := range kept + 10 {
+			many = append(many, redis.Z{Score: float64(now.UnixMilli() - int64((i+2500)/3000)), Member: "shop_v1@1.0.0 old python 1763706867123 pod-" + strconv.Itoa(i)})
+		}
+		old := redis.Z{Score: float64(now.Add(-25 * time.Hour).UnixMilli()), Member: "shop_v1@1.0.0 older python 1763706867123 pod"}
+		if err := client.ZAdd(t.Context(), key, append(many, old)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		clients, err := loader.NewTarget(client).Clients(t.Context())
+		equal(t, "clients", []any{kept + 10, nil}, []any{len(clients), err})
+		announce(t, client, lib, "pod-a")
+		clients, err = loader.NewTarget(client).Clients(t.Context())
+		equal(t, "clients that are kept", []any{kept, nil, "loader.test", "old"}, []any{len(clients), err, clients[0].Service, clients[1].Service})
+	})
+}
+
+// What no version of rlfunc wrote is named, whatever is in it, and nothing is removed meanwhile.
+func TestAnnounce_namesWhatItCannotRead(t *testing.T) {
+	for _, member := range []string{"", "shop_v1", "shop_v1@1.0.0 pod-a", "shop_v1@1.0.0 a python 17 pod\x1b[2J", "shop_v1@1.0.0 a b python 17 pod", "shop_v1@1.0.0 a python x pod"} {
+		s := embedded.New(embedded.Options{})
+		client := s.Client()
+		if err := client.ZAdd(t.Context(), "rlfunc:{deploy}:clients", redis.Z{Score: float64(time.Now().UnixMilli()), Member: member}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := loader.NewTarget(client).PlanRetire(t.Context(), "shop_v1")
+		if err == nil || !strings.Contains(err.Error(), strconv.Quote(member)+", which this version of rlfunc did not write; remove it with ZREM") {
+			t.Errorf("%q: %v", member, err)
+		}
+		client.Close()
+		s.Close()
+	}
+}
+
+func TestAnnounce_foldsNames(t *testing.T) {
+	s := embedded.New(embedded.Options{})
+	defer s.Close()
+	client := s.Client()
+	defer client.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o := loader.AnnounceOptions{Service: "käse & co " + strings.Repeat("x", 99), Instance: "pod\x1b\n" + strings.Repeat("y", 199)}
+		loader.Announce(ctx, &signed{Caller: client, after: cancel}, bundle("shop", "1.0.0", "buy"), o)
+	}()
+	<-done
+	clients, err := loader.NewTarget(client).Clients(t.Context())
+	if err != nil || len(clients) != 1 {
+		t.Fatal(clients, err)
+	}
+	equal(t, "names", []string{"k_se___co_" + strings.Repeat("x", 54), "pod__" + strings.Repeat("y", 123)}, []string{clients[0].Service, clients[0].Instance})
 }
 
 func TestAnnounce_reportsErrors(t *testing.T) {

@@ -18,6 +18,8 @@
 // cannot, so an outage of Redis does not take the process out of its load balancer; /readyz says that they do. It is not ready while it
 // drains.
 //
-// When its context ends, Run is not ready at once, keeps answering for Options.Delay, then finishes the requests in flight for at most
+// The ports are TCP ports or Unix sockets: see Listen. Another process can take over the sockets.
+//
+// When its context ends, or another process has taken over, Run is not ready at once, keeps answering for Options.Delay, then finishes the requests in flight for at most
 // Options.Drain.
 package serve

@@ -16,8 +16,8 @@ import (
 	"github.com/rlfunc/rlfunc/guard/envoyguard"
 )
 
-func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
-	config, err := o.newTLS(tls.RequireAndVerifyClientCert, "h2")
+func newGRPC(ctx context.Context, o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
+	config, err := o.newTLS(ctx, tls.RequireAndVerifyClientCert, "h2")
 	if err != nil {
 		return nil, err
 	}

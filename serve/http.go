@@ -30,7 +30,7 @@ func (w web) serve(connections int) error {
 	return w.Serve(port)
 }
 
-// newWebs returns the HTTP servers. The background work of the API ends with the context.
+// newWebs returns the HTTP servers. Their background work ends with the context.
 func newWebs(ending context.Context, o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []web, err error) {
 	add := func(port net.Listener, h http.Handler, config *tls.Config) {
 		webs = append(webs, web{&http.Server{
@@ -38,7 +38,7 @@ func newWebs(ending context.Context, o *Options, g *guard.Guard, probes, proxies
 			HTTP2: &http.HTTP2Config{WriteByteTimeout: o.ReadTimeout}, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 		}, port})
 	}
-	config, err := o.newTLS(tls.VerifyClientCertIfGiven, "h2", "http/1.1") // the handlers require it
+	config, err := o.newTLS(ending, tls.VerifyClientCertIfGiven, "h2", "http/1.1") // the handlers require it
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func newWebs(ending context.Context, o *Options, g *guard.Guard, probes, proxies
 	if o.API == nil {
 		return webs, nil
 	}
-	if config, err = o.newTLS(tls.RequireAndVerifyClientCert, "h2", "http/1.1"); err != nil {
+	if config, err = o.newTLS(ending, tls.RequireAndVerifyClientCert, "h2", "http/1.1"); err != nil {
 		return nil, err
 	}
 	programs, err := newAPI(ending, o, g)

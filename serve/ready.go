@@ -21,6 +21,7 @@ import (
 type readiness struct {
 	health *health.Server
 	logger *slog.Logger
+	first  chan struct{} // closed when the process is ready for the first time
 
 	mu       sync.Mutex
 	ready    bool
@@ -30,7 +31,7 @@ type readiness struct {
 }
 
 func newReadiness(h *health.Server, l *slog.Logger) *readiness {
-	r := &readiness{health: h, logger: l, problem: "redis has not answered yet"}
+	r := &readiness{health: h, logger: l, first: make(chan struct{}), problem: "redis has not answered yet"}
 	r.set(false)
 	return r
 }
@@ -81,6 +82,7 @@ func (r *readiness) answered(err error) {
 		r.problem = fmt.Sprintf("redis: %v", err)
 	} else if !r.ready {
 		r.set(true)
+		close(r.first)
 	}
 	was := r.kind
 	r.kind = kindOf(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+	"github.com/rlfunc/rlfunc/internal/reload"
 	"github.com/rlfunc/rlfunc/serve/internal/otlp"
 )
 
@@ -24,7 +27,8 @@ type Options struct {
 	Redis redis.UniversalClient
 	// Policy is the policy's file. Run reloads it when it changes. Required.
 	Policy string
-	// GRPC and HTTP accept connections. Run closes them. Required.
+	// GRPC and HTTP accept connections. Run closes them. If Listen returned them, and another process takes over their sockets, Run ends as
+	// if its context had. Required.
 	GRPC, HTTP net.Listener
 	// API accepts the connections of programs; Run closes it. It must be a loopback address or a Unix socket unless there are Tokens or a
 	// TLS.ClientCA. Defaults to none.
@@ -36,34 +40,67 @@ type Options struct {
 	Pprof net.Listener
 	// TLS encrypts GRPC, HTTP and API. Defaults to none.
 	TLS *TLS
+	// ProxyProtocol has the addresses and prefixes, or unix, whose connections to GRPC, HTTP and API begin with a header of the PROXY protocol,
+	// version 1 or 2. A connection from there without one is closed. Defaults to none.
+	ProxyProtocol []string
 	// Tokens is a file of the SHA-256 digests of bearer tokens, see identity.Digests, of which requests to API need one. It is reloaded.
 	// Defaults to none: each program that reaches API may use it.
 	Tokens string
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
-	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC and
+	// ReadTimeout is how long a peer may take for a PROXY header, for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC and
 	// over HTTP/2 to read what the server writes. Defaults to 5 s.
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
 	// Drain is how long requests in flight may take after that. A negative one cuts them off at once, without an error. Defaults to 10 s.
 	Drain time.Duration
+	// Reload makes Run read the policy, and the files of keys, tokens and certificates, at once and whatever their times. It logs what changed.
+	// Defaults to none: these files are still read within 2 s after a change.
+	Reload <-chan os.Signal
 	// Guard configures the decisions. Run adds hooks. Defaults to guard's own defaults.
 	Guard guard.Options
 	// Logger writes the records, but for some of packages guard and identity, which use slog.Default(). Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
-// Run serves until ctx ends and requests have finished. It returns an error if the policy is not valid or a listener fails.
-func Run(ctx context.Context, o Options) error {
+// A StartError is why Run did not begin to serve: the policy, a file of keys, tokens or certificates, or an option is not valid.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// ErrCutOff means that requests were in flight for longer than Options.Drain.
+var ErrCutOff = errors.New("drain: requests were still in flight")
+
+// Run serves until ctx ends and requests have finished. It returns a StartError, ErrCutOff, or the error of a listener.
+func Run(ctx context.Context, o Options) (err error) {
 	fill(&o)
+	var sockets sockets
 	for _, l := range []net.Listener{o.GRPC, o.HTTP, o.API, o.Health, o.Pprof} {
 		if l != nil {
 			defer l.Close()
 		}
+		if s, ok := l.(*socket); ok {
+			if slices.ContainsFunc(sockets, func(other *socket) bool { return other.path == s.path }) {
+				return &StartError{fmt.Errorf("unix:%s is the address of two ports", s.path)} // of which one would take over the other
+			}
+			sockets = append(sockets, s)
+		}
 	}
+	started := false
+	defer func() {
+		if err != nil && !started {
+			err = &StartError{err}
+		}
+	}()
 	if err := o.TLS.check(); err != nil {
 		return err
+	}
+	for _, l := range []*net.Listener{&o.GRPC, &o.HTTP, &o.API} {
+		if *l, err = proxied(*l, o.ProxyProtocol, o.ReadTimeout); err != nil {
+			return fmt.Errorf("proxy protocol: %w", err)
+		}
 	}
 	p, err := policy.Load(o.Policy)
 	if err != nil {
@@ -115,14 +152,30 @@ func Run(ctx context.Context, o Options) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g.Watch(background, o.Policy)
+	started = true
 	failed := s.serve(&o)
 	go s.ready.follow(background, probe)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
+	ready, look := s.ready.first, time.NewTicker(time.Second/4)
+	defer look.Stop()
+	for serving := true; serving && err == nil; {
+		select {
+		case err = <-failed:
+		case <-ctx.Done():
+			serving = false
+		case <-ready:
+			ready, err = nil, sockets.publish()
+		case <-look.C:
+			if path := sockets.taken(); path != "" {
+				o.Logger.Info("another process has taken over", "socket", path)
+				serving = false
+			}
+		case <-o.Reload:
+			changed, unchanged, failed := reload.All()
+			o.Logger.Info("reloaded", "changed", changed, "unchanged", unchanged, "failed", failed)
+		}
 	}
 	s.ready.drain()
 	if err == nil {

@@ -39,7 +39,7 @@ type servers struct {
 	ready *readiness
 }
 
-// newServers returns the servers. Streams and the reloading of tokens end with the context.
+// newServers returns the servers. Streams and the reloading of files end with the context.
 func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http.Handler) (*servers, error) {
 	service, err := envoyguard.New(g, envoyguard.Options{})
 	if err != nil {
@@ -52,7 +52,7 @@ func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http
 	healthy := health.NewServer()
 	s := &servers{ready: newReadiness(healthy, o.Logger)}
 	within := func() time.Duration { return o.ReadTimeout + g.Policy().Timeout }
-	if s.grpc, err = newGRPC(o, endStreams(ending), endSlowRequests(within)); err != nil {
+	if s.grpc, err = newGRPC(ending, o, endStreams(ending), endSlowRequests(within)); err != nil {
 		return nil, err
 	}
 	ratelimitv3.RegisterRateLimitServiceServer(s.grpc, service)
@@ -93,15 +93,18 @@ func (s *servers) shutdown(within time.Duration) error {
 	for _, w := range s.webs {
 		go func() { ended <- w.Shutdown(ctx) }()
 	}
-	var err error
+	cut := false
 	for range s.webs {
-		err = errors.Join(err, <-ended)
+		cut = errors.Is(<-ended, context.DeadlineExceeded) || cut
 	}
 	select {
 	case <-finished:
 	case <-ctx.Done():
 		s.grpc.Stop()
-		err = errors.Join(err, fmt.Errorf("drain: requests were still in flight after %v", within))
+		cut = true
 	}
-	return err
+	if cut {
+		return fmt.Errorf("%w after %v", ErrCutOff, within)
+	}
+	return nil
 }

@@ -1,19 +1,19 @@
 package serve
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
-// TLS are the files of the server's certificate. They are read again when they change, at most once a second and at a new connection.
+// TLS are the files of the server's certificate. They are read again within a second after a change.
 type TLS struct {
 	// Cert and Key are PEM files of the certificate chain and its private key. Required.
 	Cert, Key string
@@ -27,42 +27,29 @@ type certificates struct {
 	TLS
 	auth   tls.ClientAuthType
 	protos []string
-	logger *slog.Logger
-	files  reload.Files
-
-	mu      sync.Mutex
-	checked time.Time
-	config  *tls.Config
+	config atomic.Pointer[tls.Config]
 }
 
-// newTLS returns the configuration of a port, or nil without files. auth applies if there is a ClientCA.
-func (o *Options) newTLS(auth tls.ClientAuthType, protos ...string) (*tls.Config, error) {
+// newTLS returns the configuration of a port, or nil without files. auth applies if there is a ClientCA. The files are followed until ctx
+// ends.
+func (o *Options) newTLS(ctx context.Context, auth tls.ClientAuthType, protos ...string) (*tls.Config, error) {
 	if o.TLS == nil {
 		return nil, nil
 	}
-	c := &certificates{TLS: *o.TLS, auth: auth, protos: protos, logger: o.Logger}
-	c.files.Paths, c.files.Max, c.files.Apply = []string{c.Cert, c.Key}, 1<<20, c.apply
+	c := &certificates{TLS: *o.TLS, auth: auth, protos: protos}
+	files := &reload.Files{Paths: []string{c.Cert, c.Key}, Max: 1 << 20, Apply: c.apply}
 	if c.ClientCA != "" {
-		c.files.Paths = append(c.files.Paths, c.ClientCA)
+		files.Paths = append(files.Paths, c.ClientCA)
 	}
-	if err := c.files.Load(); err != nil {
+	if err := files.Load(); err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
-	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }, NextProtos: protos}, nil
-}
-
-// current returns the configuration for a new connection.
-func (c *certificates) current() *tls.Config {
-	const interval = time.Second
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.checked) >= interval {
-		c.checked = now
-		if _, err := c.files.Poll(now); err != nil {
-			c.logger.Warn("certificates not reloaded; the old ones stay in use", "error", err)
+	go reload.Follow(ctx, time.Second, func(_ string, err error) {
+		if err != nil {
+			o.Logger.Warn("certificates not reloaded; the old ones stay in use", "error", err)
 		}
-	}
-	return c.config
+	}, files)()
+	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.config.Load(), nil }, NextProtos: protos}, nil
 }
 
 // apply makes a configuration of new files. It ends the resumption of old sessions.
@@ -78,7 +65,7 @@ func (c *certificates) apply(contents [][]byte) error {
 			return fmt.Errorf("%s has no certificate in PEM", c.ClientCA)
 		}
 	}
-	c.config = config
+	c.config.Store(config)
 	return nil
 }
 

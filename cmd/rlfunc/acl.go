@@ -69,7 +69,7 @@ The user has no password and cannot connect until you give it one: ACL SETUSER N
 	cmd.Flags().StringSliceVar(&o.namespaces, "namespaces", nil, "prefixes of the keys; a guard's is its policy's namespace (default the libraries' names)")
 	cmd.Flags().BoolVar(&o.autoLoad, "auto-load", false, "permission to load the libraries where a node lost them; with it the service may run any Lua")
 	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "permission to find the nodes of a cluster")
-	cmd.Flags().BoolVar(&o.announce, "announce", false, "permission to announce the service (loader.Announce), so that retire waits for it")
+	cmd.Flags().BoolVar(&o.announce, "announce", false, "permission to announce the service, so that retire waits for it")
 	cmd.Flags().BoolVar(&o.scripts, "scripts", false, "permission for clients in script mode; with it the user may run any Lua")
 	cmd.Flags().BoolVar(&o.anyFunction, "any-function", false, "permission for every function, for a server that rejects +fcall|NAME")
 	return a.withChannel(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -25,6 +26,11 @@ func TestCommandLinePage_isTrue(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^rlfunc .*--target (\w+)`).FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(config[1], line[1]+":\n") {
 			t.Errorf("no target %s in the page's rlfunc.yaml", line[1])
+		}
+	}
+	for _, row := range exitcode.Table {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| ([0-9]+, )*%d[ ,]`, row.Code)).MatchString(page) {
+			t.Errorf("the page lacks exit code %d", row.Code)
 		}
 	}
 	for _, scheme := range []string{"redis://", "rediss://", "unix:///", "redis+cluster://", "redis+sentinel://", "`embedded`"} {

@@ -213,7 +213,7 @@ func TestDeploy_saysWhichVersionsRunNow(t *testing.T) {
 			d.version(t, "1.1.0", "count[1..9]", "count[1..5]")
 			for _, command := range []string{"plan", "deploy"} {
 				out, _ := d.does(t, exitcode.Breaking, append(at, command)...)
-				contains(t, command, out, "CLIENTS OF  VERSION  PROCESSES  LAST SEEN\ndemo_v1     1.0.0    2          20")
+				contains(t, command, out, "CLIENTS OF  VERSION  SERVICE      LANGUAGE  PROCESSES  SINCE                    LAST SEEN\ndemo_v1     1.0.0    rlfunc.test  go        2          20")
 				if strings.Contains(out, "other_v7") {
 					t.Errorf("%s names clients of another library:\n%s", command, out)
 				}

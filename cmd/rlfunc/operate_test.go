@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -217,6 +219,38 @@ func TestOverride_setListAndClearAreRecorded(t *testing.T) {
 			if keys := rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{"shop:{audit}:log"}) {
 				t.Errorf("keys: %q", keys)
 			}
+		})
+	}
+}
+
+// An operator finds an account in any of its spellings.
+func TestOperator_subjectsAreFoldedLikeRequests(t *testing.T) {
+	const text = "version: 1\nnamespace: shop\ntimeout: 10s\non_failure: closed\nidentities: {user: {func: true, fold: case}, client: {first: [user, ip]}}\n" +
+		"endpoints: [{name: chat, limits: [{name: minute, limit: 10, window: 1m}]}]\n"
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			at := " --policy " + file + " --redis " + e.URL
+			g, err := guard.New(rdb, p, guard.Options{CacheSize: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=ada@example.com"}}, 3)
+			ran(t, exitcode.OK, "inspect user=Ada@Example.com"+at, "user=Ada@Example.com is user=ada@example.com for the guard", "3 of 10 in 1 min")
+			ran(t, exitcode.OK, "override set user=ADA@example.com --multiply 2 --for 1h --reason x --yes"+at, "user=ada@example.com: set")
+			ran(t, exitcode.OK, "inspect user=ada@example.com"+at, "3 of 20 in 1 min")
+			ran(t, exitcode.OK, "override clear user=Ada@example.com --reason x --yes"+at, "user=ada@example.com: cleared")
+			ran(t, exitcode.OK, "reset user=ADA@EXAMPLE.COM --reason x --yes"+at, "user=ada@example.com: reset")
+			ran(t, exitcode.OK, "inspect user=ada@example.com"+at, "0 of 10 in 1 min")
 		})
 	}
 }

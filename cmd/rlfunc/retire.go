@@ -21,7 +21,7 @@ func (a *app) retireCommand() *cobra.Command {
 		Use:   "retire LIBRARY_vN",
 		Short: "Remove a major version of a library from every node",
 		Long: `Removes an unused library from every node: the old major version, some time after the new one. It refuses, with exit code 2,
-while a service that uses the library announced itself (loader.Announce) within the last 15 minutes, in any database. It
+while a service that uses the library announced itself within the last 15 minutes, in any database. It
 cannot see services that do not announce themselves. It prints the plan and asks for confirmation. Without a terminal it
 needs --yes; without --yes it changes nothing and exits 1.
 

@@ -2,15 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/loader"
 	"github.com/rlfunc/rlfunc/serve"
 )
 
@@ -19,7 +37,11 @@ type serveFlags struct {
 	api, tokens  string
 	health       string
 	pprof        string
+	announce     string
 	tls          serve.TLS
+	listen       serve.ListenOptions
+	mode         string
+	senders      []string
 	connections  int
 	delay, drain time.Duration
 }
@@ -34,10 +56,14 @@ descriptors map to endpoints and identities by the descriptors section of the po
 Kubernetes ingresses, whose addresses the policy trusts. The limits of one request are all charged, or none is. --api opens a JSON API for
 programs. --tls-cert and --tls-key encrypt these three.
 
-It reloads the policy when the file changes; a file that is not valid keeps the old policy. On SIGTERM it is not ready at once, keeps
-answering for --drain-delay, then finishes the requests in flight.`,
+An ADDRESS is host:port, or unix:/path of a socket. With --take-over, sockets on which another rlfunc serve listens are replaced once this one
+is ready; the other one then drains and ends.
+
+It reloads the policy, keys, tokens and certificates when their files change, and at SIGHUP at once; a file that is not valid keeps the old
+content. On SIGTERM it is not ready at once, keeps answering for --drain-delay, then finishes the requests in flight.`,
 		Example: `  rlfunc serve --policy limits.yaml --redis redis://127.0.0.1:6379
-  rlfunc serve --policy limits.yaml --redis redis://redis:6379 --grpc :8081 --http :8080 --drain-delay 5s`,
+  rlfunc serve --policy limits.yaml --redis redis://redis:6379 --grpc :8081 --http :8080 --drain-delay 5s
+  rlfunc serve --policy limits.yaml --http unix:/run/rlfunc/http.sock --grpc unix:/run/rlfunc/grpc.sock --take-over`,
 		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
 	}
@@ -51,7 +77,11 @@ answering for --drain-delay, then finishes the requests in flight.`,
 	cmd.Flags().StringVar(&f.tls.ClientCA, "tls-client-ca", "", "`FILE` of the authorities, in PEM, whose client certificates peers need (default none)")
 	cmd.Flags().StringVar(&f.health, "health", "", "`ADDRESS` of another port for /livez and /readyz, without TLS (default none)")
 	cmd.Flags().StringVar(&f.pprof, "pprof", "", "`ADDRESS` of Go's profiler, which may read the memory of the process (default none)")
+	cmd.Flags().StringVar(&f.mode, "socket-mode", "0660", "octal permissions of the files of Unix sockets; who connects needs to write")
+	cmd.Flags().BoolVar(&f.listen.TakeOver, "take-over", false, "replace Unix sockets on which another process listens, once this one is ready")
+	cmd.Flags().StringSliceVar(&f.senders, "proxy-protocol", nil, "`ADDRESSES` or prefixes of peers, or unix, whose connections begin with a PROXY header; not of --health and --pprof (default none)")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
+	cmd.Flags().StringVar(&f.announce, "announce", "rlfunc-serve", "`NAME` by which plan, deploy and retire see the process; empty: they do not")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
 	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that; 0s cuts them off")
 	return a.withRedis(a.withPolicyFile(cmd))
@@ -64,10 +94,22 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if f.delay < 0 || f.drain < 0 {
 		return usage.Errorf("--drain-delay and --drain must not be negative")
 	}
+	if f.announce != "" && fcall.CheckNamespace(f.announce) != nil {
+		return usage.Errorf("--announce must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got %q", f.announce)
+	}
 	if f.tokens != "" && f.api == "" {
 		return usage.Errorf("--api-tokens needs --api")
 	}
-	var err error
+	mode, err := strconv.ParseUint(f.mode, 8, 32)
+	if f.listen.Mode = fs.FileMode(mode); err != nil || mode == 0 || mode > 0o777 {
+		return usage.Errorf("--socket-mode must be octal permissions such as 0660, got %s", f.mode)
+	}
+	if _, _, err := policy.ParseProxies(f.senders); err != nil {
+		return usage.Errorf("--proxy-protocol %s: %v", strings.Join(f.senders, ","), err)
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	if a.policy, err = a.policyFile(a.policy, "--policy FILE"); err != nil {
 		return err
 	}
@@ -83,7 +125,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	o := serve.Options{
 		Redis: conn.Client, Policy: a.policy, Tokens: f.tokens, Connections: f.connections, Delay: f.delay, Drain: f.drain,
-		Logger: logger,
+		Logger: logger, ProxyProtocol: f.senders, Reload: hangups,
 	}
 	if f.tls != (serve.TLS{}) {
 		o.TLS = &f.tls
@@ -98,12 +140,46 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		if port.address == "" {
 			return usage.Errorf("%s must be an address, such as 127.0.0.1:8080", port.flag)
 		}
-		l, err := net.Listen("tcp", port.address)
+		l, err := serve.Listen(port.address, f.listen)
 		if err != nil {
-			return fmt.Errorf("%s: %w", port.flag, err)
+			return &exitcode.Failure{Code: exitcode.NoListener, Err: fmt.Errorf("%s: %w", port.flag, err)}
 		}
 		defer l.Close()
 		*port.to = l
 	}
-	return serve.Run(ctx, o)
+	if f.announce != "" {
+		defer announce(ctx, o, f.announce)()
+	}
+	err = serve.Run(ctx, o)
+	if invalid := (*serve.StartError)(nil); errors.As(err, &invalid) {
+		return &exitcode.Failure{Code: exitcode.Invalid, Err: err}
+	} else if errors.Is(err, serve.ErrCutOff) {
+		return &exitcode.Failure{Code: exitcode.CutOff, Err: err}
+	}
+	return err
+}
+
+// announce announces the libraries that serve calls, until the returned function is called. It logs each kind of failure once.
+func announce(ctx context.Context, o serve.Options, name string) (end func()) {
+	libs := []*fcall.Library{guard.Library, override.Library}
+	if o.API != nil {
+		libs = append(libs, cost.Library, challenge.Library, ratelimit.Library, abuse.Library)
+	}
+	var logged sync.Map
+	failed := func(err error) {
+		e := &loader.Error{}
+		errors.As(err, &e)
+		if _, before := logged.LoadOrStore(e.Reason, true); !before {
+			o.Logger.Warn("rlfunc plan, deploy and retire do not see this process", "error", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // while it drains, it still calls them
+	var all sync.WaitGroup
+	for _, lib := range libs {
+		all.Go(func() { loader.Announce(ctx, o.Redis, lib, loader.AnnounceOptions{Service: name, OnError: failed}) })
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
 }

@@ -100,7 +100,7 @@ func TestServe_runsAsTheUserOfTheDocs(t *testing.T) {
 			t.Parallel()
 			admin := e.Client(t)
 			for words, line := range lines {
-				serveAs(t, e, admin, line, words == "service guard")
+				serveAs(t, e, admin, line, words == "service guard --announce")
 			}
 		})
 	}

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/internal/engines"
@@ -18,10 +22,15 @@ import (
 
 func TestServe_rejectsFlagsThatDoNotFit(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--drain -1s":         "rlfunc serve: --drain-delay and --drain must not be negative\n",
-		"--drain-delay -1s":   "rlfunc serve: --drain-delay and --drain must not be negative\n",
-		"--api-tokens nofile": "rlfunc serve: --api-tokens needs --api\n",
-		"--max-connections 0": "rlfunc serve: --max-connections must be at least 1, got 0\n",
+		"--drain -1s":                    "rlfunc serve: --drain-delay and --drain must not be negative\n",
+		"--drain-delay -1s":              "rlfunc serve: --drain-delay and --drain must not be negative\n",
+		"--api-tokens nofile":            "rlfunc serve: --api-tokens needs --api\n",
+		"--max-connections 0":            "rlfunc serve: --max-connections must be at least 1, got 0\n",
+		"--socket-mode 660x":             "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 660x\n",
+		"--socket-mode 01777":            "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 01777\n",
+		"--proxy-protocol 10.0.0.0/8,lb": "rlfunc serve: --proxy-protocol 10.0.0.0/8,lb: must be an address or a prefix such as 10.0.0.0/8, or unix\n",
+		"--proxy-protocol ::/0":          "rlfunc serve: --proxy-protocol ::/0: must not trust every peer, because each client could then choose its address: list the networks of your proxies\n",
+		"--announce a:b":                 "rlfunc serve: --announce must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got \"a:b\"\n",
 	} {
 		if code, said := rlfunc(append([]string{"serve"}, strings.Fields(flags)...)...); code != exitcode.Error || said != want {
 			t.Errorf("%s: exit code %d: %s", flags, code, said)
@@ -98,6 +107,7 @@ func TestServe_logsJSON(t *testing.T) {
 	}
 	_ = answer.Body.Close()
 	log.await(t, "cannot read overrides")
+	log.await(t, "rlfunc plan, deploy and retire do not see this process") // its user may not announce
 	stop()
 	if code := <-ended; code != exitcode.OK {
 		t.Errorf("exit code %d", code)
@@ -109,5 +119,135 @@ func TestServe_logsJSON(t *testing.T) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("not JSON: %s", line)
 		}
+	}
+}
+
+// serveUntil runs serve in the background, until the returned func ends it and returns its exit code.
+func serveUntil(t *testing.T, log *lockedBuffer, args ...string) (end func() exitcode.Code) {
+	t.Helper()
+	ctx, stop := context.WithCancelCause(t.Context())
+	ended := make(chan exitcode.Code, 1)
+	args = append([]string{"serve", "--redis", "embedded", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, args...)
+	go func() { ended <- runUntil(ctx, args, strings.NewReader(""), log, log) }()
+	return func() exitcode.Code {
+		stop(exitcode.Signal{Signal: syscall.SIGTERM})
+		return <-ended
+	}
+}
+
+func policyIn(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const unlimited = "endpoints: [{name: all, match: [/], unbounded: true}]\n"
+
+// SIGHUP reads the policy and its keys at once, keeps the old content of those that are not valid, and says so each time.
+func TestServe_reloadsAtSIGHUP(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys.txt")
+	withKeys := "identities: {key: {header: X-Key, verify: {sha256_file: " + keys + "}}}\n" + unlimited
+	file := policyIn(t, unlimited)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log lockedBuffer
+	end := serveUntil(t, &log, "--policy", file)
+	log.await(t, `"msg":"serving"`)
+	for i, step := range []struct {
+		policy, keys, said string
+		failed             []any
+	}{
+		{unlimited, "", "serving", []any{}},
+		{"namespace: other\n" + unlimited, "", "cannot change namespace from guard to other", []any{file}},
+		{"namespace: other\n" + unlimited, "", "cannot change namespace from guard to other", []any{file}},
+		{withKeys, "", "keys.txt: no such file", []any{file}},
+		{withKeys, strings.Repeat("a", 64) + " ada\n", "policy replaced", []any{}},
+		{withKeys, "no digest", "keys.txt:1: the digest must be", []any{keys}},
+	} {
+		for path, text := range map[string]string{file: step.policy, keys: step.keys} {
+			if text == "" {
+				continue
+			}
+			if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(path+"~", path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := self.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		for deadline := time.Now().Add(20 * time.Second); strings.Count(text, `"msg":"reloaded"`) <= i; time.Sleep(10 * time.Millisecond) {
+			if text = strings.Join(log.lines(), "\n"); time.Now().After(deadline) {
+				t.Fatalf("step %d: not reloaded after 20 s:\n%s", i, text)
+			}
+		}
+		var record map[string]any
+		last := text[strings.LastIndex(text[:strings.LastIndex(text, `"msg":"reloaded"`)], "\n")+1:]
+		if err := json.NewDecoder(strings.NewReader(last)).Decode(&record); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.failed, record["failed"]); diff != "" || !strings.Contains(text, step.said) {
+			t.Errorf("step %d: failed (-want +got):\n%s\nno %q in:\n%s", i, diff, step.said, text)
+		}
+	}
+	if code := end(); code != exitcode.OK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestServe_exitCodes(t *testing.T) {
+	good, taken, free := policyIn(t, unlimited), filepath.Join(t.TempDir(), "http.sock"), filepath.Join(t.TempDir(), "free.sock")
+	l, err := net.Listen("unix", taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, c := range []struct {
+		args string
+		code exitcode.Code
+		said string
+	}{
+		{"--policy " + policyIn(t, "limits: 5\n"), exitcode.Invalid, "limits.yaml:1:9: limits: must be a list"},
+		{"--api 127.0.0.1:0 --api-tokens nofile --policy " + good, exitcode.Invalid, "nofile: no such file"},
+		{"--tls-cert nofile --tls-key nofile --policy " + good, exitcode.Invalid, "nofile: no such file"},
+		{"--http unix:" + taken + " --policy " + good, exitcode.NoListener, "--http: listen on unix:" + taken + ": another process listens there"},
+		{"--http 127.0.0.1:x --policy " + good, exitcode.NoListener, "--http: listen tcp: "},
+		{"--take-over --http unix:" + free + " --grpc unix:" + free + " --policy " + good, exitcode.Invalid, "unix:" + free + " is the address of two ports"},
+		{"--http unix:" + good + " --policy " + good, exitcode.NoListener, "there is a file that is not a socket"},
+	} {
+		args := append([]string{"serve", "--redis", "embedded", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, strings.Fields(c.args)...)
+		if code, said := rlfunc(args...); code != c.code || !strings.Contains(said, c.said) {
+			t.Errorf("%s: exit code %d: %s", c.args, code, said)
+		}
+	}
+
+	var log lockedBuffer
+	end := serveUntil(t, &log, "--policy", good, "--drain", "10ms")
+	address := log.await(t, `"msg":"serving"`)["http"].(string)
+	for _, request := range []string{"GET /livez HTTP/1.1\r\n", "GET /livez HTTP/1.1\r\nHost: l\r\n\r\n"} { // when the second one is answered, the first is accepted
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(request)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(request, "\r\n\r\n") {
+			if _, err := conn.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if code := end(); code != exitcode.CutOff || !strings.Contains(strings.Join(log.lines(), "\n"), "drain: requests were still in flight after 10ms") {
+		t.Errorf("exit code %d:\n%s", code, strings.Join(log.lines(), "\n"))
 	}
 }

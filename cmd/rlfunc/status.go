@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "List the libraries on every node, their releases and their clients",
 		Long: `Lists every node with its server and its libraries: version, functions, and the digest of the bytes. Then it lists the recorded
-releases, the clients that were seen within a day (services that call loader.Announce), and the locks of running deploys.`,
+releases, the services that announced themselves within a day, and the locks of running deploys.`,
 		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
 		Args:    usage.None,
 		RunE:    a.onTarget(a.status),
@@ -120,26 +119,28 @@ func (a *app) printReleases(releases []loader.Release) error {
 	return nextTable(a.out, []string{"release of", "version", "digest", "deployed", "by", "replaced", ""}, rows)
 }
 
-// printClients counts the clients of each version.
+// printClients counts the processes of each service that run a version. Clients are sorted by these.
 func (a *app) printClients(w io.Writer, clients []loader.Client) error {
-	type use struct{ library, version string }
-	count, seen := map[use]int{}, map[use]time.Time{}
-	var order []use
-	for _, c := range clients {
-		u := use{c.Library, c.Version}
-		if count[u] == 0 {
-			order = append(order, u)
-		}
-		count[u]++
-		if c.Seen.After(seen[u]) {
-			seen[u] = c.Seen
-		}
-	}
 	var rows [][]string
-	for _, u := range order {
-		rows = append(rows, []string{u.library, u.version, strconv.Itoa(count[u]), output.Time(seen[u])})
+	for len(clients) > 0 {
+		all, instances := clients[0], map[string]bool{}
+		for len(clients) > 0 {
+			c := clients[0]
+			if c.Library != all.Library || c.Version != all.Version || c.Service != all.Service || c.Language != all.Language {
+				break
+			}
+			instances[c.Instance] = true
+			if c.Since.Before(all.Since) {
+				all.Since = c.Since
+			}
+			if c.Seen.After(all.Seen) {
+				all.Seen = c.Seen
+			}
+			clients = clients[1:]
+		}
+		rows = append(rows, []string{all.Library, all.Version, all.Service, all.Language, strconv.Itoa(len(instances)), output.Time(all.Since), output.Time(all.Seen)})
 	}
-	return nextTable(w, []string{"clients of", "version", "processes", "last seen"}, rows)
+	return nextTable(w, []string{"clients of", "version", "service", "language", "processes", "since", "last seen"}, rows)
 }
 
 // nextTable prints a table below another one.

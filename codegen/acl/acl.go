@@ -135,10 +135,10 @@ var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards
 // Reporting lets a guarded service write the reports that `rlfunc top` reads, whose keys have the namespace of its libraries.
 var Reporting = Rule{Commands: []string{"pexpire", "set", "zadd", "zcount", "zremrangebyscore"}}
 
-// Announcing lets a service tell the server that it uses a library (loader.Announce), so that a retire waits for it.
+// Announcing lets a service tell the server that it uses a library, so that a retire waits for it.
 var Announcing = Rule{
 	Keys:     []string{"~rlfunc:{deploy}:clients"},
-	Commands: []string{"expire", "time", "zadd", "zrem", "zremrangebyscore"},
+	Commands: []string{"expire", "time", "zadd", "zrem", "zremrangebyrank", "zremrangebyscore"},
 }
 
 // state are the keys in which a target keeps its lock, its releases and the clients that were seen.

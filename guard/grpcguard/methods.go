@@ -58,7 +58,11 @@ func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 func asRequest(ctx context.Context, method string) *http.Request {
 	r := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: &url.URL{Path: method}}
 	if p, ok := peer.FromContext(ctx); ok {
-		if p.Addr != nil {
+		switch {
+		case p.Addr == nil:
+		case p.Addr.Network() == "unix":
+			r.RemoteAddr = "@" // and not its name, which the peer chooses
+		default:
 			r.RemoteAddr = p.Addr.String()
 		}
 		if t, ok := p.AuthInfo.(credentials.TLSInfo); ok {

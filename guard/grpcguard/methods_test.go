@@ -2,6 +2,8 @@ package grpcguard_test
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +169,21 @@ func TestMethods_longOnesAreRefused(t *testing.T) {
 		_, err := f.Unary(from(t, "203.0.113.7:1"), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
 		if status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%.20q: %v", method, err)
+		}
+	}
+}
+
+// A peer on a Unix socket chooses the name of its own socket, so that is no address. Its metadata counts if the policy trusts it.
+func TestMethods_unixSocket(t *testing.T) {
+	const perAddress = `  ip: {trusted_proxies: [%s]}
+endpoints: [{name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, by: ip, limit: 1000, window: 1m}]}]`
+	name := &net.UnixAddr{Name: "203.0.113.7:1", Net: "unix"}
+	ctx := peer.NewContext(metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-forwarded-for", "198.51.100.1")), &peer.Peer{Addr: name})
+	for proxy, want := range map[string]string{"203.0.113.7": "", "unix": "ip=198.51.100.1"} {
+		f := serve(t, fmt.Sprintf(perAddress, proxy), grpcguard.Options{}, nil)
+		e, err := f.interceptor.Explain(ctx, "/chat.Chat/Ask")
+		if got := strings.Join(e.Request.Subjects, " "); got != want || err != nil {
+			t.Errorf("%s: want %q, got %q, %v", proxy, want, got, err)
 		}
 	}
 }

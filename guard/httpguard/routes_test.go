@@ -160,8 +160,14 @@ endpoints: [{name: search, match: ["GET /t/{tenant}/search"], limits: [{name: mi
 			}
 		}
 	}
+	folded := parse(t, search)
+	folded.Identities["tenant"] = policy.Identity{Path: "tenant", Claimed: true, Fold: identity.FoldCase}
+	e, err := serve(t, rdb, folded, httpguard.Options{}, nil).middleware.Explain(httptest.NewRequest("GET", "/t/Acme%2F..%2FBob/search", nil))
+	if err != nil || subject(e, "tenant") != "tenant=acme/../bob" || !slices.Contains(e.Request.Also, "tenant=bob") {
+		t.Errorf("folded: %+v, %v", e, err)
+	}
 	// A router may clean a decoded path.
-	e, err := exact.middleware.Explain(httptest.NewRequest("GET", "/t/Acme%2F..%2FBob/search", nil))
+	e, err = exact.middleware.Explain(httptest.NewRequest("GET", "/t/Acme%2F..%2FBob/search", nil))
 	if err != nil || subject(e, "tenant") != "tenant=Acme/../Bob" || !slices.Contains(e.Request.Also, "tenant=Bob") {
 		t.Errorf("%+v, %v", e, err)
 	}

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -11,29 +12,38 @@ import (
 // proxies are the trusted peers and their forwarded header.
 type proxies struct {
 	trusted   []netip.Prefix
+	unix      bool // peers on Unix sockets are trusted
 	header    string
 	forwarded bool // the header is Forwarded (RFC 7239)
 	unused    sync.Once
 }
 
 // client returns the client's address: the peer's, or behind a trusted proxy the last hop of the header that is not a trusted
-// proxy. An invalid hop ends the search at the proxy that added it. The zero Addr means a peer without an address, such as a
-// Unix socket.
+// proxy. An invalid hop ends the search at the proxy that added it. The zero Addr means a client without an address: one on a Unix
+// socket.
 func (p *proxies) client(r *http.Request) netip.Addr {
-	if len(p.trusted) == 0 && (r.Header["X-Forwarded-For"] != nil || r.Header["Forwarded"] != nil) {
+	if len(p.trusted) == 0 && !p.unix && (r.Header["X-Forwarded-For"] != nil || r.Header["Forwarded"] != nil) {
 		p.unused.Do(func() {
 			slog.Warn("guard: a request has X-Forwarded-For or Forwarded, which is ignored: without trusted_proxies all clients behind a proxy count as one; " +
-				"if a proxy is in front of this service, set its addresses in the policy: identities: {ip: {trusted_proxies: [10.0.0.0/8]}}")
+				"if a proxy is in front of this service, set its addresses in the policy: identities: {ip: {trusted_proxies: [10.0.0.0/8]}}, or unix for a proxy on a Unix socket")
 		})
 	}
-	addr, ok := parseHop(r.RemoteAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	if lines := r.Header[p.header]; len(lines) > 0 && p.trusts(addr) {
+	addr, unix := peer(r)
+	if lines := r.Header[p.header]; len(lines) > 0 && p.trusts(addr, unix) {
 		addr = p.behind(addr, lines)
 	}
 	return embeddedIPv4(addr)
+}
+
+// peer returns the address of the peer, or that it is on a Unix socket. The name of its socket is not read, because the peer chooses that:
+// it could be 203.0.113.7.
+func peer(r *http.Request) (addr netip.Addr, unix bool) {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if local != nil && local.Network() == "unix" || r.RemoteAddr == "@" {
+		return netip.Addr{}, true
+	}
+	addr, _ = parseHop(r.RemoteAddr)
+	return addr, false
 }
 
 // behind walks from a trusted proxy towards the client, over all lines of the header from the last to the first.
@@ -42,10 +52,11 @@ func (p *proxies) behind(proxy netip.Addr, lines []string) netip.Addr {
 		hops := hops{rest: lines[i], forwarded: p.forwarded}
 		for hop, ok := hops.last(); ok; hop, ok = hops.last() {
 			addr, good := parseHop(hop)
-			if !good {
+			unix := p.unix && hop == "unix:" // nginx's name of a peer on a Unix socket
+			if !good && !unix {
 				return proxy
 			}
-			if proxy = addr; !p.trusts(addr) {
+			if proxy = addr; !p.trusts(addr, unix) {
 				return addr
 			}
 		}
@@ -56,7 +67,10 @@ func (p *proxies) behind(proxy netip.Addr, lines []string) netip.Addr {
 	return proxy
 }
 
-func (p *proxies) trusts(addr netip.Addr) bool {
+func (p *proxies) trusts(addr netip.Addr, unix bool) bool {
+	if unix {
+		return p.unix
+	}
 	for _, trusted := range p.trusted {
 		if trusted.Contains(addr) {
 			return true
@@ -133,11 +147,18 @@ func isPort(text string) bool {
 	return strings.Trim(text[1:], "0123456789") == ""
 }
 
-var nat64 = netip.MustParsePrefix("64:ff9b::/96") // the well-known prefix of RFC 6052, 2.1
+var (
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")    // the well-known prefix of RFC 6052, 2.1
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")  // of which networks choose their own, RFC 8215
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // of SIIT, RFC 2765, 2.1
+)
 
-// embeddedIPv4 returns the IPv4 address in a NAT64 (64:ff9b::/96), IPv4-mapped (::ffff:a.b.c.d) or IPv4-compatible (::a.b.c.d
-// but not :: and ::1) address, and any other address itself. It ignores 6to4 and Teredo, where one IPv4 address stands for many
-// clients.
+// embeddedIPv4 returns the IPv4 address in a NAT64 (64:ff9b::/96, and any /96 of 64:ff9b:1::/48), translated (::ffff:0:a.b.c.d), IPv4-mapped
+// (::ffff:a.b.c.d) or IPv4-compatible (::a.b.c.d but not :: and ::1) address, and any other address itself. It ignores 6to4 and Teredo, where
+// one IPv4 address stands for many clients.
+//
+// In 64:ff9b:1::/48, an address that ends with 24 zero bits has its IPv4 address elsewhere (RFC 6052, 2.2), and stays IPv6: where depends on a
+// length that only the network knows.
 //
 // Use it for clients only. Of the forms of a trusted proxy's address, only the IPv4-mapped one is trusted.
 func embeddedIPv4(addr netip.Addr) netip.Addr {
@@ -147,7 +168,8 @@ func embeddedIPv4(addr netip.Addr) netip.Addr {
 	}
 	bytes := addr.As16()
 	last := [4]byte(bytes[12:])
-	if nat64.Contains(addr) || [12]byte(bytes[:]) == [12]byte{} && last != [4]byte{} && last != [4]byte{3: 1} {
+	if nat64.Contains(addr) || translated.Contains(addr) || localNAT64.Contains(addr) && [3]byte(last[1:]) != [3]byte{} ||
+		[12]byte(bytes[:]) == [12]byte{} && last != [4]byte{} && last != [4]byte{3: 1} {
 		return netip.AddrFrom4(last)
 	}
 	return addr

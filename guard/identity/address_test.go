@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -115,12 +116,51 @@ func TestClient_prefixes(t *testing.T) {
 	}
 }
 
+// A peer on a Unix socket, and one whose address cannot be read.
 func TestClient_peerWithoutAddress(t *testing.T) {
-	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
-	for _, peer := range []string{"", "@", "/run/http.sock", "1.2.3.4:http"} {
-		got, err := r.Read(&http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {"203.0.113.7"}}}, nil)
-		if err != nil || got.Subjects != nil || got.Address.IsValid() {
-			t.Errorf("%q: %+v, %v", peer, got, err)
+	for _, c := range []struct {
+		name, peer    string // the peer chooses the name of its socket
+		unix, trusted bool
+		line, want    string
+	}{
+		{name: "a Unix socket", peer: "@", unix: true, line: "203.0.113.7"},
+		{name: "a Unix socket without its local address", peer: "@", line: "203.0.113.7"},
+		{name: "a Unix socket named like an address", peer: "203.0.113.7:80", unix: true},
+		{name: "a Unix socket named like a trusted proxy", peer: "10.0.0.1", unix: true, line: "203.0.113.7"},
+		{name: "no peer", trusted: true, line: "203.0.113.7"},
+		{name: "a path", peer: "/run/http.sock", trusted: true, line: "203.0.113.7"},
+		{name: "a named port", peer: "1.2.3.4:http", trusted: true, line: "203.0.113.7"},
+		{name: "a trusted Unix socket", peer: "@", unix: true, trusted: true, line: "1.1.1.1, 203.0.113.7", want: "203.0.113.7"},
+		{name: "a trusted one without its local address", peer: "@", trusted: true, line: "203.0.113.7", want: "203.0.113.7"},
+		{name: "a trusted one named like an address", peer: "1.1.1.1:80", unix: true, trusted: true, line: "203.0.113.7", want: "203.0.113.7"},
+		{name: "a trusted one without a header", peer: "1.1.1.1:80", unix: true, trusted: true},
+		{name: "a trusted one with garbage", peer: "@", unix: true, trusted: true, line: "1.1.1.1, unknown"},
+		{name: "behind a proxy", peer: "@", unix: true, trusted: true, line: "203.0.113.7, 10.0.0.1", want: "203.0.113.7"},
+		{name: "two Unix sockets, as nginx says", peer: "@", unix: true, trusted: true, line: "203.0.113.7, unix:", want: "203.0.113.7"},
+		{name: "a spoofed Unix socket", peer: "@", unix: true, trusted: true, line: "1.1.1.1, unix:, 203.0.113.7", want: "203.0.113.7"},
+		{name: "a client on a Unix socket", peer: "@", unix: true, trusted: true, line: "unix:"},
+		{name: "an untrusted Unix socket behind a proxy", peer: "10.0.0.1:1", line: "203.0.113.7, unix:", want: "10.0.0.1"},
+	} {
+		r := mustNew(t, Options{TrustedProxies: trusted, TrustUnix: c.trusted}, Config{Name: "ip", Address: true})
+		request := &http.Request{RemoteAddr: c.peer, Header: http.Header{}}
+		if c.line != "" {
+			request.Header.Set("X-Forwarded-For", c.line)
+		}
+		if c.unix {
+			local := &net.UnixAddr{Name: "/run/http.sock", Net: "unix"}
+			request = request.WithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, local))
+		}
+		got, err := r.Read(request, nil)
+		want := Found{}
+		if c.want != "" {
+			want = Found{Subjects: []string{"ip=" + c.want}, Address: netip.MustParseAddr(c.want)}
+		}
+		if diff := cmp.Diff(want, got, compareAddr); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+		}
+		trusts := c.trusted && (c.unix || c.peer == "@") || c.peer == "10.0.0.1:1"
+		if err := r.Forwarded(request); (err == ErrUntrusted) == trusts {
+			t.Errorf("%s: Forwarded: %v", c.name, err)
 		}
 	}
 }
@@ -129,28 +169,36 @@ func TestClient_peerWithoutAddress(t *testing.T) {
 func TestClient_embeddedIPv4(t *testing.T) {
 	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
 	for address, subject := range map[string]string{
-		"203.0.113.7":            "203.0.113.7",
-		"::ffff:203.0.113.7":     "203.0.113.7",
-		"::ffff:cb00:7107":       "203.0.113.7",
-		"64:ff9b::203.0.113.7":   "203.0.113.7",
-		"64:ff9b::cb00:7107":     "203.0.113.7",
-		"::203.0.113.7":          "203.0.113.7",
-		"::cb00:7107":            "203.0.113.7",
-		"::2":                    "0.0.0.2",
-		"::":                     "::/64",
-		"::1":                    "::/64",
-		"64:ff9b:1::203.0.113.7": "64:ff9b:1::/64", // local-use NAT64, RFC 8215
-		"64:ff9b::1:cb00:7107":   "64:ff9b::/64",
-		"::1:cb00:7107":          "::/64",
-		"2002:cb00:7107::1":      "2002:cb00:7107::/64", // 6to4
-		"::ffff:0:203.0.113.7":   "::/64",               // IPv4-translated, RFC 2765
+		"203.0.113.7":                      "203.0.113.7",
+		"::ffff:203.0.113.7":               "203.0.113.7",
+		"::ffff:cb00:7107":                 "203.0.113.7",
+		"64:ff9b::203.0.113.7":             "203.0.113.7",
+		"64:ff9b::cb00:7107":               "203.0.113.7",
+		"::203.0.113.7":                    "203.0.113.7",
+		"::cb00:7107":                      "203.0.113.7",
+		"::2":                              "0.0.0.2",
+		"::":                               "::/64",
+		"::1":                              "::/64",
+		"64:ff9b:1::203.0.113.7":           "203.0.113.7", // local-use NAT64, RFC 8215
+		"64:ff9b:1:fffe::203.0.113.7":      "203.0.113.7",
+		"64:ff9b:1:ffff:ff:ffff:cb00:7107": "203.0.113.7",
+		"64:ff9b:1:2:cb:71:700:0":          "64:ff9b:1:2::/64",    // 203.0.113.7 of a prefix of 64 bits
+		"64:ff9b:1:cb00:71:700::":          "64:ff9b:1:cb00::/64", // and of 48 bits
+		"64:ff9b:2::203.0.113.7":           "64:ff9b:2::/64",
+		"64:ff9b::1:cb00:7107":             "64:ff9b::/64",
+		"::1:cb00:7107":                    "::/64",
+		"2002:cb00:7107::1":                "2002:cb00:7107::/64", // 6to4
+		"::ffff:0:203.0.113.7":             "203.0.113.7",         // IPv4-translated, RFC 2765
+		"::ffff:1:203.0.113.7":             "::/64",
 	} {
 		want(t, r, address+" as the peer", "X-Forwarded-For", net.JoinHostPort(address, "1"), subject, nil)
 		want(t, r, address+" behind a proxy", "X-Forwarded-For", "10.0.0.1:1", subject, []string{address})
 	}
 	// An IPv6 form of a proxy's address is a client, whose header does not count.
 	want(t, r, "NAT64 of a proxy", "X-Forwarded-For", "[64:ff9b::10.0.0.1]:1", "10.0.0.1", []string{"1.1.1.1"})
-	want(t, r, "NAT64 of a proxy as a hop", "X-Forwarded-For", "10.0.0.1:1", "10.0.0.2", []string{"1.1.1.1, 64:ff9b::10.0.0.2"})
+	for _, form := range []string{"64:ff9b::", "64:ff9b:1::", "::ffff:0:", "::"} {
+		want(t, r, form+" of a proxy as a hop", "X-Forwarded-For", "10.0.0.1:1", "10.0.0.2", []string{"1.1.1.1, " + form + "10.0.0.2"})
+	}
 }
 
 func want(t *testing.T, r *Reader, name, header, peer, subject string, lines []string) {

@@ -34,6 +34,7 @@ func reads(t testing.TB) []struct {
 	}{
 		{"ip", mustNew(t, Options{}, ip), v6, 2},
 		{"ip and header", mustNew(t, Options{}, ip, Config{Name: "device", Header: "X-Device"}), v6, 2},
+		{"a folded header", mustNew(t, Options{}, Config{Name: "user", Header: "X-User", Fold: FoldCase}), request("X-User", "Ada@Example.com"), 3},
 		{"three prefixes", mustNew(t, Options{}, ip, Config{Name: "site", Address: true, IPv6Prefix: 48}, Config{Name: "isp", Address: true, IPv6Prefix: 32}), v6, 2},
 		{"ip behind proxies", mustNew(t, Options{TrustedProxies: trusted}, ip), behind, 2},
 		{"ip and key", mustNew(t, Options{}, ip, Config{Name: "key", Header: "X-API-Key", Verify: d}), v6, 5},

@@ -18,7 +18,7 @@ type Config struct {
 	Name string
 
 	// Address makes the client's address the identity: that of the peer, or of the client behind trusted proxies. A request over
-	// a Unix socket has none. Defaults to false.
+	// a Unix socket has none, but behind a proxy that TrustUnix trusts. Defaults to false.
 	Address bool
 	// IPv4Prefix is the number of bits of an IPv4 address that make a subject, 1 to 32. Defaults to 32.
 	IPv4Prefix int
@@ -44,6 +44,11 @@ type Config struct {
 	// Func reads the identity with the service's own code. Defaults to none.
 	Func Func
 
+	// OneOf are the values of a JWT's claim that count, the first one best, at most 32. The claim may be a list, and then the identity is the
+	// first of them that the list has. Defaults to none: any value counts, and a claim that is a list counts as missing.
+	OneOf []string
+	// Fold says which values of Header, Cookie, Query, Path, JWT or Func are one subject. Defaults to FoldNone.
+	Fold Fold
 	// Verify verifies the values of Header, Cookie, Query or Fingerprint. Defaults to none: the identity is claimed.
 	Verify Verifier
 }
@@ -60,6 +65,7 @@ type Verifier interface {
 
 const (
 	maxIdentities = 16
+	maxOneOf      = 32
 	maxSourceName = 256 // bytes of the name of a header, cookie, parameter, wildcard or claim
 )
 
@@ -94,16 +100,24 @@ func complete(identities []Config) ([]Config, error) {
 }
 
 func (c *Config) complete() error {
-	if err := c.checkSource(); err != nil {
+	source, err := c.source()
+	if err != nil {
 		return err
 	}
-	if c.Verify != nil && c.Header == "" && c.Cookie == "" && c.Query == "" && c.Fingerprint == "" {
-		return errors.New("Verify applies only to Header, Cookie, Query and Fingerprint")
+	for _, option := range []struct {
+		given         bool
+		name, sources string
+	}{
+		{c.Verify != nil, "Verify applies", "Header, Cookie, Query and Fingerprint"},
+		{c.IPv4Prefix != 0 || c.IPv6Prefix != 0, "IPv4Prefix and IPv6Prefix apply", "Address"},
+		{len(c.OneOf) > 0, "OneOf applies", "JWT"},
+		{c.Fold != FoldNone, "Fold applies", "Header, Cookie, Query, Path, JWT and Func"},
+	} {
+		if option.given && !strings.Contains(option.sources, source) {
+			return fmt.Errorf("%s only to %s", option.name, option.sources)
+		}
 	}
-	if !c.Address && (c.IPv4Prefix != 0 || c.IPv6Prefix != 0) {
-		return errors.New("IPv4Prefix and IPv6Prefix apply only to Address")
-	}
-	err := cmp.Or(
+	err = cmp.Or(
 		completePrefix(&c.IPv4Prefix, "IPv4Prefix", 32, 32),
 		completePrefix(&c.IPv6Prefix, "IPv6Prefix", 64, 128),
 		completeHeader(&c.Header, "Header"),
@@ -123,15 +137,27 @@ func (c *Config) complete() error {
 	default:
 		return fmt.Errorf("invalid Certificate %q: use sha256, common_name, dns or uri", c.Certificate)
 	}
+	switch c.Fold {
+	case FoldNone, FoldNFC, FoldEmail, FoldCase:
+	default:
+		return fmt.Errorf("invalid Fold %q: use nfc, email or case", c.Fold)
+	}
+	if len(c.OneOf) > maxOneOf || slices.Contains(c.OneOf, "") {
+		return fmt.Errorf("OneOf must have at most %d values, and none that is empty, got %.80q", maxOneOf, c.OneOf)
+	}
+	if len(c.OneOf) > 0 && c.Fold != FoldNone {
+		return errors.New("OneOf and Fold cannot be combined: its values are exact")
+	}
 	if c.JWT != nil {
 		token := *c.JWT
-		c.JWT = &token
+		c.JWT, c.OneOf = &token, slices.Clone(c.OneOf)
 		return token.complete()
 	}
 	return nil
 }
 
-func (c *Config) checkSource() error {
+// source returns the name of the source.
+func (c *Config) source() (string, error) {
 	var sources []string
 	for _, source := range []struct {
 		name string
@@ -153,11 +179,11 @@ func (c *Config) checkSource() error {
 	}
 	switch len(sources) {
 	case 0:
-		return errors.New("has no source: set Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate or Func")
+		return "", errors.New("has no source: set Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate or Func")
 	case 1:
-		return nil
+		return sources[0], nil
 	}
-	return fmt.Errorf("must have one source, got %s", strings.Join(sources, " and "))
+	return "", fmt.Errorf("must have one source, got %s", strings.Join(sources, " and "))
 }
 
 // completeHeader checks the name of a header and makes it canonical.

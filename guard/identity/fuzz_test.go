@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4/json"
 )
 
 // FuzzRead checks that any request stays within the bounds of Found, and cannot change the client's address.
@@ -21,6 +24,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("10.0.0.1:1", "fp:c:h", "key", "1.1.1.1, 203.0.113.7", `for="[2001:db8::1]:4711"`, "sid=a; sid=b", "q=1&q=%2B", "Bearer "+sign(f, rsaKey, "r1", valid()))
 	f.Add("[::ffff:10.0.0.1%eth0]:1", "fp:\r\n:\x00", "~", ", ,unknown", `for="\", for=1.1.1.1`, `sid="a`, "q;q=%", "Bearer ..")
 	f.Add("[64:ff9b::a00:1]:1", mustSign(f, h, "c1", "ab12"), "a+b%", "::1.2.3.4", "for=_x", "", "", "bearer eyJhbGciOiJub25lIn0.e30.")
+	f.Add("10.0.0.1:1", "", "Ada@EXAMPLE.com", "", "", "", "q=Zoe%CC%88@%C4%B0.example&q="+strings.Repeat("%CC%81", 400), "JWT ..")
 	var all []*Reader
 	for _, o := range []Options{{TrustedProxies: trusted}, {TrustedProxies: trusted, ForwardedHeader: "Forwarded"}, {}} {
 		all = append(all, mustNew(f, o,
@@ -32,6 +36,8 @@ func FuzzRead(f *testing.F) {
 			Config{Name: "app", Query: "q"},
 			Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h},
 			Config{Name: "user", JWT: &JWT{Keys: path}},
+			Config{Name: "account", Header: "X-API-Key", Fold: FoldCase},
+			Config{Name: "mail", Query: "q", Fold: FoldEmail},
 		))
 	}
 	f.Fuzz(func(t *testing.T, peer, fingerprint, key, forwardedFor, forwarded, cookie, query, authorization string) {
@@ -49,7 +55,7 @@ func FuzzRead(f *testing.F) {
 			}
 			checkFound(t, got)
 			// A peer that is not a trusted proxy cannot name another address.
-			if peer, ok := parseHop(peer); ok && !reader.trusts(peer) && got.Address != embeddedIPv4(peer) {
+			if peer, ok := parseHop(peer); ok && !reader.trusts(peer, false) && got.Address != embeddedIPv4(peer) {
 				t.Errorf("peer %s became %s", peer, got.Address)
 			}
 		}
@@ -117,6 +123,31 @@ func FuzzToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		if _, ok := r.verifications[0].verify(token, time.Now()); ok && !strings.HasPrefix(token, head) {
 			t.Errorf("valid: %q", token)
+		}
+	})
+}
+
+// FuzzClaims checks that a claim of any payload is text that the payload has, and one of those that are asked for.
+func FuzzClaims(f *testing.F) {
+	f.Add(`{"a":{"b":["pro",7,null,{"x":1}]}}`, "a.b")
+	f.Add(`{"https://example.com/tenant":"acme"}`, "https://example.com/tenant")
+	f.Add(`{"a.b":{"c":"x"},"a":{"b.c":1}}`, "a.b.c")
+	f.Add(`{"a":{"b":{"b":{"b":{}}}}}`, strings.Repeat("a.b", 80))
+	f.Add(strings.Repeat(`{"a":`, 200)+`"x"`+strings.Repeat("}", 200), strings.Repeat("a.", 120)+"a")
+	f.Fuzz(func(t *testing.T, payload, path string) {
+		var all claims
+		if len(path) > maxSourceName || json.Unmarshal([]byte(payload), &all) != nil {
+			return
+		}
+		raw := all.at(path)
+		if !strings.Contains(payload, string(raw)) {
+			t.Errorf("%s of %s is %s", path, payload, raw)
+		}
+		if text := claimText(raw); text != "" && !utf8.ValidString(text) {
+			t.Errorf("%s of %s is %+q", path, payload, text)
+		}
+		if one := bestOf([]string{"enterprise", "pro"}, raw); one != "" && !strings.Contains(payload, one) && !strings.Contains(payload, `\u`) {
+			t.Errorf("%s of %s is %s", path, payload, one)
 		}
 	})
 }

@@ -36,9 +36,9 @@ const (
 //
 // The keys, not the token, determine the allowed algorithms: a key verifies its own alg, or those of its type if it has none.
 type JWT struct {
-	// Claim is the name of a claim at the token's top level whose value is text or a whole number; other types count as missing. Required
-	// in a policy; in Go it defaults to sub.
-	Claim string `yaml:"claim" policy:"required,is=parameter"`
+	// Claim is the name of a claim whose value is text or a whole number; other types count as missing. A dot leads into an object, as in
+	// realm_access.roles, unless the token has a claim whose name has the dot. Required in a policy; in Go it defaults to sub.
+	Claim string `yaml:"claim" policy:"required,is=claim"`
 	// Keys is a file or an https URL of a JWKS (RFC 7517; http only for loopback addresses), or a file with public keys in PEM. Only files
 	// may hold shared secrets (kty oct). Required in one jwt of a policy.
 	Keys string `yaml:"keys" policy:"is=path"`
@@ -46,9 +46,11 @@ type JWT struct {
 	Issuer string `yaml:"issuer" policy:"is=path"`
 	// Audience is a required entry of aud. Set it if the issuer also signs tokens for other services. Defaults to any.
 	Audience string `yaml:"audience" policy:"is=path"`
-	// Header is the name of the header with the token, with or without the scheme Bearer. Defaults to Authorization, which requires the
-	// scheme, unless Cookie is set.
+	// Header is the name of the header with the token. Defaults to Authorization, unless Cookie is set.
 	Header string `yaml:"header" policy:"is=header"`
+	// Scheme is the word before the token in the header, in any case, such as JWT. Defaults to Bearer in Authorization; any other header may
+	// have the token with any scheme, or without one.
+	Scheme string `yaml:"scheme" policy:"is=header"`
 	// Cookie is the name of the cookie with the token. Defaults to none.
 	Cookie string `yaml:"cookie" policy:"is=header"`
 	// Leeway is the tolerated difference between clocks, 1ms to 10m. Defaults to 30s.
@@ -66,6 +68,12 @@ func (j *JWT) complete() error {
 	j.Claim, j.Leeway = cmp.Or(j.Claim, "sub"), cmp.Or(j.Leeway, defaultLeeway)
 	if err := cmp.Or(completeHeader(&j.Header, "JWT.Header"), checkCookie(j.Cookie, "JWT.Cookie")); err != nil {
 		return err
+	}
+	if j.Scheme != "" && (j.Cookie != "" || len(j.Scheme) > maxScheme || !isToken(j.Scheme)) {
+		return fmt.Errorf("JWT.Scheme must be a word before the token in a header, such as Bearer, got %.40q", j.Scheme)
+	}
+	if j.Header == "Authorization" {
+		j.Scheme = cmp.Or(j.Scheme, "Bearer")
 	}
 	if len(j.Claim) > maxSourceName {
 		return fmt.Errorf("JWT.Claim must have at most %d bytes, got %d", maxSourceName, len(j.Claim))
@@ -102,7 +110,7 @@ func (j *JWT) addTokens(v *values, r *http.Request) {
 	for _, line := range r.Header[j.Header] {
 		eachCredentials(line, func(value string) {
 			scheme, token := cutScheme(value)
-			if strings.EqualFold(scheme, "Bearer") || j.Header != "Authorization" {
+			if j.Scheme == "" || strings.EqualFold(scheme, j.Scheme) {
 				v.add(token)
 			}
 		})
@@ -118,10 +126,16 @@ const (
 // A verification is shared by the identities that read claims of the same tokens.
 type verification struct {
 	JWT    // without a Claim
-	claims []string
+	claims []claim
 	keys   *keySource
 	index  int // in Reader.verifications
 	cache  *tokenCache
+}
+
+// A claim is what an identity reads of a token.
+type claim struct {
+	path  string
+	oneOf []string // nil for any value
 }
 
 type claims map[string]json.RawMessage
@@ -160,8 +174,12 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 		return nil, false
 	}
 	texts := make([]string, len(v.claims))
-	for i, name := range v.claims {
-		texts[i] = all.text(name)
+	for i, c := range v.claims {
+		if raw := all.at(c.path); len(c.oneOf) == 0 {
+			texts[i] = claimText(raw)
+		} else {
+			texts[i] = bestOf(c.oneOf, raw)
+		}
 	}
 	v.cache.keep(id, keys, texts, now, expiry.Add(v.Leeway))
 	return texts, true
@@ -236,12 +254,28 @@ func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,38})$`)
 
-// text returns a claim that is a string or a whole number, and "" for any other.
-func (c claims) text(name string) string {
-	raw, ok := c[name]
-	if !ok {
-		return ""
+// at returns the claim at a path, or nil. A dot leads into an object, unless it is a part of a name: the longest name that an object has is
+// meant. So https://id.example/tenant is one name, and a claim a.b hides b in a.
+func (c claims) at(path string) json.RawMessage {
+	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '.') {
+		raw, ok := c[path[:end]]
+		if !ok {
+			continue
+		}
+		if end == len(path) {
+			return raw
+		}
+		var inner claims
+		if json.Unmarshal(raw, &inner) != nil {
+			return nil
+		}
+		return inner.at(path[end+1:])
 	}
+	return nil
+}
+
+// claimText returns a claim that is a string or a whole number, and "" for any other.
+func claimText(raw json.RawMessage) string {
 	if wholeNumber.Match(raw) {
 		return string(raw)
 	}
@@ -250,6 +284,24 @@ func (c claims) text(name string) string {
 		return ""
 	}
 	return text
+}
+
+// bestOf returns the first of some values that a claim is, or that is in its list; "" if none is.
+func bestOf(values []string, raw json.RawMessage) string {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	best := len(values)
+	for _, one := range list {
+		if i := slices.Index(values[:best], claimText(one)); i >= 0 {
+			best = i
+		}
+	}
+	if best == len(values) {
+		return ""
+	}
+	return values[best]
 }
 
 const (

@@ -83,7 +83,7 @@ func (r *Reader) ReadAddress(req *http.Request) Found {
 // Forwarded returns nil if a trusted proxy forwards the request for a client. Otherwise it returns ErrUntrusted, or ErrNoClient for a
 // trusted proxy that adds no forwarded header.
 func (r *Reader) Forwarded(req *http.Request) error {
-	if peer, ok := parseHop(req.RemoteAddr); !ok || !r.trusts(peer) {
+	if !r.trusts(peer(req)) {
 		return ErrUntrusted
 	}
 	if len(req.Header[r.header]) == 0 {
@@ -265,7 +265,7 @@ func (p *reading) claims(i int) ([]string, error) {
 // add adds the subject of an identity, unless the value is empty.
 func (p *reading) add(s *source, value string) {
 	if value != "" {
-		p.text = appendValue(append(p.text, s.prefix...), value)
+		p.text = appendValue(append(p.text, s.prefix...), s.Fold.fold(value))
 		p.end()
 	}
 }
@@ -280,7 +280,7 @@ func (p *reading) also(s *source, value string) {
 	if value == "" {
 		return
 	}
-	subject := s.prefix + Value(value)
+	subject := s.prefix + s.Fold.Value(value)
 	if !slices.Contains(p.found.Also, subject) {
 		p.found.Also = append(p.found.Also, subject)
 	}

@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// TrustedProxies are the peers whose ForwardedHeader the Reader trusts. Defaults to none.
 	TrustedProxies []netip.Prefix
+	// TrustUnix trusts the ForwardedHeader of each peer on a Unix socket. Defaults to false.
+	TrustUnix bool
 	// ForwardedHeader is the header to which proxies add the address of their peer: Forwarded in the form of RFC 7239, any
 	// other in the form of X-Forwarded-For. Defaults to X-Forwarded-For.
 	ForwardedHeader string
@@ -140,14 +142,14 @@ func New(o Options, identities ...Config) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{
-		proxies: proxies{trusted: o.TrustedProxies, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
+		proxies: proxies{trusted: o.TrustedProxies, unix: o.TrustUnix, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
 		now:     time.Now, report: o.OnReload, stop: func() {},
 	}
 	keys := map[string]*keySource{}
 	for _, c := range identities {
 		s := source{Config: c, prefix: c.Name + "="}
 		if c.JWT != nil {
-			if s.verification, s.claim, err = r.verification(c.JWT, keys); err != nil {
+			if s.verification, s.claim, err = r.verification(&c, keys); err != nil {
 				return nil, fmt.Errorf("identity %s: JWT.Keys: %w", c.Name, err)
 			}
 		}
@@ -161,21 +163,21 @@ func New(o Options, identities ...Config) (*Reader, error) {
 }
 
 // verification returns the indexes of a JWT's verification, which it shares with JWTs that differ only in Claim, and of its claim.
-func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int, err error) {
-	shared := *j
+func (r *Reader) verification(c *Config, keys map[string]*keySource) (at, nth int, err error) {
+	shared, asked := *c.JWT, claim{c.JWT.Claim, c.OneOf}
 	shared.Claim = ""
 	for i := range r.verifications {
 		if v := &r.verifications[i]; v.JWT == shared {
-			v.claims = append(v.claims, j.Claim)
+			v.claims = append(v.claims, asked)
 			return i, len(v.claims) - 1, nil
 		}
 	}
-	from, ok := keys[j.Keys]
+	from, ok := keys[shared.Keys]
 	if !ok {
-		if from, err = newKeySource(j.Keys); err != nil {
+		if from, err = newKeySource(shared.Keys); err != nil {
 			return 0, 0, err
 		}
-		keys[j.Keys] = from
+		keys[shared.Keys] = from
 		if from.file != nil {
 			r.files = append(r.files, from.file)
 		}
@@ -184,7 +186,7 @@ func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int
 		r.tokens = newTokenCache()
 	}
 	i := len(r.verifications)
-	r.verifications = append(r.verifications, verification{JWT: shared, claims: []string{j.Claim}, keys: from, index: i, cache: r.tokens})
+	r.verifications = append(r.verifications, verification{JWT: shared, claims: []claim{asked}, keys: from, index: i, cache: r.tokens})
 	return i, 0, nil
 }
 
@@ -199,15 +201,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 		}
 	}
 	if len(r.files) > 0 {
-		r.ended.Go(func() { reload.Every(ctx, pollInterval, r.poll) })
-	}
-}
-
-func (r *Reader) poll(now time.Time) {
-	for _, file := range r.files {
-		if changed, err := file.Poll(now); changed || err != nil {
-			r.report(file.Paths[0], err)
-		}
+		r.ended.Go(reload.Follow(ctx, pollInterval, r.report, r.files...))
 	}
 }
 

@@ -3,10 +3,12 @@ package identity
 import (
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +68,69 @@ func TestRead_validTokens(t *testing.T) {
 		got, err := r.Read(request("Authorization", "Bearer "+c.token), nil)
 		if diff := cmp.Diff(Found{Subjects: c.want}, got, withoutAddr); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// A dot in a claim leads into an object, unless it is a part of a name.
+func TestRead_nestedClaims(t *testing.T) {
+	path := keyFile(t)
+	tests := []struct {
+		name, claim string
+		payload     object
+		want        string
+	}{
+		{"in an object", "app_metadata.plan", object{"app_metadata": object{"plan": "pro"}}, "pro"},
+		{"in objects", "a.b.c", object{"a": object{"b": object{"c": 7}}}, "7"},
+		{"a URL", "https://example.com/tenant", object{"https://example.com/tenant": "acme"}, "acme"},
+		{"below a URL", "https://example.com/app.plan", object{"https://example.com/app": object{"plan": "pro"}}, "pro"},
+		{"a name with a dot", "a.b", object{"a.b": "name", "a": object{"b": "path"}}, "name"},
+		{"a name with a dot that is null", "a.b", object{"a.b": json.RawMessage("null"), "a": object{"b": "path"}}, ""},
+		{"a name with a dot and a list", "a.b", object{"a.b": []string{"x"}, "a": object{"b": "path"}}, ""},
+		{"the longest name", "a.b.c", object{"a.b": object{"c": "long"}, "a": object{"b.c": "short", "b": object{"c": "short"}}}, "long"},
+		{"a name with a dot in an object", "a.b.c", object{"a": object{"b.c": "name", "b": object{"c": "path"}}}, "name"},
+		{"no object on the way", "sub.id", object{}, ""},
+		{"a list on the way", "a.0", object{"a": []string{"x"}}, ""},
+		{"null on the way", "a.b", object{"a": json.RawMessage("null")}, ""},
+		{"a name twice on the way", "a.b", object{"a": json.RawMessage(`{"b":"x","b":"y"}`)}, ""},
+		{"an object at the end", "a.b", object{"a": object{"b": object{"c": "x"}}}, ""},
+		{"an empty name", "a..b", object{"a": object{"": object{"b": "x"}}}, ""},
+		{"dots alone", "...", object{"a": "x"}, ""},
+	}
+	for _, c := range tests {
+		r := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Claim: c.claim}})
+		got, err := r.Read(bearer(t, valid(c.payload)), nil)
+		if text := strings.TrimPrefix(got.Subject("user"), "user="); text != c.want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", c.name, text, err, c.want)
+		}
+	}
+}
+
+// Of a list, the value that counts is the first in the order of the config, not in that of the token.
+func TestRead_listsOfClaims(t *testing.T) {
+	r := mustNew(t, Options{}, Config{Name: "tier", JWT: &JWT{Keys: keyFile(t), Claim: "realm.roles"}, OneOf: []string{"enterprise", "pro", "7"}})
+	for name, c := range map[string]struct {
+		roles any
+		want  string
+	}{
+		"one":                    {[]string{"pro"}, "tier=pro"},
+		"the best last":          {[]string{"pro", "admin", "enterprise"}, "tier=enterprise"},
+		"the best first":         {[]string{"enterprise", "pro"}, "tier=enterprise"},
+		"none of them":           {[]string{"admin"}, ""},
+		"an empty list":          {[]string{}, ""},
+		"text":                   {"pro", "tier=pro"},
+		"other text":             {"admin", ""},
+		"joined text":            {"pro enterprise", ""},
+		"another case":           {[]string{"PRO"}, ""},
+		"a number":               {[]any{7}, "tier=7"},
+		"values of other types":  {[]any{nil, true, 1.5, []string{"enterprise"}, object{"enterprise": true}, "", "pro"}, "tier=pro"},
+		"an object":              {object{"pro": true}, ""},
+		"null":                   {json.RawMessage("null"), ""},
+		"as many as a token has": {append(slices.Repeat([]string{"x"}, 2000), "pro"), "tier=pro"},
+	} {
+		got, err := r.Read(bearer(t, valid(object{"realm": object{"roles": c.roles}})), nil)
+		if got.Subject("tier") != c.want || len(got.Also) > 0 || err != nil {
+			t.Errorf("%s: got %+v, %v, want %q", name, got, err, c.want)
 		}
 	}
 }
@@ -189,11 +254,12 @@ func TestRead_invalidTokensIdentifyNothing(t *testing.T) {
 }
 
 func TestRead_tokenSources(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jwks.json")
-	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)
+	path := keyFile(t)
 	bearer := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path}})
 	named := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Header: "X-Token"}})
 	cookie := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Cookie: "token"}})
+	scheme := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Scheme: "JWT"}})
+	both := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Header: "x-token", Scheme: "jwt"}})
 	token, other, same, expired := sign(t, rsaKey, "r1", valid()), sign(t, rsaKey, "r1", valid(object{"sub": "43"})),
 		sign(t, rsaKey, "r1", valid(object{"jti": "2"})), sign(t, rsaKey, "r1", valid(object{"exp": 1}))
 	many := []string{}
@@ -227,6 +293,11 @@ func TestRead_tokenSources(t *testing.T) {
 		{"nine", bearer, many, ambiguous},
 		{"named", named, []string{"X-Token", token}, found},
 		{"named with the scheme", named, []string{"X-Token", "Bearer " + token}, found},
+		{"named with any scheme", named, []string{"X-Token", "DPoP " + token}, found},
+		{"the scheme of the config", scheme, []string{"Authorization", "jwt " + token}, found},
+		{"Bearer in place of it", scheme, []string{"Authorization", "Bearer " + token}, none},
+		{"the scheme in a named header", both, []string{"X-Token", "JWT " + token}, found},
+		{"a named header without its scheme", both, []string{"X-Token", token}, none},
 		{"named, and the default", named, []string{"Authorization", "Bearer " + token}, none},
 		{"a cookie", cookie, []string{"Cookie", "a=b; token=" + token}, found},
 		{"two cookies", cookie, []string{"Cookie", "token=" + token + "; token=" + other}, ambiguous},

@@ -36,7 +36,9 @@ func (id *Identity) check(at, name string, p *Policy, found *problems) {
 		return
 	}
 	if name == ByIP {
-		id.checkProxies(at, found)
+		if id.ForwardedHeader != "" && len(id.TrustedProxies) == 0 {
+			found.add(at+".forwarded_header", "has no effect while trusted_proxies is empty")
+		}
 	} else if len(id.TrustedProxies) > 0 {
 		found.add(at+".trusted_proxies", "must be in identities.ip, for all address identities")
 	}
@@ -59,21 +61,12 @@ func (id *Identity) check(at, name string, p *Policy, found *problems) {
 	case !isAddress && (id.IPv4Prefix != 0 || id.IPv6Prefix != 0):
 		found.add(at, "must have one source, got an address prefix and %s", source)
 	}
+	if name == ByClient && len(id.OneOf) > 0 {
+		found.add(at+".one_of", "must not be in client, which limits count")
+	}
 	id.checkHeader(at, found)
-	id.checkProof(at, source, found)
+	id.checkOptions(at, source, found)
 	id.checkFirst(at, name, p, found)
-}
-
-// checkProxies finds a header that guard never reads, and proxies that let a client choose its address.
-func (id *Identity) checkProxies(at string, found *problems) {
-	if id.ForwardedHeader != "" && len(id.TrustedProxies) == 0 {
-		found.add(at+".forwarded_header", "has no effect while trusted_proxies is empty")
-	}
-	for i, text := range id.TrustedProxies {
-		if prefix, err := parsePrefix(text); err == nil && prefix.Bits() == 0 {
-			found.add(fmt.Sprintf("%s.trusted_proxies[%d]", at, i), "trusts every peer, so each client can choose its address: list the networks of your proxies")
-		}
-	}
 }
 
 // checkHeader finds headers that have a key of their own, or hold a secret.
@@ -91,23 +84,42 @@ func (id *Identity) checkHeader(at string, found *problems) {
 	}
 }
 
-// checkProof finds a value that is neither claimed nor verified, and one that is both.
-func (id *Identity) checkProof(at, source string, found *problems) {
-	verifiable := slices.Contains([]string{"header", "cookie", "query", "fingerprint"}, source)
-	switch {
-	case id.Verify != nil && !verifiable:
-		found.add(at+".verify", "applies only to a header, cookie, query or fingerprint")
-	case id.Verify != nil:
-		id.Verify.check(at+".verify", source, found)
-		if id.Claimed {
-			found.add(at+".claimed", "cannot be combined with verify: a value is either claimed or verified")
+// checkOptions finds options that the source does not have, and a value that is neither claimed nor verified, or both.
+func (id *Identity) checkOptions(at, source string, found *problems) {
+	verifiable := []string{"header", "cookie", "query", "fingerprint"}
+	for _, option := range []struct {
+		key     string
+		given   bool
+		sources []string
+	}{
+		{"verify", id.Verify != nil, verifiable},
+		{"claimed", id.Claimed, []string{"header", "cookie", "query", "path", "fingerprint", "func"}},
+		{"one_of", len(id.OneOf) > 0, []string{"jwt"}},
+		{"fold", id.Fold != identity.FoldNone, []string{"header", "cookie", "query", "path", "jwt", "func"}},
+	} {
+		if option.given && !slices.Contains(option.sources, source) {
+			found.add(at+"."+option.key, "applies only to a %s", either(option.sources))
 		}
-	case id.Claimed && !verifiable && source != "path" && source != "func":
-		found.add(at+".claimed", "applies only to a header, cookie, query, path, fingerprint or func")
-	case !id.Claimed && verifiable:
-		found.add(at, "requires verify or claimed: true, because clients choose the %s", source)
-	case !id.Claimed && source == "path":
+	}
+	chosen := source == "path" || slices.Contains(verifiable, source)
+	switch {
+	case id.Verify != nil && id.Claimed:
+		found.add(at+".claimed", "cannot be combined with verify: a value is either claimed or verified")
+	case source == "path" && !id.Claimed:
 		found.add(at, "requires claimed: true, because clients choose the path")
+	case chosen && !id.Claimed && id.Verify == nil:
+		found.add(at, "requires verify or claimed: true, because clients choose the %s", source)
+	}
+	if id.Verify != nil && slices.Contains(verifiable, source) {
+		id.Verify.check(at+".verify", source, found)
+	}
+	for i, value := range id.OneOf {
+		if slices.Contains(id.OneOf[:i], value) {
+			found.add(fmt.Sprintf("%s.one_of[%d]", at, i), "duplicate value %s", value)
+		}
+	}
+	if len(id.OneOf) > 0 && id.Fold != identity.FoldNone {
+		found.add(at+".fold", "cannot be combined with one_of, whose values are exact")
 	}
 }
 
@@ -138,11 +150,15 @@ func (id *Identity) checkFirst(at, name string, p *Policy, found *problems) {
 			found.add(at, "%s", wrong)
 		case slices.Contains(id.First[:i], one):
 			found.add(at, "duplicate identity %s", one)
+		case len(p.Identities[one].OneOf) > 0:
+			found.add(at, "must not be %s: %s", one, onlyPlan)
 		case p.OfAddress(one) && i < len(id.First)-1:
 			found.add(at, "must be last: every request has an address, so later identities are never used")
 		}
 	}
 }
+
+const onlyPlan = "it has one_of, so it names the plan of a client, and not the client"
 
 // checkTokens finds tokens without keys that the policy's other tokens could not complete.
 func (p *Policy) checkTokens(found *problems) {
@@ -170,8 +186,8 @@ func (p *Policy) checkTokens(found *problems) {
 		case len(keyed) > 1:
 			found.add(at+".keys", "is required, because the other tokens differ in more than their claim")
 		}
-		if id.JWT.Header != "" && id.JWT.Cookie != "" {
-			found.add(at+".cookie", "cannot be combined with header: a token has one source")
+		if id.JWT.Cookie != "" && id.JWT.Header+id.JWT.Scheme != "" {
+			found.add(at+".cookie", "cannot be combined with header or scheme: a token has one source")
 		}
 	}
 }
@@ -246,6 +262,8 @@ func (p *Policy) checkBy(at string, by By, global bool, values map[string]bool, 
 			found.add(at, "unknown identity %s%s", quote(name), spelling.DidYouMean(name, names))
 		case slices.Contains(by[:i], name):
 			found.add(at, "duplicate identity %s", name)
+		case len(p.Identities[name].OneOf) > 0:
+			found.add(at, "must not be %s: %s", name, onlyPlan)
 		default:
 			if path := p.missingWildcard(name, values); path != "" {
 				found.add(at, "never applies: identity %s needs the wildcard {%s}, which no pattern in match has", name, path)

@@ -26,6 +26,7 @@ func (p *Policy) Complete() (*Policy, error) {
 	}
 	c := withDefaults(p)
 	c.Identities = p.completeIdentities()
+	c.canonicalOverrides()
 	c.eachLimit(func(_, _ string, l *Limit) { c.completeLimit(l) })
 	if c.Cost != nil {
 		fill(&c.Cost.OnFailure, c.OnFailure)
@@ -92,8 +93,8 @@ func (p *Policy) completeIdentities() map[string]Identity {
 				fill(&t.Issuer, token.Issuer)
 				fill(&t.Audience, token.Audience)
 				fill(&t.Leeway, token.Leeway)
-				if t.Header == "" && t.Cookie == "" {
-					t.Header, t.Cookie = token.Header, token.Cookie
+				if t.Header == "" && t.Cookie == "" && t.Scheme == "" {
+					t.Header, t.Cookie, t.Scheme = token.Header, token.Cookie, token.Scheme
 				}
 			}
 			fill(&t.Keys, token.Keys)

@@ -31,8 +31,9 @@ var formats = map[string]textFormat{
 	"header":    matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "must be a header name"),
 	"identity":  matching(`^[a-z][a-z0-9_-]{0,31}$`, "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"),
 	"parameter": matching(`^[A-Za-z0-9_.:/-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"),
+	"claim":     matching(`^[A-Za-z0-9_.:/-]{1,256}$`, "must be 1 to 256 of the characters A-Z a-z 0-9 _ - . : /"),
 	"path":      {checkPath, `^.+$`},
-	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
+	"proxy":     {checkProxy, `^(unix|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`},
 	"method":    matching(`^[A-Z]{1,32}$`, "must be a method in upper case"),
 	"origin":    {checkOrigin, `^(\*|[a-z][a-z0-9+.-]*://[^/?#@*A-Z]+)$`},
 	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
@@ -70,8 +71,8 @@ func checkOrigin(s string) string {
 	return "must be * or an origin as browsers send it, such as https://app.example.com: lower case, no path, no default port, no wildcard"
 }
 
-func checkPrefix(s string) string {
-	if _, err := parsePrefix(s); err != nil {
+func checkProxy(s string) string {
+	if _, _, err := ParseProxies([]string{s}); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -89,6 +90,26 @@ func checkSubject(s string) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// ParseProxies reads the addresses, prefixes and "unix" of trusted_proxies. A list with unix has the peers of Unix sockets. It returns an error
+// for a prefix of every address, with which each client could choose its own.
+func ParseProxies(texts []string) (prefixes []netip.Prefix, unix bool, err error) {
+	for _, text := range texts {
+		if text == "unix" {
+			unix = true
+			continue
+		}
+		prefix, err := parsePrefix(text)
+		switch {
+		case err != nil:
+			return nil, false, fmt.Errorf("%w, or unix", err)
+		case prefix.Bits() == 0:
+			return nil, false, errors.New("must not trust every peer, because each client could then choose its address: list the networks of your proxies")
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, unix, nil
 }
 
 // parsePrefix reads an address or a prefix without host bits. It converts IPv4 in IPv6 to IPv4.

@@ -31,9 +31,9 @@ type Identity struct {
 	IPv4Prefix int `yaml:"ipv4_prefix" policy:"1..32"`
 	// IPv6Prefix is the number of bits of an IPv6 address that make a subject, 1 to 128. It makes this an address identity. Defaults to 64.
 	IPv6Prefix int `yaml:"ipv6_prefix" policy:"1..128"`
-	// TrustedProxies are the addresses or prefixes of the proxies whose forwarded header guard trusts, at most 1024. Only in ip; it applies
-	// to all address identities. Defaults to none: the peer is the client.
-	TrustedProxies []string `yaml:"trusted_proxies" policy:"items=0..1024,is=prefix"`
+	// TrustedProxies are the addresses or prefixes of the proxies whose forwarded header guard trusts, at most 1024; unix stands for each
+	// peer on a Unix socket. Only in ip; it applies to all address identities. Defaults to none: the peer is the client.
+	TrustedProxies []string `yaml:"trusted_proxies" policy:"items=0..1024,is=proxy"`
 	// ForwardedHeader is the header to which trusted proxies add the address of their peer: X-Forwarded-For, Forwarded (RFC 7239), or
 	// another in the form of X-Forwarded-For. Only in ip. Defaults to X-Forwarded-For.
 	ForwardedHeader string `yaml:"forwarded_header" policy:"is=header"`
@@ -55,6 +55,13 @@ type Identity struct {
 	Func bool `yaml:"func"`
 	// First lists other identities; this identity is the first that the request has. Defaults to none.
 	First []string `yaml:"first" policy:"items=0..16,is=identity"`
+	// OneOf are the values of a jwt's claim that count, the first one best. The claim may be a list, such as the roles of a user, and then the
+	// identity is the first of them in this order that the list has. It can name a plan, but no limit counts by it. Defaults to none: any
+	// value counts, and a claim that is a list counts as missing.
+	OneOf []string `yaml:"one_of" policy:"items=0..32,is=name"`
+	// Fold says which values of a header, cookie, query, path, jwt or func are one subject: nfc, email or case; see identity.Fold. Defaults to
+	// none: no two are.
+	Fold identity.Fold `yaml:"fold"`
 	// Verify is the proof of a header, cookie, query or fingerprint. Required for these unless claimed is true.
 	Verify *Verify `yaml:"verify"`
 	// Claimed marks a value that clients choose. A limit by a claimed identity can be an additional limit, never the only one. Defaults
@@ -179,7 +186,8 @@ func (p *Policy) notSourced(name string) string {
 }
 
 // Subject returns the subject of IDENTITY=VALUE in the form that requests have: ip=203.0.113.7 for ip=::ffff:203.0.113.7, ip=2001:db8::/64 for
-// ip=2001:db8::1, user=a%2Bb for user=a+b. A subject in that form stays the same. Of a secret, such as an API key, VALUE is what identifies it.
+// ip=2001:db8::1, user=a%2Bb for user=a+b, user=ada for user=Ada if the identity folds case. A subject in that form stays the same. Of a
+// secret, such as an API key, VALUE is what identifies it.
 func (p *Policy) Subject(text string) (string, error) {
 	name, value, named := strings.Cut(text, "=")
 	id, defined := p.Identities[name]
@@ -196,10 +204,8 @@ func (p *Policy) Subject(text string) (string, error) {
 			return "", errors.New("must have an address")
 		}
 		return name + "=" + address, nil
-	case !identity.IsValue(value):
-		value = identity.Value(value)
 	}
-	return name + "=" + value, nil
+	return name + "=" + id.Fold.Canonical(value), nil
 }
 
 // Code holds the service's own code for identities, by identity name. It must match the policy exactly.
@@ -215,12 +221,9 @@ func (p *Policy) Reader(code Code, o identity.Options) (*identity.Reader, error)
 	all := p.completeIdentities()
 	ip := all[ByIP]
 	o.ForwardedHeader = ip.ForwardedHeader
-	for i, text := range ip.TrustedProxies {
-		prefix, err := parsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("identities.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
-		}
-		o.TrustedProxies = append(o.TrustedProxies, prefix)
+	var err error
+	if o.TrustedProxies, o.TrustUnix, err = ParseProxies(ip.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("identities.ip.trusted_proxies: %w", err)
 	}
 	var configs []identity.Config
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -243,7 +246,7 @@ func (p *Policy) Reader(code Code, o identity.Options) (*identity.Reader, error)
 func (id *Identity) config(name string, address bool, code Code) (identity.Config, error) {
 	c := identity.Config{
 		Name: name, Header: id.Header, Cookie: id.Cookie, Query: id.Query, Path: id.Path, Fingerprint: id.Fingerprint,
-		JWT: id.JWT, Certificate: id.Certificate,
+		JWT: id.JWT, Certificate: id.Certificate, OneOf: id.OneOf, Fold: id.Fold,
 	}
 	if address {
 		c.Address, c.IPv4Prefix, c.IPv6Prefix = true, id.IPv4Prefix, id.IPv6Prefix

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
@@ -110,20 +111,21 @@ func subjectPrefix(subject string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// With returns the overrides merged with others, by subject. One of others replaces that for the same subject or prefix.
-func (o *Overrides) With(others map[string]Override) Overrides {
+// OverridesWith returns the policy's overrides merged with others, by subject. One of others replaces that for the same subject or prefix.
+func (p *Policy) OverridesWith(others map[string]Override) Overrides {
 	if len(others) == 0 {
-		return *o
+		return p.Overrides
 	}
 	all := make(map[string]Override, len(others))
-	for subject, override := range others {
-		all[CanonicalSubject(subject)] = override
+	for _, subject := range slices.Sorted(maps.Keys(others)) { // of several spellings, deny wins, and then the first one
+		one := p.CanonicalSubject(subject)
+		all[one] = all[one].or(others[subject])
 	}
 	replaced := func(subject string) bool {
-		_, ok := all[CanonicalSubject(subject)]
+		_, ok := all[p.CanonicalSubject(subject)]
 		return ok
 	}
-	merged := o.clone()
+	merged := p.Overrides.clone()
 	merged.Allow, merged.Deny = slices.DeleteFunc(merged.Allow, replaced), slices.DeleteFunc(merged.Deny, replaced)
 	maps.DeleteFunc(merged.Multiply, func(subject string, _ int64) bool { return replaced(subject) })
 	if merged.Multiply == nil {
@@ -131,10 +133,10 @@ func (o *Overrides) With(others map[string]Override) Overrides {
 	}
 	for subject, override := range all {
 		switch {
-		case override.Allow:
-			merged.Allow = append(merged.Allow, subject)
 		case override.Deny:
 			merged.Deny = append(merged.Deny, subject)
+		case override.Allow:
+			merged.Allow = append(merged.Allow, subject)
 		default:
 			merged.Multiply[subject] = override.Multiply
 		}
@@ -152,11 +154,11 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	each := func(list string, subjects []string) {
 		for i, subject := range subjects {
 			at := fmt.Sprintf("overrides.%s[%d]", list, i)
-			if other, ok := first[CanonicalSubject(subject)]; ok {
+			if other, ok := first[p.CanonicalSubject(subject)]; ok {
 				found.add(at, "%s is already in %s", quote(subject), other)
 				continue
 			}
-			first[CanonicalSubject(subject)] = at
+			first[p.CanonicalSubject(subject)] = at
 			p.checkSubject(at, subject, list, found)
 		}
 	}
@@ -170,11 +172,11 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	factors := map[string]string{}
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
-		if other, ok := factors[CanonicalSubject(subject)]; ok {
+		if other, ok := factors[p.CanonicalSubject(subject)]; ok {
 			found.add(at, "is already in %s", other)
 		}
-		factors[CanonicalSubject(subject)] = at
-		if other, ok := first[CanonicalSubject(subject)]; ok {
+		factors[p.CanonicalSubject(subject)] = at
+		if other, ok := first[p.CanonicalSubject(subject)]; ok {
 			found.add(at, "has no effect: the subject is already in %s", other)
 			continue
 		}
@@ -192,12 +194,30 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	}
 }
 
-// CanonicalSubject returns the form of a subject that guard uses: ip=203.0.113.7 for ip=::ffff:203.0.113.7.
-func CanonicalSubject(subject string) string {
-	if p, ok := subjectPrefix(subject); ok {
-		return ipMark + subjectText(p)
+// CanonicalSubject returns the form that a subject or prefix of an override has in requests: ip=203.0.113.7 for ip=::ffff:203.0.113.7,
+// user=ada for user=Ada if the identity folds case.
+func (p *Policy) CanonicalSubject(subject string) string {
+	if prefix, ok := subjectPrefix(subject); ok {
+		return ipMark + subjectText(prefix)
+	}
+	name, value, _ := strings.Cut(subject, "=")
+	if id := p.Identities[name]; id.Fold != identity.FoldNone && value != "" {
+		return name + "=" + id.Fold.Canonical(value)
 	}
 	return subject
+}
+
+// canonicalOverrides gives the subjects of the overrides the form that they have in requests.
+func (p *Policy) canonicalOverrides() {
+	for _, list := range [][]string{p.Overrides.Allow, p.Overrides.Deny} {
+		for i, subject := range list {
+			list[i] = p.CanonicalSubject(subject)
+		}
+	}
+	for subject, factor := range p.Overrides.Multiply {
+		delete(p.Overrides.Multiply, subject)
+		p.Overrides.Multiply[p.CanonicalSubject(subject)] = factor
+	}
 }
 
 // CheckOverride checks one override outside the policy's own, such as one set at run time. It must have exactly one of

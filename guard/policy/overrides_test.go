@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 func TestLookup_mostExactEntryWins(t *testing.T) {
@@ -41,7 +43,7 @@ func TestWith_replacesTheSameSubjectOrPrefix(t *testing.T) {
 	file := &Overrides{
 		Allow: []string{"key=a", "key=b"}, Deny: []string{"ip=::ffff:10.0.0.0/104", "ip=10.1.2.3", "key=c"}, Multiply: map[string]int64{"key=d": 2, "key=e": 3},
 	}
-	merged := file.With(map[string]Override{
+	merged := (&Policy{Overrides: *file}).OverridesWith(map[string]Override{
 		"key=a": {Deny: true}, "ip=10.0.0.0/8": {Multiply: 5}, "ip=10.1.2.3/32": {Allow: true}, "key=d": {Multiply: 7}, "key=f": {Allow: true},
 	})
 	l := merged.Lookup()
@@ -56,7 +58,7 @@ func TestWith_replacesTheSameSubjectOrPrefix(t *testing.T) {
 	if len(file.Allow) != 2 || file.Allow[0] != "key=a" || len(file.Deny) != 3 || file.Multiply["key=d"] != 2 {
 		t.Errorf("the receiver was changed: %+v", file)
 	}
-	none := (&Overrides{}).With(map[string]Override{"key=a": {Multiply: 2}})
+	none := (&Policy{}).OverridesWith(map[string]Override{"key=a": {Multiply: 2}})
 	if none.Lookup().Of("key=a").Multiply != 2 {
 		t.Error("an override is not added to empty overrides")
 	}
@@ -88,6 +90,38 @@ func TestCheckOverride_checksLikeAFile(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s %+v: got %q, want %q", c.subject, c.override, got, c.want)
+		}
+	}
+}
+
+// What a file, an operator or a program writes in any case is the subject of requests.
+func TestFold_subjectsAndOverridesAreThoseOfRequests(t *testing.T) {
+	p, err := (&Policy{
+		Identities: map[string]Identity{"user": {Func: true, Fold: identity.FoldCase}, "team": {Func: true}},
+		Overrides:  Overrides{Allow: []string{"user=Ada", "team=Ada"}, Deny: []string{"user=Eve%2B1", "ip=::ffff:10.0.0.1"}, Multiply: map[string]int64{"user=BOB": 2}},
+	}).Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Overrides{Allow: []string{"user=ada", "team=Ada"}, Deny: []string{"user=eve%2B1", "ip=10.0.0.1"}, Multiply: map[string]int64{"user=bob": 2}}
+	if diff := cmp.Diff(want, p.Overrides); diff != "" {
+		t.Errorf("complete (-want +got):\n%s", diff)
+	}
+	merged := p.OverridesWith(map[string]Override{"user=ADA": {Allow: true}, "user=ADa": {Deny: true}, "user=bOB": {Multiply: 3}})
+	want = Overrides{Allow: []string{"team=Ada"}, Deny: append(want.Deny, "user=ada"), Multiply: map[string]int64{"user=bob": 3}}
+	if diff := cmp.Diff(want, merged); diff != "" {
+		t.Errorf("with others (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		"user=Ada":                        "user=ada",
+		"user=A+B":                        "user=a%2Bb",
+		"user=A%2B":                       "user=a%2B",
+		"team=Ada":                        "team=Ada",
+		"user=" + identity.Value("A\x00"): "user=" + identity.Value("A\x00"), // what it is the hash of is not known
+		"user=A\x00":                      "user=" + identity.Value("a\x00"),
+	} {
+		if got, err := p.Subject(text); got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package policy
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,14 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-
-	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
 // MaxFileSize is the most bytes of a file, 1 MiB.
@@ -130,29 +126,6 @@ func position(t *token.Token) (line, column int) {
 		return 1, 1
 	}
 	return t.Position.Line, t.Position.Column
-}
-
-// Watch calls f with the policy in a file, or with its error: once before Watch returns, then within a second after each change of the
-// content. Calls never overlap. On an error, keep the current policy. Watch follows files that are renamed over, swapped by symbolic
-// links (as in a ConfigMap), or removed and created again. It ends with ctx.
-func Watch(ctx context.Context, path string, f func(*Policy, error)) {
-	var p *Policy
-	file := reload.File(path, MaxFileSize+1, func(content []byte) (err error) { // Parse refuses a byte more
-		parsed, err := Parse(path, content)
-		if err == nil {
-			p = parsed
-		}
-		return err
-	})
-	report := func(err error) {
-		if err != nil {
-			f(nil, err)
-		} else {
-			f(p, nil)
-		}
-	}
-	report(file.Load())
-	go file.Follow(ctx, time.Second/2, report)
 }
 
 // A Problem is one error in a policy. File, Line and Column are zero for a policy in Go.

@@ -150,6 +150,14 @@ func (p *Policy) checkPlansBy(found *problems) {
 	case p.OfAddress(by):
 		found.add(at, "must not be an address identity: an address never names a plan")
 	}
+	id := p.Identities[by]
+	for _, name := range slices.Sorted(maps.Keys(p.Plans.Named)) {
+		if len(id.OneOf) > 0 && !slices.Contains(id.OneOf, name) {
+			found.add(structPath("plans.named", name), "never applies: one_of of identity %s lacks it, which also says which plan of several a client has", by)
+		} else if folded := id.Fold.Value(name); folded != name {
+			found.add(structPath("plans.named", name), "never applies: identity %s folds it to %s", by, quote(folded))
+		}
+	}
 }
 
 // check reports the problems that the limit has with the plan's values, and not without them.

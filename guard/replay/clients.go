@@ -68,7 +68,7 @@ func newClients(p *policy.Policy, by Subject) (*clients, error) {
 			return nil, fmt.Errorf("subject user: the policy's client is %s, which is an address", strings.Join(own, " or "))
 		}
 		w.user = own[i]
-		identities = append(identities, identity.Config{Name: w.user, Header: userHeader})
+		identities = append(identities, identity.Config{Name: w.user, Header: userHeader, Fold: p.Identities[w.user].Fold})
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
 		if id := p.Identities[name]; p.OfAddress(name) {

@@ -106,7 +106,7 @@ func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err er
 	if err != nil {
 		return 0, err
 	}
-	merged := r.policy.Overrides.With(held)
+	merged := r.policy.OverridesWith(held)
 	file, sum := overrideOf(&r.policy.Overrides, rep.Subject), overrideOf(&merged, rep.Subject)
 	if sum.Runtime = sum != file; sum.Allow || sum.Deny || sum.Multiply > 1 {
 		rep.Override = &sum

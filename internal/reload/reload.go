@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -49,7 +51,7 @@ func (f *Files) Poll(now time.Time) (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := f.last
-	changed, err = f.read(now)
+	changed, err = f.read(now, false)
 	f.last = err
 	if err != nil && last != nil && err.Error() == last.Error() {
 		return false, nil
@@ -57,30 +59,97 @@ func (f *Files) Poll(now time.Time) (changed bool, err error) {
 	return changed || err == nil && last != nil, err
 }
 
-// Follow polls until the context ends, and calls report after each change and with each error.
-func (f *Files) Follow(ctx context.Context, interval time.Duration, report func(error)) {
-	Every(ctx, interval, func(now time.Time) {
-		if changed, err := f.Poll(now); changed || err != nil {
-			report(err)
-		}
-	})
+// again reads the files whatever their times, and applies content that was invalid once more: what it depends on may be there now. It
+// returns each error, however often.
+func (f *Files) again() (changed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := f.last
+	changed, f.last = f.read(time.Now(), true)
+	return changed || f.last == nil && last != nil, f.last
 }
 
-// Every calls poll at an interval until the context ends.
-func Every(ctx context.Context, interval time.Duration, poll func(now time.Time)) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			poll(now)
+// A follower is a call of Follow.
+type follower struct {
+	sync.Mutex // one report at a time
+	files      []*Files
+	report     func(path string, err error)
+}
+
+// followers are all calls of Follow.
+var followers struct {
+	sync.Mutex
+	all []*follower
+}
+
+// Follow returns a func that polls files until the context ends. After each change and with each error it calls report with the first path,
+// never twice at a time. All reads the files from now on.
+func Follow(ctx context.Context, interval time.Duration, report func(path string, err error), files ...*Files) (run func()) {
+	one := &follower{files: files, report: report}
+	followers.Lock()
+	followers.all = append(followers.all, one)
+	followers.Unlock()
+	context.AfterFunc(ctx, func() {
+		followers.Lock()
+		followers.all = slices.DeleteFunc(followers.all, func(f *follower) bool { return f == one })
+		followers.Unlock()
+	})
+	return func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				one.poll(func(f *Files) (bool, error) { return f.Poll(now) })
+			}
 		}
 	}
 }
 
-func (f *Files) read(now time.Time) (changed bool, err error) {
+// poll reports what polls of the files return.
+func (f *follower) poll(poll func(*Files) (changed bool, err error)) {
+	f.Lock()
+	defer f.Unlock()
+	for _, file := range f.files {
+		if changed, err := poll(file); changed || err != nil {
+			f.report(file.Paths[0], err)
+		}
+	}
+}
+
+// All reads all files that the process follows at once, whatever their times, and reports as Follow does. It also applies content that was
+// invalid once more. It returns the paths, each in one of three lists.
+func All() (changed, unchanged, failed []string) {
+	followers.Lock()
+	all := slices.Clone(followers.all)
+	followers.Unlock()
+	changed, unchanged, failed = []string{}, []string{}, []string{}
+	of := map[string]*[]string{} // by path, which several may follow
+	for _, one := range all {
+		one.poll(func(f *Files) (bool, error) {
+			isChanged, err := f.again()
+			for _, path := range f.Paths {
+				switch {
+				case err != nil:
+					of[path] = &failed
+				case isChanged && of[path] != &failed:
+					of[path] = &changed
+				case of[path] == nil:
+					of[path] = &unchanged
+				}
+			}
+			return isChanged, err
+		})
+	}
+	for _, path := range slices.Sorted(maps.Keys(of)) {
+		*of[path] = append(*of[path], path)
+	}
+	return changed, unchanged, failed
+}
+
+func (f *Files) read(now time.Time, again bool) (changed bool, err error) {
 	infos := make([]fs.FileInfo, len(f.Paths))
 	same, exact, recent := f.infos != nil && f.exact, true, false
 	for i, path := range f.Paths {
@@ -92,10 +161,10 @@ func (f *Files) read(now time.Time) (changed bool, err error) {
 		age := now.Sub(written)
 		exact, recent = exact && age > coarse, recent || 0 <= age && age < settle
 	}
-	if same {
+	if same && !again {
 		return false, f.bad
 	}
-	if recent {
+	if recent && !again {
 		return false, f.last
 	}
 	contents, digest := make([][]byte, len(f.Paths)), sha256.New()
@@ -106,12 +175,12 @@ func (f *Files) read(now time.Time) (changed bool, err error) {
 		fmt.Fprintf(digest, "%d:%s", len(contents[i]), contents[i])
 	}
 	sum := [sha256.Size]byte(digest.Sum(nil))
-	again := f.infos != nil && sum == f.digest
+	known := f.infos != nil && sum == f.digest && (f.bad == nil || !again)
 	f.infos, f.exact, f.digest = infos, exact, sum
-	if !again {
+	if !known {
 		f.bad = f.Apply(contents)
 	}
-	return !again && f.bad == nil, f.bad
+	return !known && f.bad == nil, f.bad
 }
 
 func (f *Files) content(path string, info fs.FileInfo) ([]byte, error) {

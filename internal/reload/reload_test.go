@@ -1,12 +1,16 @@
 package reload
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // write writes a file with a time of one hour ago, plus an offset.
@@ -99,5 +103,65 @@ func TestFile_doesNotMissAWrite(t *testing.T) {
 	set("2nd") // same size and time
 	if changed, err := f.Poll(at.Add(coarse)); !changed || err != nil || last != "2nd" {
 		t.Errorf("got %v, %v, %q", changed, err, last)
+	}
+}
+
+// All reads files that were just written, tries invalid content again, and reports each error, however often.
+func TestAll(t *testing.T) {
+	dir := t.TempDir()
+	needs := filepath.Join(dir, "needs")
+	var reports []string
+	files := map[string]*Files{}
+	for _, name := range []string{"keys", "policy", "same"} {
+		path := filepath.Join(dir, name)
+		write(t, path, "good", 0)
+		files[name] = File(path, 10, func(content []byte) error {
+			if _, err := os.Stat(needs); string(content) == "needs" && err != nil {
+				return errors.New("something is missing")
+			}
+			return nil
+		})
+		if err := files[name].Load(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, end := context.WithCancel(t.Context())
+	for _, followed := range [][]*Files{{files["keys"], files["policy"]}, {files["same"]}, {files["keys"]}} {
+		Follow(ctx, time.Hour, func(path string, err error) { reports = append(reports, fmt.Sprint(filepath.Base(path), " ", err)) }, followed...)
+	}
+	for _, step := range []struct {
+		do   func()
+		want []string
+	}{
+		{func() {}, []string{"", "keys policy same", ""}},
+		{func() { os.WriteFile(files["policy"].Paths[0], []byte("new"), 0o600) }, []string{"policy", "keys same", "", "policy <nil>"}},
+		{func() { os.WriteFile(files["policy"].Paths[0], []byte("needs"), 0o600) }, []string{"", "keys same", "policy", "policy something is missing"}},
+		{func() {}, []string{"", "keys same", "policy", "policy something is missing"}},
+		{func() { os.WriteFile(needs, nil, 0o600) }, []string{"policy", "keys same", "", "policy <nil>"}},
+		{func() { os.Remove(needs) }, []string{"", "keys policy same", ""}},
+		{func() { os.WriteFile(files["keys"].Paths[0], []byte("new"), 0o600) }, []string{"keys", "policy same", "", "keys <nil>"}},
+	} {
+		reports = nil
+		step.do()
+		changed, unchanged, failed := All()
+		var got []string
+		for _, paths := range [][]string{changed, unchanged, failed} {
+			for i := range paths {
+				paths[i] = filepath.Base(paths[i])
+			}
+			got = append(got, strings.Join(paths, " "))
+		}
+		if diff := cmp.Diff(step.want, append(got, reports...)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	end()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		changed, unchanged, failed := All()
+		if len(changed)+len(unchanged)+len(failed) == 0 {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("after 20 s these are still followed: %v %v %v", changed, unchanged, failed)
+		}
 	}
 }

@@ -17,12 +17,20 @@ global if import in is lambda nonlocal not or pass raise return try while with y
 // annotations are the names of types in a class. A field with such a name would stand for the type in the annotations after it.
 var annotations = strings.Fields("int float str bytes bool list dict datetime timedelta")
 
-// identifier returns a method's name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
+// identifier returns a name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
 func identifier(name string) string {
 	if slices.Contains(keywords, name) {
 		return name + "_"
 	}
 	return name
+}
+
+// method returns the name of a client's method. Every client has a close.
+func method(name string) string {
+	if name == "close" {
+		return name + "_"
+	}
+	return identifier(name)
 }
 
 // variable returns the name of an argument or field, with an underscore also if it is that of a type.

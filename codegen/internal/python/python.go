@@ -31,7 +31,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"docstring": docstring,
 		"attribute": attribute,
 		"member":    member,
-		"name":      identifier,
+		"name":      method,
 		"packKeys":  packKeys,
 		"cells":     cells,
 		"rowDoc":    rowDoc,

@@ -18,10 +18,10 @@ func camel(name string) string {
 	return strings.ToLower(all[:1]) + all[1:]
 }
 
-// method returns the name of a client's method. A promise of a client with a method then would call it.
+// method returns the name of a client's method. A promise of a client with a method then would call it, and every client has a close.
 func method(name string) string {
 	name = camel(name)
-	if slices.Contains([]string{"constructor", "then", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"}, name) {
+	if slices.Contains([]string{"close", "constructor", "then", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"}, name) {
 		return name + "_"
 	}
 	return name

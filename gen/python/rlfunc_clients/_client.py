@@ -20,9 +20,10 @@ import redis.client
 import redis.cluster
 import redis.exceptions as rx
 
+from ._announce import KEY, Announcer, AsyncAnnouncer, AsyncOwnConnection, OwnConnection, Record
 from .errors import ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError
 from ._nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
-from ._wire import Args, Function, Reply, check_namespace, to_bytes
+from ._wire import Args, Function, Reply, check_name, to_bytes
 
 _LOAD_INTERVAL = 1.0  # least seconds between two loads of a server by one client
 
@@ -159,7 +160,9 @@ class _Base:
     _takes: tuple[type, ...] = ()
     _want = ""
 
-    def __init__(self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool) -> None:
+    def __init__(
+        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool, announce: str | None
+    ) -> None:
         if not isinstance(client, self._takes) or isinstance(client, _PIPELINES):
             got = type(client)
             raise TypeError(f"client of {library.name}: want {self._want}, got {got.__module__}.{got.__qualname__}")
@@ -167,19 +170,25 @@ class _Base:
             raise TypeError(f"client of {library.name}: want a client with a pool, got one with single_connection_client")
         self._library = library
         self._namespace = library.name if namespace is None else namespace
-        check_namespace(self._namespace)
+        check_name("namespace", self._namespace)
+        if announce is not None:
+            check_name("announce", announce)
         if type(max_attempts) is not int or max_attempts < 1:
             raise ValueError(f"client of {library.name}: max_attempts must be a whole number of 1 or more, got {max_attempts!r}")
         if type(auto_load) is not bool:
             raise TypeError(f"client of {library.name}: auto_load must be True or False, got {auto_load!r}")
         self._max_attempts = max_attempts
         self._auto_load = auto_load
+        self._service = announce
         self._loaded_at: dict[str, float] = {}  # by server
 
     @property
     def library(self) -> Library:
         """The library that this client calls."""
         return self._library
+
+    def _record(self) -> Record:
+        return Record(self._library.server, self._library.version, str(self._service))
 
     def _start(self, fn: Function) -> Args:
         return Args(fn, self._namespace)
@@ -225,11 +234,31 @@ class SyncClient(_Base):
     _want = "a redis.Redis or redis.RedisCluster (AsyncClient takes those of redis.asyncio)"
 
     def __init__(
-        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
+        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool, announce: str | None
     ) -> None:
-        super().__init__(client, library, namespace, max_attempts, auto_load)
+        super().__init__(client, library, namespace, max_attempts, auto_load, announce)
         self._nodes = Nodes(client)
         self._loading = threading.Lock()
+        self._announcer = None if announce is None else Announcer(self._record, self._tell)
+
+    def close(self) -> None:
+        """Ends the announcement, if there is one. The Redis client stays open."""
+        if self._announcer is not None:
+            self._announcer.close()
+
+    def _tell(self, record: Record, ends: bool) -> None:
+        """Renews or withdraws an announcement."""
+        try:
+            place = self._place(KEY, None)
+            place = replace(place, pool=OwnConnection(place.pool))
+            try:
+                for command in record.commands(None if ends else self._send(place, [b"TIME"])):
+                    self._send(place, command)
+            finally:
+                place.pool.close()
+        except (_Lost, rx.RedisError):
+            self._nodes.refresh()
+            raise
 
     def _call(self, a: Args) -> Reply:
         command = self._command(a)
@@ -315,13 +344,35 @@ class AsyncioClient(_Base):
     _want = "a redis.asyncio.Redis or redis.asyncio.RedisCluster (Client takes those of redis)"
 
     def __init__(
-        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
+        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool, announce: str | None
     ) -> None:
-        super().__init__(client, library, namespace, max_attempts, auto_load)
+        super().__init__(client, library, namespace, max_attempts, auto_load, announce)
         self._nodes = AsyncNodes(client)
         self._loading = asyncio.Lock()
+        self._announcer = None if announce is None else AsyncAnnouncer(self._record, self._tell)
+
+    async def close(self) -> None:
+        """Ends the announcement, if there is one. The Redis client stays open."""
+        if self._announcer is not None:
+            await self._announcer.close()
+
+    async def _tell(self, record: Record, ends: bool) -> None:
+        """Renews or withdraws an announcement."""
+        try:
+            place = await self._place(KEY, None)
+            place = replace(place, pool=AsyncOwnConnection(place.pool))
+            try:
+                for command in record.commands(None if ends else await self._send(place, [b"TIME"])):
+                    await self._send(place, command)
+            finally:
+                await place.pool.close()
+        except (_Lost, rx.RedisError):
+            await self._nodes.refresh()
+            raise
 
     async def _call(self, a: Args) -> Reply:
+        if self._announcer is not None:
+            self._announcer.start()
         command = self._command(a)
         fn = a.function
         assert isinstance(fn, Function)

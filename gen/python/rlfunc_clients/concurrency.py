@@ -307,12 +307,20 @@ class Client(SyncClient):
 
     namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name. max_attempts bounds how often a call
     is sent while each failure proves that nothing ran. With auto_load the client loads a missing library, and never replaces one.
+    announce names the service: each minute the client then tells the server that it uses the library, until close() or the process's
+    end, so that `rlfunc plan`, `deploy` and `retire` see it.
     """
 
     def __init__(
-        self, client: RedisClient, *, namespace: str | None = None, max_attempts: int = 3, auto_load: bool = True
+        self,
+        client: RedisClient,
+        *,
+        namespace: str | None = None,
+        max_attempts: int = 3,
+        auto_load: bool = True,
+        announce: str | None = None,
     ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load)
+        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
 
     def acquire(
         self,
@@ -427,9 +435,15 @@ class AsyncClient(AsyncioClient):
     """Calls concurrency_v1 over a redis.asyncio.Redis. Tasks of one event loop may share it. Its options are those of Client."""
 
     def __init__(
-        self, client: RedisClient, *, namespace: str | None = None, max_attempts: int = 3, auto_load: bool = True
+        self,
+        client: RedisClient,
+        *,
+        namespace: str | None = None,
+        max_attempts: int = 3,
+        auto_load: bool = True,
+        announce: str | None = None,
     ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load)
+        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
 
     async def acquire(
         self,

@@ -3,12 +3,13 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, type Redirect } from "./cluster";
+import { Announcement, CLIENTS, type Tell } from "./announce";
+import { Cluster, end, type NodeClient, type Redirect } from "./cluster";
 import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError } from "./errors";
 import { Reply } from "./reply";
-import { Failure, failureOf, send, sleep, whenReady, type IORedis, type NodeRedis, type Server } from "./send";
+import { Failure, failureOf, send, sleep, whenReady, type Find, type IORedis, type NodeRedis, type Server } from "./send";
 import { days, seconds, toMilliseconds, type Duration } from "./units";
-import { Args, checkNamespace, toBytes, toText, type Fn } from "./wire";
+import { Args, checkName, toBytes, toText, type Fn } from "./wire";
 
 const REQUIRES = /^-- rlfunc: .* requires=(\S+)/m;
 // Each has its version in a field of INFO. Redis is last: the others have a redis_version too, for old clients.
@@ -51,6 +52,11 @@ export interface Options {
   autoLoad?: boolean;
   /** Longest wait for a connection and a reply, for each attempt: above 0, and at most days(24). Defaults to 5 s. */
   timeout?: Duration;
+  /**
+   * Names the service: each minute the client then tells the server that it uses the library, until close(), so that `rlfunc plan`,
+   * `deploy` and `retire` see it. 1 to 64 of A-Z a-z 0-9 _ - . Defaults to no announcement.
+   */
+  announce?: string;
 }
 
 /** A library's names. Its code is in the folder lua. */
@@ -137,6 +143,15 @@ class Single {
   failed(): undefined {
     return undefined; // there is no other
   }
+
+  /** Returns a client of database 0, whose connection ends after use. */
+  forAnnouncements(): { find: Find; done: () => void } {
+    const given = this.server.redis;
+    const redis = given.duplicate("callBuffer" in given ? { db: 0 } : { url: undefined, database: 0 }) as NodeClient;
+    redis.on("error", () => undefined);
+    redis.connect().catch(() => undefined); // ioredis connects by itself
+    return { find: () => whenReady({ name: "the client", redis, pending: 0 }), done: () => ("callBuffer" in redis ? void redis.disconnect() : end(redis)) };
+  }
 }
 
 /** A load of a library, and when the last one ended. */
@@ -154,10 +169,11 @@ export class BaseClient {
   private readonly _autoLoad: boolean;
   private readonly _timeoutMs: number;
   private readonly _loads = new Map<string, Load>(); // by server
+  private readonly _announcement: Announcement | undefined;
 
   constructor(redis: Redis, library: Library, o: Options) {
     this._namespace = o.namespace ?? library.name;
-    checkNamespace(this._namespace);
+    checkName("namespace", this._namespace);
     this._maxAttempts = o.maxAttempts ?? 3;
     if (!Number.isInteger(this._maxAttempts) || this._maxAttempts < 1) {
       throw new RangeError(`client of ${library.name}: maxAttempts must be 1 or more, got ${this._maxAttempts}`);
@@ -173,6 +189,27 @@ export class BaseClient {
     if (problem !== undefined) throw new TypeError(`client of ${library.name}: ${problem}`);
     this._redis = redis instanceof Cluster ? redis : new Single(redis);
     this._library = library;
+    if (o.announce === undefined) return;
+    checkName("announce", o.announce);
+    this._announcement = new Announcement(`${library.server}@${library.version}`, o.announce, (run) => this._announcing(run));
+  }
+
+  /** Ends the announcement, if there is one. The Redis client stays open. */
+  async close(): Promise<void> {
+    await this._announcement?.end();
+  }
+
+  private async _announcing(run: (tell: Tell) => Promise<void>): Promise<void> {
+    const { find, done } = this._redis.forAnnouncements();
+    let server: Server | string = "";
+    try {
+      await run((...command) => send(() => (server = find()), command, this._timeoutMs));
+    } catch (cause) {
+      this._redis.failed(failureOf(cause), server);
+      throw cause;
+    } finally {
+      done();
+    }
   }
 
   protected _start(fn: Fn): Args {

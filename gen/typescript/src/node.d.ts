@@ -7,6 +7,13 @@ declare module "node:crypto" {
 declare module "node:fs" {
   export function readFileSync(path: string): Uint8Array;
 }
+declare module "node:os" {
+  export function hostname(): string;
+}
+declare module "node:process" {
+  export const pid: number;
+  export function emitWarning(warning: string, type: string): void;
+}
 declare module "node:path" {
   export function join(...parts: string[]): string;
 }

@@ -140,7 +140,7 @@ func (w *Watch) take(r *override.ListResult, asked monotime.Time) {
 func (w *Watch) apply() {
 	at := monotime.Now()
 	maps.DeleteFunc(w.held, func(_ string, o timed) bool { return o.until <= at })
-	w.rules.Override(w.rules.Policy.Overrides.With(w.lawful()))
+	w.rules.Override(w.rules.Policy.OverridesWith(w.lawful()))
 	if w.ending != nil {
 		w.ending.Stop()
 	}

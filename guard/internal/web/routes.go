@@ -204,7 +204,8 @@ func (r *Routes) Identify(reader *identity.Reader, req *http.Request, m Match) (
 	found, err := reader.Read(req, m.read[0].value)
 	for _, as := range m.read[1:] {
 		for _, name := range r.wildcards {
-			subject := name + "=" + identity.Value(as.value(r.Policy.Identities[name].Path))
+			id := r.Policy.Identities[name]
+			subject := name + "=" + id.Fold.Value(as.value(id.Path))
 			if subject != name+"=" && !slices.Contains(found.Subjects, subject) && !slices.Contains(found.Also, subject) {
 				found.Also = append(found.Also, subject)
 			}

@@ -20,6 +20,9 @@ const (
 	Error       Code = 1
 	Findings    Code = 2
 	Breaking    Code = 3
+	Invalid     Code = 4
+	NoListener  Code = 5
+	CutOff      Code = 6
 	Interrupted Code = 130
 	Terminated  Code = 143
 )
@@ -33,8 +36,11 @@ var Table = []struct {
 	{Error, "The command failed, its arguments are wrong, it ran out of time (--timeout), or the operator declined."},
 	{Findings, "The command did its job and reports something: differences, findings, changes to make, or a refusal."},
 	{Breaking, "plan and deploy: the deploy would break running clients or stored state. deploy has loaded nothing."},
-	{Interrupted, "SIGINT (Ctrl-C) interrupted the command. serve exits with 0: it drains, also at --timeout."},
-	{Terminated, "SIGTERM ended the command. serve exits with 0."},
+	{Invalid, "serve: the policy, or a file of keys, tokens or certificates, is not valid. It has not begun to serve."},
+	{NoListener, "serve: it cannot listen on an address, for example because another process does."},
+	{CutOff, "serve: it ended while requests were still in flight after --drain."},
+	{Interrupted, "SIGINT (Ctrl-C) interrupted the command. serve drains and exits with 0 or 6, also at --timeout."},
+	{Terminated, "SIGTERM ended the command. serve drains and exits with 0 or 6."},
 }
 
 // Text returns Table as lines.
@@ -47,6 +53,15 @@ func Text() string {
 }
 
 func (c Code) Error() string { return fmt.Sprintf("exit %d", int(c)) }
+
+// A Failure is an error with an exit code of its own, whatever signal ended the command.
+type Failure struct {
+	Code Code
+	Err  error
+}
+
+func (e *Failure) Error() string { return e.Err.Error() }
+func (e *Failure) Unwrap() error { return e.Err }
 
 // A Signal is the cause of a context that a signal canceled.
 type Signal struct{ os.Signal }
@@ -65,6 +80,9 @@ func (e Signal) Code() Code {
 func Of(ctx context.Context, err error) (code Code, silent bool) {
 	if err == nil {
 		return OK, true
+	}
+	if failure := (*Failure)(nil); errors.As(err, &failure) {
+		return failure.Code, false
 	}
 	code = Error
 	silent = errors.As(err, &code)

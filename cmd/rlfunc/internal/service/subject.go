@@ -28,38 +28,40 @@ func (s *Service) Subject(text string) (string, error) {
 		return text, nil
 	}
 	parts := strings.Split(text, "+")
-	for _, part := range parts {
-		if err := s.check(part, len(parts) > 1); err != nil {
+	for i, part := range parts {
+		var err error
+		if parts[i], err = s.subject(part, len(parts) > 1); err != nil {
 			return "", err
 		}
 	}
-	return text, nil
+	return strings.Join(parts, "+"), nil
 }
 
-// check returns an error if no request has a subject of one identity. The error names the subject that requests have instead.
-func (s *Service) check(subject string, combined bool) error {
+// subject returns a subject of one identity, folded as in requests. If no request has it, the error names the subject that requests have instead.
+func (s *Service) subject(subject string, combined bool) (string, error) {
 	name, value, named := strings.Cut(subject, "=")
 	if !named || value == "" {
 		if combined {
-			return fmt.Errorf("%q is not IDENTITY=VALUE: a + joins identities; write a + in a value as %%2B", subject)
+			return "", fmt.Errorf("%q is not IDENTITY=VALUE: a + joins identities; write a + in a value as %%2B", subject)
 		}
-		return fmt.Errorf("%q is not a subject: give IDENTITY=VALUE (identities: %s)", subject, strings.Join(s.IdentityNames(), ", "))
+		return "", fmt.Errorf("%q is not a subject: give IDENTITY=VALUE (identities: %s)", subject, strings.Join(s.IdentityNames(), ", "))
 	}
 	id, defined := s.Identities[name]
 	switch {
 	case !defined:
-		return fmt.Errorf("the policy has no identity %q%s (identities: %s)", name, spelling.DidYouMean(name, s.IdentityNames()), strings.Join(s.IdentityNames(), ", "))
+		return "", fmt.Errorf("the policy has no identity %q%s (identities: %s)", name, spelling.DidYouMean(name, s.IdentityNames()), strings.Join(s.IdentityNames(), ", "))
 	case len(id.First) > 0:
-		return fmt.Errorf("%s has no values of its own: it is the first of %s that a request has; give the subject of one of these", name, strings.Join(id.First, ", "))
+		return "", fmt.Errorf("%s has no values of its own: it is the first of %s that a request has; give the subject of one of these", name, strings.Join(id.First, ", "))
 	case s.OfAddress(name):
-		return checkAddress(name, id, value)
+		return subject, checkAddress(name, id, value)
 	case id.Certificate == identity.CertificateSHA256 && !isDigest(strings.ReplaceAll(value, ":", "")):
-		return fmt.Errorf("no request has the subject %s: give the SHA-256 of a certificate, 64 hexadecimal digits", subject)
+		return "", fmt.Errorf("no request has the subject %s: give the SHA-256 of a certificate, 64 hexadecimal digits", subject)
 	}
-	if want := s.canonical(&id, value); want != value {
-		return noSuchSubject(subject, name+"="+want)
+	want := name + "=" + canonical(&id, value)
+	if want != subject && id.Fold == identity.FoldNone {
+		return "", noSuchSubject(subject, want)
 	}
-	return nil
+	return want, nil
 }
 
 func noSuchSubject(subject, want string) error {
@@ -103,10 +105,10 @@ func addressSubject(name string, id policy.Identity, addr netip.Addr) string {
 }
 
 // canonical returns the value that the guard makes of value.
-func (s *Service) canonical(id *policy.Identity, value string) string {
+func canonical(id *policy.Identity, value string) string {
 	if id.Verify != nil && id.Verify.SHA256File != "" {
 		if name, ok := nameOfKey(id.Verify.SHA256File, value); ok {
-			return name // the value is an API key, and its name is the subject
+			return id.Fold.Value(name) // the value is an API key, and its name is the subject
 		}
 	}
 	switch id.Certificate {
@@ -115,10 +117,7 @@ func (s *Service) canonical(id *policy.Identity, value string) string {
 	case identity.CertificateSHA256:
 		value = strings.ToLower(strings.ReplaceAll(value, ":", ""))
 	}
-	if !identity.IsValue(value) {
-		return identity.Value(value)
-	}
-	return value
+	return id.Fold.Canonical(value)
 }
 
 func isDigest(text string) bool {
@@ -133,7 +132,7 @@ func nameOfKey(file, key string) (string, bool) {
 		return "", false
 	}
 	name, err := digests.Verify(context.Background(), key)
-	return identity.Value(name), err == nil
+	return name, err == nil
 }
 
 // OverrideSubject returns the subject of a new override. With a policy it returns an error for an override that the policy's file could
@@ -145,7 +144,7 @@ func (s *Service) OverrideSubject(text string, o policy.Override) (string, error
 	}
 	name, _, _ := strings.Cut(subject, "=")
 	if _, defined := s.Identities[name]; defined && !s.OfAddress(name) {
-		if err := s.check(subject, false); err != nil {
+		if subject, err = s.subject(subject, false); err != nil {
 			return "", err
 		}
 	}
@@ -167,5 +166,5 @@ func (s *Service) StoredOverrideSubject(text string) (string, error) {
 	if _, err := netip.ParsePrefix(text); err == nil {
 		text = policy.ByIP + "=" + text
 	}
-	return policy.CanonicalSubject(text), nil
+	return s.CanonicalSubject(text), nil
 }

@@ -97,6 +97,7 @@ class _NodePool:
 
     def __init__(self, node: Any) -> None:
         self._node = node
+        self.connection_class, self.connection_kwargs = node.connection_class, node.connection_kwargs
 
     async def get_connection(self, *_: str) -> Any:
         return self._node.acquire_connection()

@@ -30,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 _BYTES_OR_STR = (str, bytes, bytearray, memoryview)  # sequences, too
 _PLAIN = re.compile(rb"[A-Za-z0-9_.@+/=-]{1,64}")
-_NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SIGNED = re.compile(rb"-?[1-9][0-9]{0,15}")
 _DECIMAL = re.compile(rb"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _NOT_PLAIN = re.compile(rb"[^A-Za-z0-9_.@+/=-]")
@@ -72,10 +72,10 @@ def key_of(namespace: str, subject: Subject, suffix: str | Enum, name: Text) -> 
     return key(namespace, subject, suffix) + b":" + tag(name)
 
 
-def check_namespace(namespace: str) -> None:
-    """Raises ValueError if a namespace cannot begin a key."""
-    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
-        raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {repr(namespace)[:34]}")
+def check_name(what: str, name: str) -> None:
+    """Raises ValueError for a namespace that cannot begin a key, or a service's name that cannot be announced."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"{what} must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {repr(name)[:34]}")
 
 
 E = TypeVar("E", bound=Enum)

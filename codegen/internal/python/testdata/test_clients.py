@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import logging
 import os
+import re
+import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +20,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 import rlfunc_clients as rl
-from rlfunc_clients import _client, _wire, everything, ratelimit
+from rlfunc_clients import _announce, _client, _wire, everything, ratelimit
 from rlfunc_clients._wire import Micros
 
 HOST, PORT = os.environ["REDIS"].split(":")
@@ -59,7 +63,7 @@ def test_keys_are_those_of_go():
             client.fail(text, how=everything.FailHow.NOT)
     for v in VECTORS["namespaces"]:
         try:
-            _wire.check_namespace(v["text"])
+            _wire.check_name("namespace", v["text"])
             legal = True
         except ValueError:
             legal = False
@@ -411,3 +415,125 @@ def test_fifty_at_once_against_ten():
     for t in threads:
         t.join()
     assert len(allowed) == 10
+
+
+ANNOUNCED = "rlfunc:{deploy}:clients"
+
+
+def records(service: str, count: int) -> list[str]:
+    """Waits until as many records of a service are there, and returns them."""
+    while True:
+        found = [m.decode() for m in server().zrange(ANNOUNCED, 0, -1) if f" {service} ".encode() in m]
+        if len(found) == count:
+            return found
+        time.sleep(0.005)
+
+
+def test_a_client_announces_its_service_until_it_is_closed_in_database_0():
+    for db in (0, 3):
+        start = time.time()
+        client = ratelimit.Client(redis.Redis(HOST, int(PORT), db=db, max_connections=1), announce="checkout")
+        [member] = records("checkout", 1)
+        found = re.fullmatch(rf"{ratelimit.LIBRARY.server}@{ratelimit.LIBRARY.version} checkout python (\d+) \S+:{os.getpid()}", member)
+        assert found and abs(int(found[1]) / 1000 - start) < 20
+        while server().ttl(ANNOUNCED) < 86_000:
+            time.sleep(0.005)
+        client.close()
+        client.close()
+        records("checkout", 0)
+        assert not redis.Redis(HOST, int(PORT), db=3).exists(ANNOUNCED)
+    ratelimit.Client(server()).close()  # without an announcement
+
+
+def test_an_announcement_is_renewed_and_keeps_its_time_and_the_newest_50000(monkeypatch):
+    monkeypatch.setattr(_announce, "_EVERY", 0.001)
+    now = int(time.time() * 1000)
+    fill = "for i = 1, 50002 do redis.call('ZADD', KEYS[1], ARGV[1] - i, 'shop_v1@1.0.0 old go 1 ' .. i) end"
+    server().eval(fill, 1, ANNOUNCED, now)
+    server().zadd(ANNOUNCED, {"shop_v1@1.0.0 yesterday go 1 x": now - 86_500_000})
+    client = ratelimit.Client(server(), announce="renewed")
+    [first] = records("renewed", 1)
+    seen = server().zscore(ANNOUNCED, first)
+    while server().zscore(ANNOUNCED, first) == seen:
+        time.sleep(0.005)
+    assert records("renewed", 1) == [first]
+    while server().zcard(ANNOUNCED) != 50_000:
+        time.sleep(0.005)
+    records("yesterday", 0)
+    client.close()
+    server().delete(ANNOUNCED)
+
+
+def test_an_announcement_that_fails_fails_no_call_and_is_logged_once(monkeypatch, caplog):
+    monkeypatch.setattr(_announce, "_EVERY", 0.001)
+    server().execute_command("ACL", "SETUSER", "silent", "reset", "on", ">secret", "~*", "+@all", "-zadd")
+    server().acl_log_reset()
+    client = ratelimit.Client(redis.Redis(HOST, int(PORT), username="silent", password="secret"), announce="silent")
+    while not server().acl_log() or server().acl_log()[0]["count"] < 3:
+        time.sleep(0.005)
+    assert client.gcra("silent", limit=2, period=MINUTE).allowed
+    client.close()
+    away = ratelimit.Client(redis.Redis(HOST, 1), announce="away")
+    with pytest.raises(rl.NotRunError):
+        away.gcra("u", limit=2, period=MINUTE)
+    away.close()
+    [first, second] = [r.getMessage() for r in caplog.records if r.name == "rlfunc_clients"]
+    assert re.fullmatch(r"announce ratelimit_v\d+: .*'zadd'.*; until it succeeds, rlfunc retire does not see this process", first)
+    assert "Connection refused" in second
+    for wrong in ("", "a b", "a\n", "x" * 65, 5):
+        for client in (ratelimit.Client, ratelimit.AsyncClient):
+            with pytest.raises(ValueError, match="announce must be 1 to 64 of the characters"):
+                client(server() if client is ratelimit.Client else redis.asyncio.Redis(), announce=wrong)
+
+
+def test_a_coroutine_announces_until_it_is_closed_or_its_loop_ends():
+    async def closed():
+        over = redis.asyncio.Redis(host=HOST, port=int(PORT), db=3)
+        client = ratelimit.AsyncClient(over, announce="tasks")
+        await asyncio.to_thread(records, "tasks", 1)
+        await client.close()
+        await client.close()
+        records("tasks", 0)
+        await client.gcra("tasks", limit=2, period=MINUTE)  # announces nothing any more
+        assert len(asyncio.all_tasks()) == 1
+        await ratelimit.AsyncClient(over).close()
+        await over.close()
+
+    asyncio.run(closed())
+    client = ratelimit.AsyncClient(redis.asyncio.Redis(host=HOST, port=int(PORT)), announce="loops")  # outside of a loop
+
+    async def called():
+        await client.gcra("loops", limit=2, period=MINUTE)
+        await asyncio.to_thread(records, "loops", 1)
+        await client._nodes._client.connection_pool.disconnect()
+
+    for _ in range(2):
+        asyncio.run(called())
+        records("loops", 0)
+
+
+ENDS = """
+import os, sys, time, redis
+from rlfunc_clients import ratelimit
+over = redis.Redis(sys.argv[1], int(sys.argv[2]))
+ratelimit.Client(over, announce=sys.argv[3])
+def seen(count):
+    while len([m for m in over.zrange("rlfunc:{deploy}:clients", 0, -1) if sys.argv[3].encode() in m]) != count:
+        time.sleep(0.005)
+seen(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "end, left",
+    [
+        ("", 0),
+        ("sys.exit(3)", 0),
+        ("os._exit(0)", 1),  # as kill does: it is seen for another 15 minutes
+        ("pid = os.fork()\nseen(2)\nif pid: os.waitpid(pid, 0); seen(1)", 0),  # a server that forks its workers
+    ],
+)
+def test_an_announcement_ends_with_its_process_and_does_not_keep_it_alive(end, left):
+    service = f"ends{abs(hash(end))}"
+    subprocess.run([sys.executable, "-c", ENDS + end, HOST, PORT, service], timeout=60)
+    records(service, left)

@@ -74,6 +74,33 @@ class Async:
         self.loop.close()
 
 
+def records(count):
+    """Waits until as many announcements are there, and returns them."""
+    while len(found := cluster().zrange("rlfunc:{deploy}:clients", 0, -1)) != count:
+        time.sleep(0.005)
+    return found
+
+
+def test_a_client_announces_its_service_on_the_node_that_has_the_records():
+    over = Sync()
+    client = ratelimit.Client(over.redis, announce="clustered")
+    assert b" clustered python " in records(1)[0]
+    client.close()
+    records(0)
+    over.close()
+
+    async def announces():
+        over = redis.asyncio.RedisCluster(**dict(zip(("host", "port"), address("REDIS"))))
+        client = ratelimit.AsyncClient(over, announce="clustered")
+        assert b" clustered python " in (await asyncio.to_thread(records, 1))[0]
+        await client.close()
+        await over.close()
+
+    asyncio.run(announces())
+    records(0)
+
+
+
 @pytest.fixture(params=[Sync, Async])
 def start(request):
     """Starts a client, and closes it after the test."""

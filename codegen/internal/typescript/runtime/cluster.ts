@@ -1,6 +1,7 @@
 /** Finds the node of a Redis Cluster that a call goes to: the primary of its key's hash slot. */
 
-import { Failure, send, whenReady, type NodeRedis, type Server } from "./send";
+import { CLIENTS } from "./announce";
+import { Failure, send, whenReady, type Find, type NodeRedis, type Server } from "./send";
 import { slotOf, toText } from "./wire";
 
 const REFRESH_INTERVAL_MS = 1000;
@@ -39,7 +40,7 @@ function addressOf(node: string): Address {
 }
 
 /** Ends a client. One that is connecting would leave its connection open, so it is ended after that. */
-function end(redis: NodeClient): void {
+export function end(redis: NodeClient): void {
   const disconnect = (): void => void (redis.isOpen && redis.disconnect().catch(() => undefined));
   if (redis.isReady) disconnect();
   else redis.on("ready", disconnect), redis.on("error", disconnect);
@@ -90,6 +91,11 @@ export class Cluster {
     if (redirect === null) return undefined;
     const host = redirect[2] || (typeof from === "string" ? "" : addressOf(from.name).host);
     return { node: `${host}:${redirect[3]}`, asking: redirect[1] === "ASK" };
+  }
+
+  /** Used by clients. */
+  forAnnouncements(): { find: Find; done: () => void } {
+    return { find: () => this.find(CLIENTS, undefined), done: () => undefined };
   }
 
   private node(name: string): Server | string {

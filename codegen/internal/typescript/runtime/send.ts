@@ -5,6 +5,7 @@ export interface NodeRedis {
   readonly isReady?: boolean;
   readonly isOpen: boolean;
   sendCommand(args: any[], options?: { returnBuffers?: boolean }): Promise<unknown>;
+  duplicate(options?: any): unknown;
 }
 
 /**
@@ -20,6 +21,7 @@ export interface IORedis {
     stringNumbers?: boolean | undefined;
   };
   callBuffer(command: string, ...args: any[]): Promise<unknown>;
+  duplicate(options?: any): unknown;
 }
 
 /** A server, and how many commands it has not answered. */

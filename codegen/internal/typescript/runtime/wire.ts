@@ -94,9 +94,9 @@ export function slotOf(key: string): number {
 }
 
 /** Throws a RangeError if a namespace cannot begin a key. */
-export function checkNamespace(namespace: string): void {
-  if (typeof namespace !== "string" || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
-    throw new RangeError(`namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ${JSON.stringify(namespace)?.slice(0, 34)}`);
+export function checkName(what: string, name: string): void {
+  if (typeof name !== "string" || !/^[A-Za-z0-9_.-]{1,64}$/.test(name)) {
+    throw new RangeError(`${what} must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ${JSON.stringify(name)?.slice(0, 34)}`);
   }
 }
 

@@ -3,6 +3,7 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { execFileSync } from "node:child_process";
 import { test as register } from "node:test";
 import { createClient } from "redis";
 import * as rl from "rlfunc-clients";
@@ -58,8 +59,8 @@ test("keys are those of Go", async () => {
     equal((await c.echo({ ...full, subject: "{x}" })).bucket, first.key.replace("log", "state"));
   });
   for (const v of vectors.namespaces) {
-    if (v.legal) wire.checkNamespace(v.text);
-    else throws(() => wire.checkNamespace(v.text), is(RangeError));
+    if (v.legal) wire.checkName("namespace", v.text);
+    else throws(() => wire.checkName("namespace", v.text), is(RangeError));
   }
 });
 
@@ -428,6 +429,12 @@ class FakeIORedis {
       throw (error as Error).constructor.name === "ErrorReply" ? new ReplyError((error as Error).message) : new Error("Connection is closed.");
     }
   }
+  duplicate(options: { db: number }): FakeIORedis {
+    const redis = this.redis.duplicate({ url: undefined, database: options.db } as any);
+    const io = Object.assign(new FakeIORedis(redis, this.options), { status: "connecting", on: () => undefined, connect: async () => { throw new Error("Redis is already connecting"); } });
+    void redis.connect().then(() => (io.status = "ready"));
+    return Object.assign(io, { disconnect: () => void redis.disconnect() });
+  }
 }
 class ReplyError extends Error {}
 
@@ -456,4 +463,86 @@ test("ioredis works, and settings that send twice are refused", () => using(asyn
   }, PROXY);
   io.status = "end";
   await rejects(new everything.Client(io).fail({ subject: "e", how: "not" }), is(rl.NotRunError));
+}));
+
+const announced = "rlfunc:{deploy}:clients";
+
+/** Waits until as many records of a service are there, and returns them. */
+async function records(redis: ReturnType<typeof createClient>, service: string, count: number): Promise<string[]> {
+  for (;;) {
+    const all: string[] = (await redis.zRange(announced, 0, -1)).filter((member: string) => member.includes(` ${service} `));
+    if (all.length === count) return all;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+test("a client announces its service until it is closed, in database 0", () => using(async (redis) => {
+  const third = createClient({ url: `redis://${REDIS}/3` });
+  await third.connect();
+  for (const over of [third, new FakeIORedis(third, { autoResendUnfulfilledCommands: false })]) {
+    const from = Date.now();
+    const limits = new ratelimit.Client(over, { announce: "checkout" });
+    const [member] = await records(redis, "checkout", 1);
+    const [, since] = new RegExp(`^${ratelimit.library.server}@${ratelimit.library.version} checkout typescript (\\d+) \\S+:${process.pid}$`).exec(member!)!;
+    ok(Math.abs(Number(since) - from) < 20_000, member);
+    while ((await redis.ttl(announced)) < 86_000) await new Promise((resolve) => setTimeout(resolve, 5));
+    await limits.close();
+    await limits.close();
+    await records(redis, "checkout", 0);
+    equal(await third.exists(announced), 0);
+  }
+  await new ratelimit.Client(redis).close(); // without an announcement
+  await third.disconnect();
+}));
+
+test("an announcement is renewed each minute, and keeps its time and the newest 50,000", () => using(async (redis) => {
+  await redis.sendCommand(["EVAL", "for i = 1, 50002 do redis.call('ZADD', KEYS[1], ARGV[1] - i, 'shop_v1@1.0.0 old go 1 ' .. i) end", "1", announced, `${Date.now()}`]);
+  await redis.zAdd(announced, { score: Date.now() - 86_500_000, value: "shop_v1@1.0.0 yesterday go 1 x" });
+  const real = globalThis.setTimeout;
+  let minutes = 0;
+  (globalThis as any).setTimeout = (run: () => void, ms: number) => real(run, ms === 60_000 ? (minutes++, 1) : ms);
+  const limits = new ratelimit.Client(redis, { announce: "renewed" });
+  const [first] = await records(redis, "renewed", 1);
+  while (minutes < 5) await new Promise((resolve) => real(() => resolve(undefined), 5));
+  globalThis.setTimeout = real;
+  deepEqual(await records(redis, "renewed", 1), [first]);
+  equal(await redis.zCard(announced), 50_000);
+  await records(redis, "yesterday", 0);
+  await limits.close();
+  await redis.del(announced);
+}));
+
+test("an announcement that fails fails no call, and is a warning", () => using(async (redis) => {
+  const warnings: string[] = [];
+  const warned = (warning: Error): number => warnings.push(warning.message);
+  process.on("warning", warned);
+  await redis.sendCommand(["ACL", "SETUSER", "silent", "reset", "on", ">secret", "~*", "+@all", "-zadd"]);
+  await using(async (silent) => {
+    const limits = new ratelimit.Client(silent, { announce: "silent" });
+    equal((await limits.gcra({ subject: "silent", limit: 2, period: minute })).allowed, true);
+    while (warnings.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await limits.close();
+  }, `silent:secret@${REDIS}`);
+  process.off("warning", warned);
+  ok(warnings.length === 1 && /^announce ratelimit_v\d+@\S+: NOPERM .*; until it succeeds, rlfunc retire does not see this process$/.test(warnings[0]!), warnings[0]);
+  for (const announce of ["", "a b", "a\n", "x".repeat(65), 5 as any, null as any]) {
+    throws(() => new ratelimit.Client(redis, { announce }), is(RangeError, (e) => e.message.startsWith("announce must be 1 to 64 of the characters")));
+  }
+}));
+
+test("an announcement keeps no process alive", () => using(async (redis) => {
+  const code = (end: string): string => `
+    const { createClient } = require("redis"), { ratelimit, minutes } = require("rlfunc-clients");
+    const redis = createClient({ url: "redis://${REDIS}" });
+    redis.connect().then(async () => {
+      const limits = new ratelimit.Client(redis, { announce: "short" });
+      await limits.gcra({ subject: "short", limit: 9, period: minutes(1) });
+      while ((await redis.zRange("${announced}", 0, -1)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      ${end}
+    });`;
+  for (const [end, left] of [["await redis.quit();", 1], ["await limits.close(); await redis.quit();", 0], ["process.exit();", 1]] as const) {
+    await redis.del(announced);
+    execFileSync(process.execPath, ["-e", code(end)], { timeout: 20_000 });
+    await records(redis, "short", left); // a process that ends without close is seen for another 15 minutes
+  }
 }));

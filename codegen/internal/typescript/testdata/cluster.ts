@@ -76,6 +76,18 @@ async function give(slot: number, to: string): Promise<void> {
   for (const node of [to, ...PRIMARIES]) await ask(node, "CLUSTER", "SETSLOT", String(slot), "NODE", id);
 }
 
+test("a client announces its service on the node that has the records", () => using(async (cluster) => {
+  const key = "rlfunc:{deploy}:clients";
+  const node = PRIMARIES[wire.slotOf(key) < 8192 ? 0 : 1];
+  const records = async (count: number): Promise<string[]> => {
+    for (let found: string[]; ; await new Promise((resolve) => setTimeout(resolve, 5))) if ((found = await ask(node, "ZRANGE", key, "0", "-1")).length === count) return found;
+  };
+  const limits = new ratelimit.Client(cluster, { announce: "clustered" });
+  ok((await records(1))[0]!.includes(" clustered typescript "));
+  await limits.close();
+  await records(0);
+}));
+
 test("hash slots are those of Redis", async () => {
   const { keys } = JSON.parse(readFileSync(`${at("VECTORS")}/keys.json`, "utf8"));
   ok(keys.length > 10);

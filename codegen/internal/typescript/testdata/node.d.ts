@@ -18,6 +18,9 @@ declare module "node:fs" {
   export function readFileSync(path: string, encoding: "utf8"): string;
   export function writeFileSync(path: string, text: string): void;
 }
+declare module "node:child_process" {
+  export function execFileSync(file: string, args: string[], options: { timeout: number }): unknown;
+}
 declare module "node:path" {
   export function dirname(path: string): string;
 }
@@ -26,4 +29,13 @@ declare class Buffer extends Uint8Array {
   static from(data: string | Uint8Array, encoding?: string): Buffer;
   toString(encoding?: string): string;
 }
-declare const process: { env: Record<string, string | undefined>; stdin: { once(event: string, listener: (data: unknown) => void): void }; exit(code: number): void; kill(pid: number, signal: string): void };
+declare const process: {
+  env: Record<string, string | undefined>;
+  pid: number;
+  execPath: string;
+  on(event: "warning", listener: (warning: Error) => void): void;
+  off(event: "warning", listener: (warning: Error) => void): void;
+  stdin: { once(event: string, listener: (data: unknown) => void): void };
+  exit(code: number): void;
+  kill(pid: number, signal: string): void;
+};
