@@ -35,6 +35,7 @@ func gcraWorkloads() []workload {
 	var (
 		hundred = ratelimit.GCRAParams{Limit: 100, Period: time.Hour}
 		micros  = ratelimit.GCRAParams{Limit: 128, Period: time.Minute} // an interval of 468,750 microseconds
+		million = ratelimit.GCRAParams{Limit: 2_000_000, Period: time.Minute}
 		seven   = ratelimit.GCRAParams{Limit: 7, Period: time.Minute, Burst: 100}
 	)
 	used := after(gcra(hundred, spent))
@@ -43,6 +44,7 @@ func gcraWorkloads() []workload {
 		{name: "gcra 100/h allowed, first use", rival: redisRateFirst, call: gcra(hundred, 0), expect: firstOf100, most: gcraGoal, share: gcraShareGoal},
 		{name: "gcra 100/h refused", rival: redisRateRefused, prepare: after(gcra(hundred, 100)), call: gcra(hundred, 10), expect: refused, most: gcraGoal, share: gcraShareGoal},
 		{name: "gcra 128/min allowed (whole us)", rival: redisRate, prepare: after(gcra(micros, spent)), call: gcra(micros, 0), expect: allowed, most: gcraFractionGoal},
+		{name: "gcra 2000000/min allowed", rival: redisRate, prepare: after(gcra(million, 1_990_000)), call: gcra(million, 5000), expect: allowed, most: gcraFractionGoal},
 		{name: "gcra 7/min allowed (fractions)", rival: redisRate, prepare: after(gcra(seven, spent)), call: gcra(seven, 0), expect: allowed, most: gcraFractionGoal},
 	}
 }

@@ -33,7 +33,7 @@ func scriptWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, e
 	hundred := ratelimit.GCRAParams{Limit: 100, Period: time.Hour}
 	return []workload{
 		{name: "gcra 100/h allowed, by EVALSHA", rival: "gcra 100/h allowed", prepare: after(gcra(hundred, spent)), call: take, expect: atHalf},
-		{name: "fixed_window allowed, by EVALSHA", rival: "fixed_window allowed", prepare: after(fixedWindow(1)), call: count, expect: nextOf100},
+		{name: "fixed_window allowed, by EVALSHA", rival: "fixed_window allowed", prepare: after(fixedWindow(100, 1)), call: count, expect: nextOf100},
 	}, nil
 }
 

@@ -89,8 +89,7 @@ func (k kitchen) command(t *testing.T, name string, env ...string) *exec.Cmd {
 // serve runs a program until the test ends.
 func (k kitchen) serve(t *testing.T, name string, env ...string) {
 	t.Helper()
-	program := guarded{k.dir, k.addr}
-	program.run(t, k.command(t, name, env...))
+	guarded(k).run(t, k.command(t, name, env...))
 }
 
 // An ask is one request to a program.
@@ -151,8 +150,10 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 	t.Run("login", func(t *testing.T) {
 		k.serve(t, "login")
 		form := func(account, password string) ask {
-			return ask{method: "POST", path: "/login", body: url.Values{"account": {account}, "password": {password}}.Encode(),
-				header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}
+			return ask{
+				method: "POST", path: "/login", body: url.Values{"account": {account}, "password": {password}}.Encode(),
+				header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+			}
 		}
 		want(t, "logins that succeed", "200 200 200 200 200 200 200", k.statuses(t, 7, form("bob", "bob-secret")))
 		want(t, "guesses", "401 401 401 401 401 429", k.statuses(t, 6, form("ada", "guess")))

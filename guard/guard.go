@@ -90,6 +90,7 @@ type Guard struct {
 	work        sync.WaitGroup // background work that Close waits for
 	reload      sync.Mutex
 	checks      []func(*policy.Policy) error // guarded by reload
+	closers     []func()                     // guarded by reload
 	rejected    bool                         // the last policy; guarded by reload
 }
 
@@ -250,6 +251,13 @@ func (g *Guard) Require(check func(*policy.Policy) error) {
 	g.checks = append(g.checks, check)
 }
 
+// AtClose adds work that Close does. A middleware uses it to stop following the files of its identities.
+func (g *Guard) AtClose(f func()) {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	g.closers = append(g.closers, f)
+}
+
 // Watch reads the policy file before it returns, and then within a second after each change of its content, until ctx ends. If a file is
 // not valid, the old policy stays and Hooks.Reloaded gets the error. Watch follows files that are renamed over, swapped by symbolic links (as
 // in a ConfigMap), or removed and created again.
@@ -277,7 +285,7 @@ func (g *Guard) Watch(ctx context.Context, path string) {
 // background runs work outside of the request. Close waits for it.
 func (g *Guard) background(work func()) { g.work.Go(work) }
 
-// Close waits for calls that are in flight, refunds unused tokens and stops guard's goroutines. Places that requests still have stay until
+// Close waits for calls that are in flight, refunds unused tokens and stops the goroutines of guard and its middleware. Places that requests still have stay until
 // their leases end. It does not close the Redis client.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
@@ -289,5 +297,12 @@ func (g *Guard) Close() error {
 	g.localPlaces.Close()
 	g.work.Wait()
 	g.refusals.Close()
+	g.reload.Lock()
+	closers := g.closers
+	g.closers = nil
+	g.reload.Unlock()
+	for _, f := range closers {
+		f()
+	}
 	return nil
 }

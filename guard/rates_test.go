@@ -43,7 +43,7 @@ func TestDecide_rates(t *testing.T) {
 	}
 	for what, rates := range map[string][]guard.Rate{
 		"a limit of 0":         {{Endpoint: "search", Window: time.Hour}},
-		"a limit of 1000001":   {{Endpoint: "search", Limit: 1_000_001, Window: time.Hour}},
+		"a limit above 10^12":  {{Endpoint: "search", Limit: 1_000_000_000_001, Window: time.Hour}},
 		"no window":            {{Endpoint: "search", Limit: 1}},
 		"a window of 3651 d":   {{Endpoint: "search", Limit: 1, Window: 3651 * 24 * time.Hour}},
 		"two for one endpoint": {rate, rate},

@@ -47,7 +47,7 @@ func (e effect) parameters(cmd *cobra.Command, span time.Duration) (p override.S
 		p.Effect, words, question = override.SetEffectAllow, "--allow", "Lift every limit of %s for "
 	case e.deny:
 		p.Effect, words, question = override.SetEffectDeny, "--deny", "Refuse every request of %s for "
-	case e.multiply < 1 || e.multiply > 1_000_000:
+	case e.multiply < 1 || e.multiply > wire.MaxFactor:
 		return p, "", "", usage.Errorf("--multiply must be 1 to 1000000, got %d", e.multiply)
 	default:
 		p.Effect, p.Factor = override.SetEffectMultiply, e.multiply

@@ -6,7 +6,7 @@
 --- @use clock holder_set
 --- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, unique to one acquisition unless it may share its place
---- @arg    limit       count[1..1000000]   most places in use at a time
+--- @arg    limit       count[1..1000000]   most places in use at a time; each holder is stored
 --- @arg    lease       duration[1ms..1d]   how long the place is kept without renewal
 --- @arg    weight      count[1..1000]=1    places that the holder takes
 --- @must   weight be at most limit: it can never be allowed

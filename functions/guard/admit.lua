@@ -17,7 +17,7 @@
 --- @key    left           zset[left]?holder       holders that release has marked
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
---- @arg    weight         count[1..1000000]=1      multiplies every limit's cost except that of a sliding_log
+--- @arg    weight         count[1..1000000000000]=1 multiplies every limit's cost except that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
 --- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted

@@ -7,7 +7,7 @@
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @arg    limits         packed(limit)[0..16]     limits of the call
---- @arg    weight         count[1..1000000]=1      as in the call
+--- @arg    weight         count[1..1000000000000]=1 as in the call
 --- @arg    at             time?                    when the call was decided, from its result
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: charges that have expired since are not refunded
 --- @arg    receipt        text[224]?               receipt that was admitted
@@ -63,7 +63,8 @@ local function refund(bucket, challenges, limits, limits_state, weight, at_us, a
   end
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
-    if left_us > 0 and row.cost > 0 then
+    -- A shadow limit has charged nothing of a cost that it can never allow.
+    if left_us > 0 and row.cost > 0 and rows[i].cost <= row.most then
       row.refund(row, states[i], rows[i].cost, left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end

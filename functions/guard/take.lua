@@ -5,14 +5,14 @@
 --- @use clock limit limit_rows
 --- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
 --- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
---- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
+--- @arg    most           count[1..1000000000000]  most to charge; more than the limit admits at once charges at most that
 --- @must   limits.cost be 1
 --- @must   limits.kind not be sliding_log or concurrency: only kinds that charge several at once
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether anything was charged
---- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
---- @result remaining      count[0..16777216]       what is left after the call
+--- @result taken          count[0..1000000000000]  the amount charged: 3 when 3 were left and most is 10
+--- @result remaining      count[0..1000000000000]  what is left after the call
 --- @result reset_after    duration                 wait until the limit has its full capacity again; 0 when it has
 --- @result retry_after    duration                 wait until anything would be charged; 0 when allowed
 --- @result expires        time                     when the charge no longer counts: a refund must come before; the epoch unless allowed

@@ -11,7 +11,7 @@
 --- @use clock limit limit_rows receipt_set
 --- @key    bucket         zset[checked]            receipts that were counted, by time; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     limits that are decided together
---- @arg    weight         count[1..1000000]=1      multiplies every cost except that of a sliding_log
+--- @arg    weight         count[1..1000000000000]=1 multiplies every cost except that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when omitted
 --- @must   limits differ in kind or name: two rows would be one limit

@@ -12,12 +12,12 @@
 --- are forgotten when no window is active.
 --- @use fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
---- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
---- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000] what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit

@@ -4,12 +4,12 @@
 --- expires.
 --- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
---- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @arg    most        count[1..1000000000000] most to charge; more than limit charges at most limit
 --- @result allowed     bool                whether anything was charged
---- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
---- @result remaining   count[0..1000000]   what is left after the call
+--- @result taken       count[0..1000000000000] the amount charged: 3 when 3 were left and most is 10
+--- @result remaining   count[0..1000000000000] what is left after the call
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until anything would be charged, exact to the millisecond; 0 when allowed
 --- @result expires     time                when the window ends: a refund must come before; the epoch unless allowed

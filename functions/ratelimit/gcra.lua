@@ -7,15 +7,15 @@
 --- full. Calls with other limits may share the bucket: each sees all tokens that were taken, and applies its own limit.
 --- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    limit       count[1..1000000000000] tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
---- @arg    cost        count[0..1000000]=1 tokens to take; 0 takes nothing
+--- @arg    burst       count[1..1000000000000]? most tokens the bucket holds; limit when omitted
+--- @arg    cost        count[0..1000000000000]=1 tokens to take; 0 takes nothing
 --- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @must   cost be at most burst: it can never be allowed
 --- @must   cost be at most limit unless burst: it can never be allowed
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count[0..1000000]   whole tokens left after the call: 7 when 3 of 10 are taken
+--- @result remaining   count[0..1000000000000] whole tokens left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until cost would be allowed, exact to the resolution; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain

@@ -4,14 +4,14 @@
 --- Refund the tokens that were not used with gcra_refund and expires.
 --- @use clock token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    limit       count[1..1000000000000] tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
---- @arg    most        count[1..1000000]   most tokens to take; more than burst takes at most burst
+--- @arg    burst       count[1..1000000000000]? most tokens the bucket holds; limit when omitted
+--- @arg    most        count[1..1000000000000] most tokens to take; more than burst takes at most burst
 --- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result allowed     bool                whether any token was taken
---- @result taken       count[0..1000000]   tokens taken: 3 when there were 3 and most is 10
---- @result remaining   count[0..1000000]   whole tokens left after the call
+--- @result taken       count[0..1000000000000] tokens taken: 3 when there were 3 and most is 10
+--- @result remaining   count[0..1000000000000] whole tokens left after the call
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until there is a token; 0 when allowed
 --- @result expires     time                when the bucket is full if no more is taken: a refund must come before; the epoch unless

@@ -1,4 +1,6 @@
 --- Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
 ---
 --- Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
+--- A limit is at most 10^12: thousands of the largest charges add up below 2^53, to which numbers are exact. That of a sliding_log is at
+--- most 10^6, because it stores each admission.
 --- @library ratelimit 1.0.0

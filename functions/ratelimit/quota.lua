@@ -12,12 +12,12 @@
 --- one whose caller was admitted longest ago.
 --- @use clock quota_count
 --- @key    bucket      string[quota]       what the subject used in this period
---- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    limit       count[1..1000000000000] most that may be charged in a period
 --- @arg    previous    time                when the period before starts
 --- @arg    start       time                when the period starts that the caller is in
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
---- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing
 --- @must   previous be below start
 --- @must   start be below next
 --- @must   next be below after
@@ -26,7 +26,7 @@
 --- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
---- @result remaining   count[0..16777216]  what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000] what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
 --- @result retry_after duration            wait until cost would be allowed, exact to the microsecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them

@@ -3,12 +3,12 @@
 --- The period is that of quota with the same boundaries. Refund what was not used with quota_refund and expires.
 --- @use clock quota_count
 --- @key    bucket      string[quota]       what the subject used in this period
---- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    limit       count[1..1000000000000] most that may be charged in a period
 --- @arg    previous    time                when the period before starts
 --- @arg    start       time                when the period starts that the caller is in
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
---- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @arg    most        count[1..1000000000000] most to charge; more than limit charges at most limit
 --- @must   previous be below start
 --- @must   start be below next
 --- @must   next be below after
@@ -16,8 +16,8 @@
 --- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether anything was charged
---- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
---- @result remaining   count[0..16777216]  what is left after the call
+--- @result taken       count[0..1000000000000] the amount charged: 3 when 3 were left and most is 10
+--- @result remaining   count[0..1000000000000] what is left after the call
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
 --- @result retry_after duration            wait until anything would be charged, exact to the microsecond; 0 when allowed
 --- @result expires     time                when the period ends: a refund must come before; the epoch unless allowed

@@ -12,23 +12,23 @@
 --- counts as that of the previous window.
 --- @use counter_pair
 --- @key    bucket      string[counter]     what was used in this window and in the previous one
---- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
---- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
---- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000] what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until nothing counts: two windows right after the first call; 0 when nothing does
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds data that is not a pair of counts, or never expires
 local function sliding_counter(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, reset_us, wait_us, elapsed_ms, rolled = counter_pair.check(bucket, limit, window_ms, cost)
+  local allowed, left, reset_us, wait_us, elapsed_ms, value, is_current = counter_pair.check(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
   elseif allowed and cost > 0 then
-    return true, left - cost, counter_pair.charge(bucket, cost, window_ms, elapsed_ms, rolled), 0
+    return true, left - cost, counter_pair.charge(bucket, cost, window_ms, elapsed_ms, value, is_current), 0
   end
   return allowed, left, reset_us, wait_us
 end

@@ -2,12 +2,12 @@
 --- @use counter_pair
 --- @flags  no-writes
 --- @key    bucket      string[counter]     what was used in this window and in the previous one
---- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
---- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @arg    cost        count[0..1000000000000]=1 amount that would be charged
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
---- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
+--- @result remaining   count[0..1000000000000] what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until nothing counts; 0 when nothing does
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit

@@ -62,7 +62,7 @@ type AdmitParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
+	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 224 bytes. The zero value omits it.
 	Receipt string
@@ -320,7 +320,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
 	a.Keys("blocks", p.Blocks, "block", 16)
 	a.Pack("limits", p.Limits.pack, 0, 16)
-	a.OptInt("weight", p.Weight, 1, 1000000)
+	a.OptInt("weight", p.Weight, 1, 1000000000000)
 	a.OptText("receipt", p.Receipt, 1, 224)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 	a.OptIntPtr("repeats", p.Repeats, 0, 8)

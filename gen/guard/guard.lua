@@ -857,72 +857,144 @@ end
 return kind_sliding_log
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=144 file=functions/lib/algorithm/counter_pair.lua
+local product = (function() -- rlfunc: lines=34 file=functions/lib/algorithm/product.lua
+--- Quotients of products that may be greater than 2^53, which a number cannot hold.
+--- @lib product
+local product = {}
+
+-- 2^52: a smaller product, its quotient rounded to a whole number, and the remainder are exact. Callers that are called often compare first.
+product.exact = 4503599627370496
+
+-- Returns a * b / c, rounded down, and the remainder. c is at most 2^40, b not negative, and a, b and the quotient below 2^52.
+function product.quotient(a, b, c)
+  local whole = a * b
+  if whole < product.exact and whole > -product.exact then
+    return math.floor(whole / c), whole % c
+  end
+  local a_rest, b_rest = a % c, b % c
+  local quotient, rest = 0, 0
+  -- Both rests are below c. Twelve bits at a time, rest * 4096 and a_rest * digit are below 2^52, and their sum below 2^53.
+  for shift = 36, 0, -12 do
+    rest = rest * 4096 + a_rest * (math.floor(b_rest / 2 ^ shift) % 4096)
+    quotient = quotient * 4096 + math.floor(rest / c)
+    rest = rest % c
+  end
+  return math.floor(a / c) * b + a_rest * math.floor(b / c) + quotient, rest
+end
+
+-- Returns a * b / c, rounded up.
+function product.quotient_up(a, b, c)
+  local quotient, rest = product.quotient(a, b, c)
+  if rest > 0 then
+    return quotient + 1
+  end
+  return quotient
+end
+
+return product
+end)()
+
+local counter_pair = (function() -- rlfunc: lines=183 file=functions/lib/algorithm/counter_pair.lua
 --- A sliding counter in one string: the use of this window and of the previous one, which counts in proportion to its part that
 --- still lies in the last window's length.
 ---
---- The value is exponent * 10^14 + before * 10^7 + current, so a call inside the window is one INCRBY. The key expires two
---- windows after this one began, which gives the clock's position in it. The window of the writing call is shorter than
---- 2^exponent milliseconds, because callers with other windows may share the key.
+--- The value is exponent * 10^14 + before * 10^7 + current, so a call inside the window is one INCRBY. If a count needs more than seven
+--- digits, it is these three numbers as text. The key expires two windows after this one began, which gives the clock's position in it. The
+--- window of the writing call is shorter than 2^exponent milliseconds, because callers with other windows may share the key.
 ---
---- A count is at most a million and a window 90 days, so the value and every product stay below 2^53. No quotient rounds up to a
---- whole number.
---- @use clock refusal whole_number
+--- A count is at most 10^12, the largest limit, and a window 90 days: their products are above 2^53, so product divides them.
+--- @use clock refusal whole_number product
 --- @lib counter_pair
---- @state counter_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it
----     began
+--- @state counter_pair 1 exponent * 10^14 + before * 10^7 + current, or '<exponent> <before> <current>' if a count has more than seven digits;
+---     the window is shorter than 2^exponent ms, and the key expires two windows after it began
 local counter_pair = {}
 
 local scale = 100000000000000
 local shift = 10000000
-local max_count = 1000000
+local max_count = 1000000000000
 local max_exponent = 33
 
--- Returns the use of the previous window and of this one, how far this window has gone in milliseconds, and whether the key is of
--- this window; or nil and a refusal. A window that begins in the future has negative elapsed time and counts in full; one that
--- begins further ahead than its length is from a wrong clock. If a shorter window was written, all of its use counts as the
--- previous window: it is recent, and the key's expiry would give a wrong position in this one.
+-- Returns the value that holds these counts.
+local function pack(exponent, before, current)
+  if before < shift and current < shift then
+    return exponent * scale + before * shift + current
+  end
+  return string.format('%.0f %.0f %.0f', exponent, before, current)
+end
+
+-- Parses the counts that are text; nil if they are invalid.
+local function parse(stored)
+  local first, second, third = string.match(stored, '^(%d+) (%d+) (%d+)$')
+  local exponent, before, current = tonumber(first or 0), tonumber(second or 0), tonumber(third or 0)
+  local most = math.max(before, current)
+  if exponent >= 1 and exponent <= max_exponent and most >= shift and most <= max_count and pack(exponent, before, current) == stored then
+    return exponent, before, current
+  end
+  return nil, 0, 0
+end
+
+-- Returns the use of the previous window and of this one, and how far this window has gone in milliseconds; if the key is of this window,
+-- also its exponent and whether it holds text. Or nil and a refusal. A window that begins in the future has negative elapsed time and
+-- counts in full; one that begins further ahead than its length is from a wrong clock. If a shorter window was written, all of its use
+-- counts as the previous window: it is recent, and the key's expiry would give a wrong position in this one.
 local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
-    return 0, 0, 0, false
+    return 0, 0, 0
   end
-  local value = whole_number.parse(stored, max_exponent * scale + max_count * shift + max_count)
+  local value = whole_number.parse(stored, (max_exponent + 1) * scale - 1)
   local left_ms = clock.left_ms(key)
-  if not value or left_ms == -1 then
+  local exponent, before, current
+  if not value then
+    exponent, before, current = parse(stored)
+  elseif value >= scale then
+    local pair = value % scale
+    current = pair % shift
+    before = (pair - current) / shift
+    exponent = (value - pair) / scale
+  end
+  if not exponent or left_ms == -1 then
     return nil, refusal.state(key, 'holds no pair of counts that expires')
   end
-  local pair = value % scale
-  local current = pair % shift
-  local before = (pair - current) / shift
-  if value < scale or before > max_count or current > max_count then
-    return nil, refusal.state(key, 'holds no pair of counts that expires')
-  end
-  local bound_ms = 2 ^ ((value - pair) / scale)
+  local bound_ms = 2 ^ exponent
   if left_ms <= 0 or left_ms > 3 * bound_ms then
-    return 0, 0, 0, false
+    return 0, 0, 0
   end
   if bound_ms <= window_ms then
-    return math.min(before + current, max_count), 0, window_ms - left_ms, false
+    return math.min(before + current, max_count), 0, window_ms - left_ms
   end
   local elapsed_ms = 2 * window_ms - left_ms
   if elapsed_ms >= window_ms then
-    return current, 0, elapsed_ms - window_ms, false
+    return current, 0, elapsed_ms - window_ms
   end
-  return before, current, elapsed_ms, true
+  return before, current, elapsed_ms, exponent, not value
 end
 
--- Begins a window with that cost elapsed_ms ago, but not in the future. Returns its elapsed time.
-local function begin(key, window_ms, before, cost, elapsed_ms)
-  elapsed_ms = math.max(elapsed_ms, 0)
+-- Returns the exponent of a window.
+local function exponent_of(window_ms)
   local _, exponent = math.frexp(window_ms)
-  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - elapsed_ms)
+  return exponent
+end
+
+-- Stores a value: of this window, or of one that began elapsed_ms ago, but not in the future. Returns the elapsed time.
+local function store(key, value, window_ms, elapsed_ms, is_current)
+  if is_current then
+    redis.call('SET', key, value, 'KEEPTTL')
+    return elapsed_ms
+  end
+  elapsed_ms = math.max(elapsed_ms, 0)
+  clock.store(key, value, 2 * window_ms - elapsed_ms)
   return elapsed_ms
 end
 
 -- Returns the weight of the previous window, rounded up.
 local function weigh(before, elapsed_ms, window_ms)
-  return math.ceil(before * (window_ms - math.max(elapsed_ms, 0)) / window_ms)
+  local left_ms = window_ms - math.max(elapsed_ms, 0)
+  local whole = before * left_ms
+  if whole < product.exact then
+    return math.ceil(whole / window_ms)
+  end
+  return product.quotient_up(before, left_ms, window_ms)
 end
 
 -- Returns how far a window has gone when a count of the previous window weighs at most room.
@@ -930,7 +1002,7 @@ local function fits_at(count, room, window_ms)
   if count <= room then
     return 0
   end
-  return window_ms - math.floor(room * window_ms / count)
+  return window_ms - product.quotient(room, window_ms, count)
 end
 
 -- Returns the time until nothing counts, in microseconds.
@@ -945,16 +1017,21 @@ local function forgotten_us(before, current, elapsed_ms, window_ms)
 end
 
 -- Checks a call of that cost. Returns allowed, what is left without it, the time until nothing counts, the wait until cost is
--- allowed, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a refusal.
+-- allowed, and what charge needs: the elapsed time of the window, the value to store, nil if INCRBY does, and whether that is of the key's
+-- window. Or nil and a refusal.
 function counter_pair.check(key, limit, window_ms, cost)
-  local before, current, elapsed_ms, is_current = read(key, window_ms)
+  local before, current, elapsed_ms, exponent, is_text = read(key, window_ms)
   if not before then
     return nil, current
   end
   local left = limit - current - weigh(before, elapsed_ms, window_ms)
   local reset_us = forgotten_us(before, current, elapsed_ms, window_ms)
   if cost <= left then
-    return true, left, reset_us, 0, elapsed_ms, not is_current and before
+    local value
+    if not exponent or is_text or current + cost >= shift then
+      value = pack(exponent or exponent_of(window_ms), before, current + cost)
+    end
+    return true, left, reset_us, 0, elapsed_ms, value, exponent ~= nil
   end
   local wait_ms
   if current + cost <= limit then
@@ -966,9 +1043,9 @@ function counter_pair.check(key, limit, window_ms, cost)
 end
 
 -- Charges cost, which check allowed, and returns the time until nothing counts.
-function counter_pair.charge(key, cost, window_ms, elapsed_ms, rolled)
-  if rolled then
-    elapsed_ms = begin(key, window_ms, rolled, cost, elapsed_ms)
+function counter_pair.charge(key, cost, window_ms, elapsed_ms, value, is_current)
+  if value then
+    elapsed_ms = store(key, value, window_ms, elapsed_ms, is_current)
   else
     redis.call('INCRBY', key, cost)
   end
@@ -978,7 +1055,7 @@ end
 -- Refunds cost: to this window unless it was charged in the previous one, and the rest to the previous one. Returns how much was
 -- refunded, what is left, and the time until nothing counts; or nil and a refusal.
 function counter_pair.refund(key, limit, window_ms, cost, taken_before)
-  local before, current, elapsed_ms, is_current = read(key, window_ms)
+  local before, current, elapsed_ms, exponent = read(key, window_ms)
   if not before then
     return nil, current
   end
@@ -992,10 +1069,9 @@ function counter_pair.refund(key, limit, window_ms, cost, taken_before)
   current = current - current_refund
   if back > 0 and before + current == 0 then
     redis.call('DEL', key)
-  elseif back > 0 and is_current then
-    redis.call('DECRBY', key, before_refund * shift + current_refund)
   elseif back > 0 then
-    elapsed_ms = begin(key, window_ms, before, 0, elapsed_ms)
+    local value = pack(exponent or exponent_of(window_ms), before, current)
+    elapsed_ms = store(key, value, window_ms, elapsed_ms, exponent ~= nil)
   end
   local left = limit - current - weigh(before, elapsed_ms, window_ms)
   return back, math.max(left, 0), forgotten_us(before, current, elapsed_ms, window_ms)
@@ -1004,21 +1080,22 @@ end
 return counter_pair
 end)()
 
-local kind_sliding_counter = (function() -- rlfunc: lines=24 file=functions/lib/limit/kind_sliding_counter.lua
+local kind_sliding_counter = (function() -- rlfunc: lines=25 file=functions/lib/limit/kind_sliding_counter.lua
 --- A sliding_counter as a kind of limit.
 --- @use counter_pair
 --- @lib kind_sliding_counter
 local kind_sliding_counter = {redis_type = 'string', needs_clock = false, weighted = true}
 
 function kind_sliding_counter.check(row, key, cost, _, answer)
-  local allowed, left, reset_us, wait_us, elapsed_ms, rolled = counter_pair.check(key, row.limit, row.window_ms, cost)
+  local allowed, left, reset_us, wait_us, elapsed_ms, value, is_current = counter_pair.check(key, row.limit, row.window_ms, cost)
   answer.elapsed_ms = elapsed_ms
-  answer.rolled = rolled
+  answer.value = value
+  answer.is_current = is_current
   return allowed, left, reset_us, wait_us
 end
 
 function kind_sliding_counter.charge(row, key, cost, _, answer)
-  return counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.rolled)
+  return counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.value, answer.is_current)
 end
 
 -- Refunds what was charged age_us ago, when left_us remained until nothing counted: this window and the next.
@@ -1031,8 +1108,9 @@ end
 return kind_sliding_counter
 end)()
 
-local fixed_window_shared = (function() -- rlfunc: lines=170 file=functions/lib/algorithm/fixed_window_shared.lua
---- Fixed windows of several lengths in one string, for callers that share a bucket: a charge counts in all of them.
+local fixed_window_shared = (function() -- rlfunc: lines=177 file=functions/lib/algorithm/fixed_window_shared.lua
+--- Fixed windows of several lengths in one string, for callers that share a bucket: a charge counts in all of them. Also a single
+--- window of a limit that is too large for fixed_window_count.
 ---
 --- An ended window begins again with the next admission of any caller. A window of a new length begins where it would have begun
 --- if it had been known: with the oldest active window that began within that length. The window of the last admitted caller is
@@ -1044,6 +1122,7 @@ local fixed_window_shared = (function() -- rlfunc: lines=170 file=functions/lib/
 local fixed_window_shared = {}
 
 local max_windows = 8
+local max_used = 9007199254740991
 
 -- Formats the windows for a key that has total_ms left.
 local function text(windows, total_ms)
@@ -1059,13 +1138,13 @@ end
 -- no use and no time left.
 local function parse(stored, total_ms)
   local only_ms, only = whole_number.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
-  if only_ms and only and only >= 1 and only <= 1000000 then
+  if only_ms and only and only >= 1 then
     return {{length_ms = only_ms, left_ms = total_ms, used = only}}
   end
   local windows = {}
   for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
-    if length_ms and ahead_ms and used then
+    if length_ms and ahead_ms and used and used <= max_used then
       windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
     end
   end
@@ -1073,6 +1152,11 @@ local function parse(stored, total_ms)
     return nil
   end
   return windows
+end
+
+-- Returns the windows of a key that holds none of another length.
+function fixed_window_shared.only(length_ms, left_ms, used)
+  return {own = {length_ms = length_ms, left_ms = left_ms, used = used}, new = false, others = {}, total_ms = left_ms}
 end
 
 -- Returns how long ago a window began; 0 for one that begins in the future.
@@ -1163,7 +1247,7 @@ function fixed_window_shared.charge(key, windows, cost)
     if window.left_ms == 0 then
       window.left_ms = window.length_ms
     end
-    window.used = window.used + cost
+    window.used = math.min(window.used + cost, max_used)
     total_ms = math.max(total_ms, window.left_ms)
   end
   if total_ms == windows.total_ms then
@@ -1204,15 +1288,17 @@ end
 return fixed_window_shared
 end)()
 
-local fixed_window_count = (function() -- rlfunc: lines=99 file=functions/lib/algorithm/fixed_window_count.lua
+local fixed_window_count = (function() -- rlfunc: lines=101 file=functions/lib/algorithm/fixed_window_count.lua
 --- A fixed window in one string: its length and its use. The key expires with the window.
 ---
---- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If callers have
---- windows of other lengths, the key holds several windows: see fixed_window_shared.
+--- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If the limit has more
+--- digits, or callers have windows of other lengths, fixed_window_shared keeps the use.
 --- @use clock refusal fixed_window_shared
 --- @lib fixed_window_count
 --- @state fixed_window_count 1 the window in milliseconds, then its use in seven digits: '600000000003'; the key expires with the window
 local fixed_window_count = {}
+
+local largest_short = 9999999 -- the largest limit whose use fits seven digits
 
 -- Reads the window from the key's value. Returns its use and the milliseconds until it ends, 0 and 0 if none is active; and if
 -- the key holds other lengths, all windows, this one first. Or nil and a refusal. A window ends in the millisecond in which its
@@ -1222,7 +1308,7 @@ local function read(key, stored, window_ms)
   local left_ms = clock.left_ms(key)
   if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
     local used = tonumber(string.match(stored, '^%d+$', -7))
-    if used and used >= 1 and used <= 1000000 then
+    if used and used >= 1 then
       if left_ms <= 0 or left_ms > 2 * window_ms then
         return 0, 0
       end
@@ -1237,18 +1323,18 @@ local function read(key, stored, window_ms)
 end
 
 -- Checks a call of that cost. Returns allowed, what is left without it, the time until the window ends, 0 if the call begins one,
--- the wait until cost is allowed, and what charge needs if the key holds other lengths; or nil and a refusal.
+-- the wait until cost is allowed, and what charge needs if fixed_window_shared keeps the use; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
   local stored = redis.call('GET', key)
   if not stored then
-    return true, limit, 0, 0
+    return true, limit, 0, 0, limit > largest_short and fixed_window_shared.only(window_ms, 0, 0)
   end
   local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
   if used + cost <= limit then
-    return true, limit - used, left_ms * 1000, 0, windows
+    return true, limit - used, left_ms * 1000, 0, windows or limit > largest_short and fixed_window_shared.only(window_ms, left_ms, used)
   end
   local wait_ms = left_ms
   if windows then
@@ -1409,13 +1495,15 @@ end
 return token_bucket_ttl
 end)()
 
-local token_bucket_value = (function() -- rlfunc: lines=133 file=functions/lib/algorithm/token_bucket_value.lua
+local token_bucket_value = (function() -- rlfunc: lines=144 file=functions/lib/algorithm/token_bucket_value.lua
 --- A token bucket in its key's value, for any emission interval, including fractions of a microsecond.
 ---
 --- The value is the tat in microseconds, the capacity of the writing call in milliseconds, and the rest of a microsecond as a
 --- fraction: '1763706467123584 60000 3/7'. The capacity is at least the level. Only a level above twice the capacity is from a
 --- wrong clock.
---- @use refusal token_bucket_ttl
+---
+--- Every limit up to 10^12 is exact: where tokens times a period are above 2^53, product divides them.
+--- @use refusal token_bucket_ttl product
 --- @lib token_bucket_value
 --- @state token_bucket_value 1 the tat in microseconds, the writer's capacity in milliseconds, the fraction of a microsecond: '1763706467123584 60000 3/7'
 local token_bucket_value = {}
@@ -1428,26 +1516,35 @@ local function rounded_up(us, part)
   return us
 end
 
--- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
+-- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds. More than 100 years,
+-- in a refund, may be rounded.
 local function span(tokens, limit, period_us)
-  if period_us % limit == 0 then
+  if tokens == limit then
+    return period_us, 0
+  end
+  local rest_us = period_us % limit
+  if rest_us == 0 then
     return tokens * (period_us / limit), 0
   end
-  local parts = tokens * (period_us % limit)
-  return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
+  local parts, whole_us = tokens * rest_us, tokens * math.floor(period_us / limit)
+  if parts >= 0 and parts < product.exact then
+    return whole_us + math.floor(parts / limit), parts % limit
+  end
+  local us, part = product.quotient(tokens, rest_us, limit)
+  return whole_us + us, part
 end
 
 -- Returns how many whole tokens are gained in room_us + room_part/limit microseconds, at least 0; room_part may be negative.
 local function gained(room_us, room_part, limit, period_us)
-  local parts = room_us * limit + room_part
-  if parts <= 9007199254740992 then
-    return math.max(math.floor(parts / period_us), 0)
+  local parts = room_us * limit
+  if parts < product.exact then -- and their sum with room_part below 2^53
+    return math.max(math.floor((parts + room_part) / period_us), 0)
   end
   if room_part < 0 then
     room_us = room_us - 1
     room_part = room_part + limit
   end
-  -- The estimate is rounded, and off by at most one.
+  -- The estimate, at most 10^12, is rounded by less than 2^-10, so it is off by at most one.
   local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
   for tokens = estimate + 1, estimate - 1, -1 do
     local span_us, span_part = span(tokens, limit, period_us)
@@ -1465,7 +1562,7 @@ local function parse(value)
     return nil
   end
   local tat_us, part, parts, stored_ms = whole + 0, above + 0, below + 0, capacity + 0
-  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 and token_bucket_ttl.is_capacity(stored_ms) then
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000000000 and token_bucket_ttl.is_capacity(stored_ms) then
     return tat_us, part, parts, stored_ms
   end
   return nil
@@ -1490,7 +1587,7 @@ local function read(key, value, limit, clock_us)
     return 0, 0, stored_ms
   end
   if parts ~= limit and part > 0 then
-    part = math.ceil(part * limit / parts)
+    part = product.quotient_up(part, limit, parts)
     if part == limit then
       return tat_us - clock_us + 1, 0, stored_ms
     end
@@ -2595,7 +2692,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=96 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file. It says whether a call's weight multiplies its cost (weighted) and whether it needs the clock (needs_clock),
@@ -2608,10 +2705,10 @@ local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
 --- @arg    name        text[64]                 the limit's name: minute
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
 --- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string; for a concurrency, a zset if there are many holders
---- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
+--- @arg    limit       count[1..1000000000000]  most that may be charged in a window; for a gcra, tokens gained per window
 --- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start; for a concurrency, the lease, 1ms to 1d
---- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
---- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
+--- @arg    burst       count[1..1000000000000]? most tokens a gcra holds; limit when omitted. Only for a gcra
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
 --- @arg    previous    time?                    as in quota. Only for a quota
@@ -2619,7 +2716,8 @@ local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
 --- @arg    after       time?                    as in quota. Only for a quota
 --- @must   burst be omitted unless kind is gcra
 --- @must   burst * window be at most limit * 36500d: a bucket must fill within 100 years
---- @must   limit be at most 1000000 unless kind is quota
+--- @must   limit be at most 1000000 if kind is sliding_log: it stores every request
+--- @must   limit be at most 1000000 if kind is concurrency: it stores every holder
 --- @must   cost be at most 1 if kind is sliding_log: it counts requests
 --- @must   window be at most 90d if kind is sliding_counter
 --- @must   window be at least 1ms if kind is concurrency: it is the lease
@@ -2634,7 +2732,7 @@ local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
 --- @must   start + window be below after
 --- @must   after be at most previous + 3650d
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
---- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000]  what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
 --- @result retry_after duration                 wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a concurrency, until enough leases have ended, if no holder releases or renews
 local limit = {}
@@ -2694,7 +2792,7 @@ return limit
 end)()
 
 -- A row that lib/limit.lua declares, from the cells of its text; or nil and a refusal.
-local rlfunc_row_limit = (function() -- rlfunc: shared lines=113
+local rlfunc_row_limit = (function() -- rlfunc: shared lines=116
 return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
   local in_name = rlfunc_pack.text(rlfunc_cells[1])
   if not in_name or #in_name < 1 or #in_name > 64 then
@@ -2705,8 +2803,8 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 16777216 then
-    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be a whole number from 1 to 16777216')
+  if not in_limit or in_limit < 1 or in_limit > 1000000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be a whole number from 1 to 1000000000000')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -2715,15 +2813,15 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   local in_burst
   if rlfunc_cells[5] ~= '' then
     in_burst = rlfunc_whole(rlfunc_cells[5])
-    if not in_burst or in_burst < 1 or in_burst > 1000000 then
-      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    if not in_burst or in_burst < 1 or in_burst > 1000000000000 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst must be a whole number from 1 to 1000000000000')
     end
   end
   local in_cost = 1
   if rlfunc_cells[6] ~= '' then
     in_cost = rlfunc_whole(rlfunc_cells[6])
-    if not in_cost or in_cost < 0 or in_cost > 1000000 then
-      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    if not in_cost or in_cost < 0 or in_cost > 1000000000000 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be a whole number from 0 to 1000000000000')
     end
   end
   local in_shadow = false
@@ -2767,8 +2865,11 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
-  if in_kind ~= 'quota' and in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  if in_kind == 'sliding_log' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 if kind is sliding_log: it stores every request')
+  end
+  if in_kind == 'concurrency' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 if kind is concurrency: it stores every holder')
   end
   if in_kind == 'sliding_log' and in_cost > 1 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
@@ -5820,7 +5921,7 @@ do -- rlfunc: lines=116 file=functions/guard/admit.lua
 --- @key    left           zset[left]?holder       holders that release has marked
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
---- @arg    weight         count[1..1000000]=1      multiplies every limit's cost except that of a sliding_log
+--- @arg    weight         count[1..1000000000000]=1 multiplies every limit's cost except that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
 --- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted
@@ -5927,7 +6028,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -6142,8 +6243,8 @@ local function guard_v1_admit(keys, args)
   local weight = 1
   if rlfunc_args >= 2 and args[2] ~= '' then
     weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-    if not weight or weight < 1 or weight > 1000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+    if not weight or weight < 1 or weight > 1000000000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
     end
   end
   local receipt
@@ -6386,8 +6487,8 @@ local function guard_v1_admit(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
+          if not (row_remaining >= 0 and row_remaining <= 1000000000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000000000'
           end
         end
         if row_reset_after_us ~= 0 then
@@ -6434,8 +6535,8 @@ local function guard_v1_admit(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
+          if not (row_remaining >= 0 and row_remaining <= 1000000000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000000000'
           end
         end
         if row_reset_after_us ~= 0 then
@@ -6991,7 +7092,7 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=77 file=functions/guard/refund.lua
+do -- rlfunc: lines=78 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
@@ -7001,7 +7102,7 @@ do -- rlfunc: lines=77 file=functions/guard/refund.lua
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @arg    limits         packed(limit)[0..16]     limits of the call
---- @arg    weight         count[1..1000000]=1      as in the call
+--- @arg    weight         count[1..1000000000000]=1 as in the call
 --- @arg    at             time?                    when the call was decided, from its result
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: charges that have expired since are not refunded
 --- @arg    receipt        text[224]?               receipt that was admitted
@@ -7057,7 +7158,8 @@ local function refund(bucket, challenges, limits, limits_state, weight, at_us, a
   end
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
-    if left_us > 0 and row.cost > 0 then
+    -- A shadow limit has charged nothing of a cost that it can never allow.
+    if left_us > 0 and row.cost > 0 and rows[i].cost <= row.most then
       row.refund(row, states[i], rows[i].cost, left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
@@ -7079,7 +7181,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -7172,8 +7274,8 @@ local function guard_v1_refund(keys, args)
   local weight = 1
   if args[2] ~= '' then
     weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-    if not weight or weight < 1 or weight > 1000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+    if not weight or weight < 1 or weight > 1000000000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
     end
   end
   local at_us
@@ -7379,7 +7481,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit, own = rlfunc_limits_own,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit, own = rlfunc_limits_own,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -7529,7 +7631,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit, own = rlfunc_limits_own,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit, own = rlfunc_limits_own,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -7935,14 +8037,14 @@ do -- rlfunc: lines=38 file=functions/guard/take.lua
 --- @use clock limit limit_rows
 --- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
 --- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
---- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
+--- @arg    most           count[1..1000000000000]  most to charge; more than the limit admits at once charges at most that
 --- @must   limits.cost be 1
 --- @must   limits.kind not be sliding_log or concurrency: only kinds that charge several at once
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed        bool                     whether anything was charged
---- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
---- @result remaining      count[0..16777216]       what is left after the call
+--- @result taken          count[0..1000000000000]  the amount charged: 3 when 3 were left and most is 10
+--- @result remaining      count[0..1000000000000]  what is left after the call
 --- @result reset_after    duration                 wait until the limit has its full capacity again; 0 when it has
 --- @result retry_after    duration                 wait until anything would be charged; 0 when allowed
 --- @result expires        time                     when the charge no longer counts: a refund must come before; the epoch unless allowed
@@ -7986,7 +8088,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 1 rows', least = 1, most = 1,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit, own = rlfunc_limits_own,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit, own = rlfunc_limits_own,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -8042,8 +8144,8 @@ local function guard_v1_take(keys, args)
   end
   rlfunc_key = rlfunc_key + rlfunc_limits
   local most = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-  if not most or most < 1 or most > 1000000 then
-    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  if not most or most < 1 or most > 1000000000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000000000'}
   end
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG take must be called with as many keys and arguments as its groups have rows'}
@@ -8066,14 +8168,13 @@ local function guard_v1_take(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_taken ~= 0 then
-      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
-        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      if not (out_taken >= 0 and out_taken <= 1000000000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -8093,33 +8194,36 @@ local function guard_v1_take(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if out_taken < 1048576 and out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_taken * 2 + out_remaining * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_taken * 8 + out_remaining / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head + out_taken * 2 < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_taken * 8) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_expires_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us}
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_taken}
     end
     out_allowed = rlfunc_wrong
   end

@@ -42,7 +42,7 @@ type RefundParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: as in the call. From 1 to 1000000. Defaults to 1.
+	// Weight: as in the call. From 1 to 1000000000000. Defaults to 1.
 	Weight int64
 	// At: when the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. The zero value
 	// omits it.
@@ -133,7 +133,7 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
 	a.Pack("limits", p.Limits.pack, 0, 16)
-	a.OptInt("weight", p.Weight, 1, 1000000)
+	a.OptInt("weight", p.Weight, 1, 1000000000000)
 	a.OptTime("at", p.At, 0, 9007199254740992)
 	a.OptDuration("age", p.Age, 0, 3153600000000000)
 	a.OptText("receipt", p.Receipt, 1, 224)

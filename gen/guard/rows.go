@@ -14,7 +14,8 @@ import (
 // Besides the bounds of each:
 //   - burst must be omitted unless kind is gcra.
 //   - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
-//   - limit must be at most 1000000 unless kind is quota.
+//   - limit must be at most 1000000 if kind is sliding_log: it stores every request.
+//   - limit must be at most 1000000 if kind is concurrency: it stores every holder.
 //   - cost must be at most 1 if kind is sliding_log: it counts requests.
 //   - window must be at most 90d if kind is sliding_counter.
 //   - window must be at least 1ms if kind is concurrency: it is the lease.
@@ -29,18 +30,17 @@ type Limit struct {
 	Name string
 	// Kind: how it counts, like the function of that name; a concurrency like concurrency.acquire.
 	Kind LimitKind
-	// Limit: most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
-	// gained per window. From 1 to 16777216.
+	// Limit: most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
 	// from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days, rounded up
 	// to a microsecond.
 	Window time.Duration
-	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. The zero value
-	// omits it.
+	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. The zero
+	// value omits it.
 	Burst int64
 	// Cost: amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-	// places, at most 1000. From 0 to 1000000. Nil defaults to 1.
+	// places, at most 1000. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 	// Shadow sets whether the limit only reports and never refuses.
 	Shadow bool
@@ -74,10 +74,10 @@ func PackLimit(rows ...Limit) (LimitPack, error) {
 		a := p.Row()
 		a.Text("name", row.Name, 1, 64)
 		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra", "quota", "concurrency")
-		a.Int("limit", row.Limit, 1, 16777216)
+		a.Int("limit", row.Limit, 1, 1000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptInt("burst", row.Burst, 1, 1000000)
-		a.OptIntPtr("cost", row.Cost, 0, 1000000)
+		a.OptInt("burst", row.Burst, 1, 1000000000000)
+		a.OptIntPtr("cost", row.Cost, 0, 1000000000000)
 		a.OptBool("shadow", row.Shadow)
 		a.OptBool("global", row.Global)
 		a.OptTime("previous", row.Previous, 0, 9007199254740992)
@@ -90,8 +90,11 @@ func PackLimit(rows ...Limit) (LimitPack, error) {
 			if row.Burst != 0 && float64(row.Burst)*float64(fcall.ArgDuration(row.Window)) > float64(row.Limit)*3153600000000000 {
 				a.Must("burst * window", "be at most limit * 36500d: a bucket must fill within 100 years")
 			}
-			if row.Kind != "quota" && row.Limit > 1000000 {
-				a.Must("limit", "be at most 1000000 unless kind is quota")
+			if row.Kind == "sliding_log" && row.Limit > 1000000 {
+				a.Must("limit", "be at most 1000000 if kind is sliding_log: it stores every request")
+			}
+			if row.Kind == "concurrency" && row.Limit > 1000000 {
+				a.Must("limit", "be at most 1000000 if kind is concurrency: it stores every holder")
 			}
 			if row.Kind == "sliding_log" && fcall.Or(row.Cost, 1) > 1 {
 				a.Must("cost", "be at most 1 if kind is sliding_log: it counts requests")

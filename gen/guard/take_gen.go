@@ -16,7 +16,7 @@ var takeFunction = &fcall.Function{
 	Name:       "take",
 	ServerName: "guard_v1_take",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}, {}, {}},
 }
 
 // TakeParams are the arguments of Take.
@@ -35,7 +35,7 @@ type TakeParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Most: most to charge; more than the limit admits at once charges at most that. From 1 to 1000000.
+	// Most: most to charge; more than the limit admits at once charges at most that. From 1 to 1000000000000.
 	Most int64
 }
 
@@ -96,7 +96,7 @@ func (c *Client) takeArgs(p TakeParams) *fcall.Args {
 	a.Key("subject", p.Subject, "block")
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 1)
-	a.Int("most", p.Most, 1, 1000000)
+	a.Int("most", p.Most, 1, 1000000000000)
 	if a.Err() == nil {
 		for i, row := range p.Limits.rows {
 			if fcall.Or(row.Cost, 1) != 1 {

@@ -48,7 +48,7 @@ type CheckParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
+	// Weight: multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string
@@ -117,7 +117,7 @@ func (c *Client) checkArgs(p CheckParams) *fcall.Args {
 	a.Key("subject", p.Subject, "checked")
 	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
-	a.OptInt("weight", p.Weight, 1, 1000000)
+	a.OptInt("weight", p.Weight, 1, 1000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 	if a.Err() == nil {

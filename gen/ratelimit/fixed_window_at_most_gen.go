@@ -16,7 +16,7 @@ var fixedWindowAtMostFunction = &fcall.Function{
 	Name:       "fixed_window_at_most",
 	ServerName: "ratelimit_v1_fixed_window_at_most",
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}, {}, {}},
 }
 
 // FixedWindowAtMostParams are the arguments of FixedWindowAtMost.
@@ -24,11 +24,11 @@ type FixedWindowAtMostParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Most: most to charge; more than limit charges at most limit. From 1 to 1000000.
+	// Most: most to charge; more than limit charges at most limit. From 1 to 1000000000000.
 	Most int64
 }
 
@@ -86,9 +86,9 @@ func (p PendingFixedWindowAtMost) Result() (FixedWindowAtMostResult, error) {
 func (c *Client) fixedWindowAtMostArgs(p FixedWindowAtMostParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowAtMostFunction, 1, 3)
 	a.Key("subject", p.Subject, "window")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
-	a.Int("most", p.Most, 1, 1000000)
+	a.Int("most", p.Most, 1, 1000000000000)
 	return a
 }
 

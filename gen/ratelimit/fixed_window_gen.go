@@ -17,7 +17,7 @@ var fixedWindowFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_fixed_window",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // FixedWindowParams are the arguments of FixedWindow.
@@ -28,11 +28,11 @@ type FixedWindowParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 }
 
@@ -94,9 +94,9 @@ func (p PendingFixedWindow) Result() (FixedWindowResult, error) {
 func (c *Client) fixedWindowArgs(p FixedWindowParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowFunction, 1, 3)
 	a.Key("subject", p.Subject, "window")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
 	if a.Err() == nil {
 		if fcall.Or(p.Cost, 1) > p.Limit {
 			a.Must("cost", "be at most limit: it can never be allowed")

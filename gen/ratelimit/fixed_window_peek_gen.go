@@ -18,7 +18,7 @@ var fixedWindowPeekFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // FixedWindowPeekParams are the arguments of FixedWindowPeek.
@@ -29,11 +29,11 @@ type FixedWindowPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount that would be charged. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount that would be charged. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 }
 
@@ -84,9 +84,9 @@ func (p PendingFixedWindowPeek) Result() (FixedWindowPeekResult, error) {
 func (c *Client) fixedWindowPeekArgs(p FixedWindowPeekParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowPeekFunction, 1, 3)
 	a.Key("subject", p.Subject, "window")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
 	if a.Err() == nil {
 		if fcall.Or(p.Cost, 1) > p.Limit {
 			a.Must("cost", "be at most limit: it can never be allowed")

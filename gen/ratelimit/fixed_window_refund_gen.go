@@ -17,7 +17,7 @@ var fixedWindowRefundFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_fixed_window_refund",
 	Codes:      []string{"RLSTATE"},
 	Omissible:  2,
-	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 1048576}, {}, {}},
 }
 
 // FixedWindowRefundParams are the arguments of FixedWindowRefund.
@@ -25,11 +25,11 @@ type FixedWindowRefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
+	// Cost: amount to refund. From 1 to 1000000000000. Defaults to 1.
 	Cost int64
 	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From
 	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
@@ -85,9 +85,9 @@ func (p PendingFixedWindowRefund) Result() (FixedWindowRefundResult, error) {
 func (c *Client) fixedWindowRefundArgs(p FixedWindowRefundParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowRefundFunction, 1, 4)
 	a.Key("subject", p.Subject, "window")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
-	a.OptInt("cost", p.Cost, 1, 1000000)
+	a.OptInt("cost", p.Cost, 1, 1000000000000)
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	return a
 }

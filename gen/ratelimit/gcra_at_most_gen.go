@@ -16,7 +16,7 @@ var gcraAtMostFunction = &fcall.Function{
 	Name:       "gcra_at_most",
 	ServerName: "ratelimit_v1_gcra_at_most",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}, {}, {}},
 }
 
 // GCRAAtMostParams are the arguments of GCRAAtMost.
@@ -27,13 +27,13 @@ type GCRAAtMostParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: tokens gained per period. From 1 to 1000000.
+	// Limit: tokens gained per period. From 1 to 1000000000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000. The zero value omits it.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. The zero value omits it.
 	Burst int64
-	// Most: most tokens to take; more than burst takes at most burst. From 1 to 1000000.
+	// Most: most tokens to take; more than burst takes at most burst. From 1 to 1000000000000.
 	Most int64
 }
 
@@ -92,10 +92,10 @@ func (p PendingGCRAAtMost) Result() (GCRAAtMostResult, error) {
 func (c *Client) gcraAtMostArgs(p GCRAAtMostParams) *fcall.Args {
 	a := c.fcall.Args(gcraAtMostFunction, 1, 4)
 	a.Key("subject", p.Subject, "gcra")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
-	a.OptInt("burst", p.Burst, 1, 1000000)
-	a.Int("most", p.Most, 1, 1000000)
+	a.OptInt("burst", p.Burst, 1, 1000000000000)
+	a.Int("most", p.Most, 1, 1000000000000)
 	if a.Err() == nil {
 		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
 			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")

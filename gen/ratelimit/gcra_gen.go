@@ -17,7 +17,7 @@ var gcraFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_gcra",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  2,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // GCRAParams are the arguments of GCRA.
@@ -30,13 +30,13 @@ type GCRAParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: tokens gained per period. From 1 to 1000000.
+	// Limit: tokens gained per period. From 1 to 1000000000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000. The zero value omits it.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. The zero value omits it.
 	Burst int64
-	// Cost: tokens to take; 0 takes nothing. From 0 to 1000000. Nil defaults to 1.
+	// Cost: tokens to take; 0 takes nothing. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 }
 
@@ -94,10 +94,10 @@ func (p PendingGCRA) Result() (GCRAResult, error) {
 func (c *Client) gcraArgs(p GCRAParams) *fcall.Args {
 	a := c.fcall.Args(gcraFunction, 1, 4)
 	a.Key("subject", p.Subject, "gcra")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
-	a.OptInt("burst", p.Burst, 1, 1000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	a.OptInt("burst", p.Burst, 1, 1000000000000)
+	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
 	if a.Err() == nil {
 		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
 			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")

@@ -17,7 +17,7 @@ var gcraRefundFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_gcra_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  3,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}},
 }
 
 // GCRARefundParams are the arguments of GCRARefund.
@@ -28,13 +28,13 @@ type GCRARefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: tokens gained per period. From 1 to 1000000.
+	// Limit: tokens gained per period. From 1 to 1000000000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000. The zero value omits it.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. The zero value omits it.
 	Burst int64
-	// Cost: tokens to return. From 1 to 1000000. Defaults to 1.
+	// Cost: tokens to return. From 1 to 1000000000000. Defaults to 1.
 	Cost int64
 	// Expires: when the refund expires, from the call's result: from then on, nothing is returned. From
 	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
@@ -88,10 +88,10 @@ func (p PendingGCRARefund) Result() (GCRARefundResult, error) {
 func (c *Client) gcraRefundArgs(p GCRARefundParams) *fcall.Args {
 	a := c.fcall.Args(gcraRefundFunction, 1, 5)
 	a.Key("subject", p.Subject, "gcra")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
-	a.OptInt("burst", p.Burst, 1, 1000000)
-	a.OptInt("cost", p.Cost, 1, 1000000)
+	a.OptInt("burst", p.Burst, 1, 1000000000000)
+	a.OptInt("cost", p.Cost, 1, 1000000000000)
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	if a.Err() == nil {
 		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {

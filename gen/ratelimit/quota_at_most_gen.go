@@ -16,7 +16,7 @@ var quotaAtMostFunction = &fcall.Function{
 	Name:       "quota_at_most",
 	ServerName: "ratelimit_v1_quota_at_most",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}, {}, {}},
 }
 
 // QuotaAtMostParams are the arguments of QuotaAtMost.
@@ -32,7 +32,7 @@ type QuotaAtMostParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a period. From 1 to 16777216.
+	// Limit: most that may be charged in a period. From 1 to 1000000000000.
 	Limit int64
 	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Previous time.Time
@@ -42,7 +42,7 @@ type QuotaAtMostParams struct {
 	Next time.Time
 	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
-	// Most: most to charge; more than limit charges at most limit. From 1 to 1000000.
+	// Most: most to charge; more than limit charges at most limit. From 1 to 1000000000000.
 	Most int64
 }
 
@@ -100,12 +100,12 @@ func (p PendingQuotaAtMost) Result() (QuotaAtMostResult, error) {
 func (c *Client) quotaAtMostArgs(p QuotaAtMostParams) *fcall.Args {
 	a := c.fcall.Args(quotaAtMostFunction, 1, 6)
 	a.Key("subject", p.Subject, "quota")
-	a.Int("limit", p.Limit, 1, 16777216)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Time("previous", p.Previous, 0, 9007199254740992)
 	a.Time("start", p.Start, 0, 9007199254740992)
 	a.Time("next", p.Next, 0, 9007199254740992)
 	a.Time("after", p.After, 0, 9007199254740992)
-	a.Int("most", p.Most, 1, 1000000)
+	a.Int("most", p.Most, 1, 1000000000000)
 	if a.Err() == nil {
 		if fcall.ArgTime(p.Previous) >= fcall.ArgTime(p.Start) {
 			a.Must("previous", "be below start")

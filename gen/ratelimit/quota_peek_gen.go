@@ -35,7 +35,7 @@ type QuotaPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a period. From 1 to 16777216.
+	// Limit: most that may be charged in a period. From 1 to 1000000000000.
 	Limit int64
 	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Previous time.Time
@@ -45,7 +45,7 @@ type QuotaPeekParams struct {
 	Next time.Time
 	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
-	// Cost: amount that would be charged. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount that would be charged. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 }
 
@@ -96,12 +96,12 @@ func (p PendingQuotaPeek) Result() (QuotaPeekResult, error) {
 func (c *Client) quotaPeekArgs(p QuotaPeekParams) *fcall.Args {
 	a := c.fcall.Args(quotaPeekFunction, 1, 6)
 	a.Key("subject", p.Subject, "quota")
-	a.Int("limit", p.Limit, 1, 16777216)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Time("previous", p.Previous, 0, 9007199254740992)
 	a.Time("start", p.Start, 0, 9007199254740992)
 	a.Time("next", p.Next, 0, 9007199254740992)
 	a.Time("after", p.After, 0, 9007199254740992)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
 	if a.Err() == nil {
 		if fcall.ArgTime(p.Previous) >= fcall.ArgTime(p.Start) {
 			a.Must("previous", "be below start")

@@ -17,7 +17,7 @@ var quotaRefundFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_quota_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  2,
-	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 1048576}, {}, {}},
 }
 
 // QuotaRefundParams are the arguments of QuotaRefund.
@@ -33,7 +33,7 @@ type QuotaRefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a period. From 1 to 16777216.
+	// Limit: most that may be charged in a period. From 1 to 1000000000000.
 	Limit int64
 	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Previous time.Time
@@ -43,7 +43,7 @@ type QuotaRefundParams struct {
 	Next time.Time
 	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
-	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
+	// Cost: amount to refund. From 1 to 1000000000000. Defaults to 1.
 	Cost int64
 	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From
 	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
@@ -99,12 +99,12 @@ func (p PendingQuotaRefund) Result() (QuotaRefundResult, error) {
 func (c *Client) quotaRefundArgs(p QuotaRefundParams) *fcall.Args {
 	a := c.fcall.Args(quotaRefundFunction, 1, 7)
 	a.Key("subject", p.Subject, "quota")
-	a.Int("limit", p.Limit, 1, 16777216)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Time("previous", p.Previous, 0, 9007199254740992)
 	a.Time("start", p.Start, 0, 9007199254740992)
 	a.Time("next", p.Next, 0, 9007199254740992)
 	a.Time("after", p.After, 0, 9007199254740992)
-	a.OptInt("cost", p.Cost, 1, 1000000)
+	a.OptInt("cost", p.Cost, 1, 1000000000000)
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	if a.Err() == nil {
 		if fcall.ArgTime(p.Previous) >= fcall.ArgTime(p.Start) {

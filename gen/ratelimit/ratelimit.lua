@@ -629,72 +629,144 @@ end
 return kind_sliding_log
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=144 file=functions/lib/algorithm/counter_pair.lua
+local product = (function() -- rlfunc: lines=34 file=functions/lib/algorithm/product.lua
+--- Quotients of products that may be greater than 2^53, which a number cannot hold.
+--- @lib product
+local product = {}
+
+-- 2^52: a smaller product, its quotient rounded to a whole number, and the remainder are exact. Callers that are called often compare first.
+product.exact = 4503599627370496
+
+-- Returns a * b / c, rounded down, and the remainder. c is at most 2^40, b not negative, and a, b and the quotient below 2^52.
+function product.quotient(a, b, c)
+  local whole = a * b
+  if whole < product.exact and whole > -product.exact then
+    return math.floor(whole / c), whole % c
+  end
+  local a_rest, b_rest = a % c, b % c
+  local quotient, rest = 0, 0
+  -- Both rests are below c. Twelve bits at a time, rest * 4096 and a_rest * digit are below 2^52, and their sum below 2^53.
+  for shift = 36, 0, -12 do
+    rest = rest * 4096 + a_rest * (math.floor(b_rest / 2 ^ shift) % 4096)
+    quotient = quotient * 4096 + math.floor(rest / c)
+    rest = rest % c
+  end
+  return math.floor(a / c) * b + a_rest * math.floor(b / c) + quotient, rest
+end
+
+-- Returns a * b / c, rounded up.
+function product.quotient_up(a, b, c)
+  local quotient, rest = product.quotient(a, b, c)
+  if rest > 0 then
+    return quotient + 1
+  end
+  return quotient
+end
+
+return product
+end)()
+
+local counter_pair = (function() -- rlfunc: lines=183 file=functions/lib/algorithm/counter_pair.lua
 --- A sliding counter in one string: the use of this window and of the previous one, which counts in proportion to its part that
 --- still lies in the last window's length.
 ---
---- The value is exponent * 10^14 + before * 10^7 + current, so a call inside the window is one INCRBY. The key expires two
---- windows after this one began, which gives the clock's position in it. The window of the writing call is shorter than
---- 2^exponent milliseconds, because callers with other windows may share the key.
+--- The value is exponent * 10^14 + before * 10^7 + current, so a call inside the window is one INCRBY. If a count needs more than seven
+--- digits, it is these three numbers as text. The key expires two windows after this one began, which gives the clock's position in it. The
+--- window of the writing call is shorter than 2^exponent milliseconds, because callers with other windows may share the key.
 ---
---- A count is at most a million and a window 90 days, so the value and every product stay below 2^53. No quotient rounds up to a
---- whole number.
---- @use clock refusal whole_number
+--- A count is at most 10^12, the largest limit, and a window 90 days: their products are above 2^53, so product divides them.
+--- @use clock refusal whole_number product
 --- @lib counter_pair
---- @state counter_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it
----     began
+--- @state counter_pair 1 exponent * 10^14 + before * 10^7 + current, or '<exponent> <before> <current>' if a count has more than seven digits;
+---     the window is shorter than 2^exponent ms, and the key expires two windows after it began
 local counter_pair = {}
 
 local scale = 100000000000000
 local shift = 10000000
-local max_count = 1000000
+local max_count = 1000000000000
 local max_exponent = 33
 
--- Returns the use of the previous window and of this one, how far this window has gone in milliseconds, and whether the key is of
--- this window; or nil and a refusal. A window that begins in the future has negative elapsed time and counts in full; one that
--- begins further ahead than its length is from a wrong clock. If a shorter window was written, all of its use counts as the
--- previous window: it is recent, and the key's expiry would give a wrong position in this one.
+-- Returns the value that holds these counts.
+local function pack(exponent, before, current)
+  if before < shift and current < shift then
+    return exponent * scale + before * shift + current
+  end
+  return string.format('%.0f %.0f %.0f', exponent, before, current)
+end
+
+-- Parses the counts that are text; nil if they are invalid.
+local function parse(stored)
+  local first, second, third = string.match(stored, '^(%d+) (%d+) (%d+)$')
+  local exponent, before, current = tonumber(first or 0), tonumber(second or 0), tonumber(third or 0)
+  local most = math.max(before, current)
+  if exponent >= 1 and exponent <= max_exponent and most >= shift and most <= max_count and pack(exponent, before, current) == stored then
+    return exponent, before, current
+  end
+  return nil, 0, 0
+end
+
+-- Returns the use of the previous window and of this one, and how far this window has gone in milliseconds; if the key is of this window,
+-- also its exponent and whether it holds text. Or nil and a refusal. A window that begins in the future has negative elapsed time and
+-- counts in full; one that begins further ahead than its length is from a wrong clock. If a shorter window was written, all of its use
+-- counts as the previous window: it is recent, and the key's expiry would give a wrong position in this one.
 local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
-    return 0, 0, 0, false
+    return 0, 0, 0
   end
-  local value = whole_number.parse(stored, max_exponent * scale + max_count * shift + max_count)
+  local value = whole_number.parse(stored, (max_exponent + 1) * scale - 1)
   local left_ms = clock.left_ms(key)
-  if not value or left_ms == -1 then
+  local exponent, before, current
+  if not value then
+    exponent, before, current = parse(stored)
+  elseif value >= scale then
+    local pair = value % scale
+    current = pair % shift
+    before = (pair - current) / shift
+    exponent = (value - pair) / scale
+  end
+  if not exponent or left_ms == -1 then
     return nil, refusal.state(key, 'holds no pair of counts that expires')
   end
-  local pair = value % scale
-  local current = pair % shift
-  local before = (pair - current) / shift
-  if value < scale or before > max_count or current > max_count then
-    return nil, refusal.state(key, 'holds no pair of counts that expires')
-  end
-  local bound_ms = 2 ^ ((value - pair) / scale)
+  local bound_ms = 2 ^ exponent
   if left_ms <= 0 or left_ms > 3 * bound_ms then
-    return 0, 0, 0, false
+    return 0, 0, 0
   end
   if bound_ms <= window_ms then
-    return math.min(before + current, max_count), 0, window_ms - left_ms, false
+    return math.min(before + current, max_count), 0, window_ms - left_ms
   end
   local elapsed_ms = 2 * window_ms - left_ms
   if elapsed_ms >= window_ms then
-    return current, 0, elapsed_ms - window_ms, false
+    return current, 0, elapsed_ms - window_ms
   end
-  return before, current, elapsed_ms, true
+  return before, current, elapsed_ms, exponent, not value
 end
 
--- Begins a window with that cost elapsed_ms ago, but not in the future. Returns its elapsed time.
-local function begin(key, window_ms, before, cost, elapsed_ms)
-  elapsed_ms = math.max(elapsed_ms, 0)
+-- Returns the exponent of a window.
+local function exponent_of(window_ms)
   local _, exponent = math.frexp(window_ms)
-  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - elapsed_ms)
+  return exponent
+end
+
+-- Stores a value: of this window, or of one that began elapsed_ms ago, but not in the future. Returns the elapsed time.
+local function store(key, value, window_ms, elapsed_ms, is_current)
+  if is_current then
+    redis.call('SET', key, value, 'KEEPTTL')
+    return elapsed_ms
+  end
+  elapsed_ms = math.max(elapsed_ms, 0)
+  clock.store(key, value, 2 * window_ms - elapsed_ms)
   return elapsed_ms
 end
 
 -- Returns the weight of the previous window, rounded up.
 local function weigh(before, elapsed_ms, window_ms)
-  return math.ceil(before * (window_ms - math.max(elapsed_ms, 0)) / window_ms)
+  local left_ms = window_ms - math.max(elapsed_ms, 0)
+  local whole = before * left_ms
+  if whole < product.exact then
+    return math.ceil(whole / window_ms)
+  end
+  return product.quotient_up(before, left_ms, window_ms)
 end
 
 -- Returns how far a window has gone when a count of the previous window weighs at most room.
@@ -702,7 +774,7 @@ local function fits_at(count, room, window_ms)
   if count <= room then
     return 0
   end
-  return window_ms - math.floor(room * window_ms / count)
+  return window_ms - product.quotient(room, window_ms, count)
 end
 
 -- Returns the time until nothing counts, in microseconds.
@@ -717,16 +789,21 @@ local function forgotten_us(before, current, elapsed_ms, window_ms)
 end
 
 -- Checks a call of that cost. Returns allowed, what is left without it, the time until nothing counts, the wait until cost is
--- allowed, the elapsed time of the window, and the previous count if the key is not of this window; or nil and a refusal.
+-- allowed, and what charge needs: the elapsed time of the window, the value to store, nil if INCRBY does, and whether that is of the key's
+-- window. Or nil and a refusal.
 function counter_pair.check(key, limit, window_ms, cost)
-  local before, current, elapsed_ms, is_current = read(key, window_ms)
+  local before, current, elapsed_ms, exponent, is_text = read(key, window_ms)
   if not before then
     return nil, current
   end
   local left = limit - current - weigh(before, elapsed_ms, window_ms)
   local reset_us = forgotten_us(before, current, elapsed_ms, window_ms)
   if cost <= left then
-    return true, left, reset_us, 0, elapsed_ms, not is_current and before
+    local value
+    if not exponent or is_text or current + cost >= shift then
+      value = pack(exponent or exponent_of(window_ms), before, current + cost)
+    end
+    return true, left, reset_us, 0, elapsed_ms, value, exponent ~= nil
   end
   local wait_ms
   if current + cost <= limit then
@@ -738,9 +815,9 @@ function counter_pair.check(key, limit, window_ms, cost)
 end
 
 -- Charges cost, which check allowed, and returns the time until nothing counts.
-function counter_pair.charge(key, cost, window_ms, elapsed_ms, rolled)
-  if rolled then
-    elapsed_ms = begin(key, window_ms, rolled, cost, elapsed_ms)
+function counter_pair.charge(key, cost, window_ms, elapsed_ms, value, is_current)
+  if value then
+    elapsed_ms = store(key, value, window_ms, elapsed_ms, is_current)
   else
     redis.call('INCRBY', key, cost)
   end
@@ -750,7 +827,7 @@ end
 -- Refunds cost: to this window unless it was charged in the previous one, and the rest to the previous one. Returns how much was
 -- refunded, what is left, and the time until nothing counts; or nil and a refusal.
 function counter_pair.refund(key, limit, window_ms, cost, taken_before)
-  local before, current, elapsed_ms, is_current = read(key, window_ms)
+  local before, current, elapsed_ms, exponent = read(key, window_ms)
   if not before then
     return nil, current
   end
@@ -764,10 +841,9 @@ function counter_pair.refund(key, limit, window_ms, cost, taken_before)
   current = current - current_refund
   if back > 0 and before + current == 0 then
     redis.call('DEL', key)
-  elseif back > 0 and is_current then
-    redis.call('DECRBY', key, before_refund * shift + current_refund)
   elseif back > 0 then
-    elapsed_ms = begin(key, window_ms, before, 0, elapsed_ms)
+    local value = pack(exponent or exponent_of(window_ms), before, current)
+    elapsed_ms = store(key, value, window_ms, elapsed_ms, exponent ~= nil)
   end
   local left = limit - current - weigh(before, elapsed_ms, window_ms)
   return back, math.max(left, 0), forgotten_us(before, current, elapsed_ms, window_ms)
@@ -776,21 +852,22 @@ end
 return counter_pair
 end)()
 
-local kind_sliding_counter = (function() -- rlfunc: lines=24 file=functions/lib/limit/kind_sliding_counter.lua
+local kind_sliding_counter = (function() -- rlfunc: lines=25 file=functions/lib/limit/kind_sliding_counter.lua
 --- A sliding_counter as a kind of limit.
 --- @use counter_pair
 --- @lib kind_sliding_counter
 local kind_sliding_counter = {redis_type = 'string', needs_clock = false, weighted = true}
 
 function kind_sliding_counter.check(row, key, cost, _, answer)
-  local allowed, left, reset_us, wait_us, elapsed_ms, rolled = counter_pair.check(key, row.limit, row.window_ms, cost)
+  local allowed, left, reset_us, wait_us, elapsed_ms, value, is_current = counter_pair.check(key, row.limit, row.window_ms, cost)
   answer.elapsed_ms = elapsed_ms
-  answer.rolled = rolled
+  answer.value = value
+  answer.is_current = is_current
   return allowed, left, reset_us, wait_us
 end
 
 function kind_sliding_counter.charge(row, key, cost, _, answer)
-  return counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.rolled)
+  return counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.value, answer.is_current)
 end
 
 -- Refunds what was charged age_us ago, when left_us remained until nothing counted: this window and the next.
@@ -803,8 +880,9 @@ end
 return kind_sliding_counter
 end)()
 
-local fixed_window_shared = (function() -- rlfunc: lines=170 file=functions/lib/algorithm/fixed_window_shared.lua
---- Fixed windows of several lengths in one string, for callers that share a bucket: a charge counts in all of them.
+local fixed_window_shared = (function() -- rlfunc: lines=177 file=functions/lib/algorithm/fixed_window_shared.lua
+--- Fixed windows of several lengths in one string, for callers that share a bucket: a charge counts in all of them. Also a single
+--- window of a limit that is too large for fixed_window_count.
 ---
 --- An ended window begins again with the next admission of any caller. A window of a new length begins where it would have begun
 --- if it had been known: with the oldest active window that began within that length. The window of the last admitted caller is
@@ -816,6 +894,7 @@ local fixed_window_shared = (function() -- rlfunc: lines=170 file=functions/lib/
 local fixed_window_shared = {}
 
 local max_windows = 8
+local max_used = 9007199254740991
 
 -- Formats the windows for a key that has total_ms left.
 local function text(windows, total_ms)
@@ -831,13 +910,13 @@ end
 -- no use and no time left.
 local function parse(stored, total_ms)
   local only_ms, only = whole_number.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
-  if only_ms and only and only >= 1 and only <= 1000000 then
+  if only_ms and only and only >= 1 then
     return {{length_ms = only_ms, left_ms = total_ms, used = only}}
   end
   local windows = {}
   for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
-    if length_ms and ahead_ms and used then
+    if length_ms and ahead_ms and used and used <= max_used then
       windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
     end
   end
@@ -845,6 +924,11 @@ local function parse(stored, total_ms)
     return nil
   end
   return windows
+end
+
+-- Returns the windows of a key that holds none of another length.
+function fixed_window_shared.only(length_ms, left_ms, used)
+  return {own = {length_ms = length_ms, left_ms = left_ms, used = used}, new = false, others = {}, total_ms = left_ms}
 end
 
 -- Returns how long ago a window began; 0 for one that begins in the future.
@@ -935,7 +1019,7 @@ function fixed_window_shared.charge(key, windows, cost)
     if window.left_ms == 0 then
       window.left_ms = window.length_ms
     end
-    window.used = window.used + cost
+    window.used = math.min(window.used + cost, max_used)
     total_ms = math.max(total_ms, window.left_ms)
   end
   if total_ms == windows.total_ms then
@@ -976,15 +1060,17 @@ end
 return fixed_window_shared
 end)()
 
-local fixed_window_count = (function() -- rlfunc: lines=99 file=functions/lib/algorithm/fixed_window_count.lua
+local fixed_window_count = (function() -- rlfunc: lines=101 file=functions/lib/algorithm/fixed_window_count.lua
 --- A fixed window in one string: its length and its use. The key expires with the window.
 ---
---- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If callers have
---- windows of other lengths, the key holds several windows: see fixed_window_shared.
+--- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If the limit has more
+--- digits, or callers have windows of other lengths, fixed_window_shared keeps the use.
 --- @use clock refusal fixed_window_shared
 --- @lib fixed_window_count
 --- @state fixed_window_count 1 the window in milliseconds, then its use in seven digits: '600000000003'; the key expires with the window
 local fixed_window_count = {}
+
+local largest_short = 9999999 -- the largest limit whose use fits seven digits
 
 -- Reads the window from the key's value. Returns its use and the milliseconds until it ends, 0 and 0 if none is active; and if
 -- the key holds other lengths, all windows, this one first. Or nil and a refusal. A window ends in the millisecond in which its
@@ -994,7 +1080,7 @@ local function read(key, stored, window_ms)
   local left_ms = clock.left_ms(key)
   if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
     local used = tonumber(string.match(stored, '^%d+$', -7))
-    if used and used >= 1 and used <= 1000000 then
+    if used and used >= 1 then
       if left_ms <= 0 or left_ms > 2 * window_ms then
         return 0, 0
       end
@@ -1009,18 +1095,18 @@ local function read(key, stored, window_ms)
 end
 
 -- Checks a call of that cost. Returns allowed, what is left without it, the time until the window ends, 0 if the call begins one,
--- the wait until cost is allowed, and what charge needs if the key holds other lengths; or nil and a refusal.
+-- the wait until cost is allowed, and what charge needs if fixed_window_shared keeps the use; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
   local stored = redis.call('GET', key)
   if not stored then
-    return true, limit, 0, 0
+    return true, limit, 0, 0, limit > largest_short and fixed_window_shared.only(window_ms, 0, 0)
   end
   local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
   if used + cost <= limit then
-    return true, limit - used, left_ms * 1000, 0, windows
+    return true, limit - used, left_ms * 1000, 0, windows or limit > largest_short and fixed_window_shared.only(window_ms, left_ms, used)
   end
   local wait_ms = left_ms
   if windows then
@@ -1181,13 +1267,15 @@ end
 return token_bucket_ttl
 end)()
 
-local token_bucket_value = (function() -- rlfunc: lines=133 file=functions/lib/algorithm/token_bucket_value.lua
+local token_bucket_value = (function() -- rlfunc: lines=144 file=functions/lib/algorithm/token_bucket_value.lua
 --- A token bucket in its key's value, for any emission interval, including fractions of a microsecond.
 ---
 --- The value is the tat in microseconds, the capacity of the writing call in milliseconds, and the rest of a microsecond as a
 --- fraction: '1763706467123584 60000 3/7'. The capacity is at least the level. Only a level above twice the capacity is from a
 --- wrong clock.
---- @use refusal token_bucket_ttl
+---
+--- Every limit up to 10^12 is exact: where tokens times a period are above 2^53, product divides them.
+--- @use refusal token_bucket_ttl product
 --- @lib token_bucket_value
 --- @state token_bucket_value 1 the tat in microseconds, the writer's capacity in milliseconds, the fraction of a microsecond: '1763706467123584 60000 3/7'
 local token_bucket_value = {}
@@ -1200,26 +1288,35 @@ local function rounded_up(us, part)
   return us
 end
 
--- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
+-- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds. More than 100 years,
+-- in a refund, may be rounded.
 local function span(tokens, limit, period_us)
-  if period_us % limit == 0 then
+  if tokens == limit then
+    return period_us, 0
+  end
+  local rest_us = period_us % limit
+  if rest_us == 0 then
     return tokens * (period_us / limit), 0
   end
-  local parts = tokens * (period_us % limit)
-  return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
+  local parts, whole_us = tokens * rest_us, tokens * math.floor(period_us / limit)
+  if parts >= 0 and parts < product.exact then
+    return whole_us + math.floor(parts / limit), parts % limit
+  end
+  local us, part = product.quotient(tokens, rest_us, limit)
+  return whole_us + us, part
 end
 
 -- Returns how many whole tokens are gained in room_us + room_part/limit microseconds, at least 0; room_part may be negative.
 local function gained(room_us, room_part, limit, period_us)
-  local parts = room_us * limit + room_part
-  if parts <= 9007199254740992 then
-    return math.max(math.floor(parts / period_us), 0)
+  local parts = room_us * limit
+  if parts < product.exact then -- and their sum with room_part below 2^53
+    return math.max(math.floor((parts + room_part) / period_us), 0)
   end
   if room_part < 0 then
     room_us = room_us - 1
     room_part = room_part + limit
   end
-  -- The estimate is rounded, and off by at most one.
+  -- The estimate, at most 10^12, is rounded by less than 2^-10, so it is off by at most one.
   local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
   for tokens = estimate + 1, estimate - 1, -1 do
     local span_us, span_part = span(tokens, limit, period_us)
@@ -1237,7 +1334,7 @@ local function parse(value)
     return nil
   end
   local tat_us, part, parts, stored_ms = whole + 0, above + 0, below + 0, capacity + 0
-  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 and token_bucket_ttl.is_capacity(stored_ms) then
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000000000 and token_bucket_ttl.is_capacity(stored_ms) then
     return tat_us, part, parts, stored_ms
   end
   return nil
@@ -1262,7 +1359,7 @@ local function read(key, value, limit, clock_us)
     return 0, 0, stored_ms
   end
   if parts ~= limit and part > 0 then
-    part = math.ceil(part * limit / parts)
+    part = product.quotient_up(part, limit, parts)
     if part == limit then
       return tat_us - clock_us + 1, 0, stored_ms
     end
@@ -2367,7 +2464,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=96 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file. It says whether a call's weight multiplies its cost (weighted) and whether it needs the clock (needs_clock),
@@ -2380,10 +2477,10 @@ local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
 --- @arg    name        text[64]                 the limit's name: minute
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
 --- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string; for a concurrency, a zset if there are many holders
---- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
+--- @arg    limit       count[1..1000000000000]  most that may be charged in a window; for a gcra, tokens gained per window
 --- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start; for a concurrency, the lease, 1ms to 1d
---- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
---- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
+--- @arg    burst       count[1..1000000000000]? most tokens a gcra holds; limit when omitted. Only for a gcra
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
 --- @arg    previous    time?                    as in quota. Only for a quota
@@ -2391,7 +2488,8 @@ local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
 --- @arg    after       time?                    as in quota. Only for a quota
 --- @must   burst be omitted unless kind is gcra
 --- @must   burst * window be at most limit * 36500d: a bucket must fill within 100 years
---- @must   limit be at most 1000000 unless kind is quota
+--- @must   limit be at most 1000000 if kind is sliding_log: it stores every request
+--- @must   limit be at most 1000000 if kind is concurrency: it stores every holder
 --- @must   cost be at most 1 if kind is sliding_log: it counts requests
 --- @must   window be at most 90d if kind is sliding_counter
 --- @must   window be at least 1ms if kind is concurrency: it is the lease
@@ -2406,7 +2504,7 @@ local limit = (function() -- rlfunc: lines=95 file=functions/lib/limit/limit.lua
 --- @must   start + window be below after
 --- @must   after be at most previous + 3650d
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
---- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000]  what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
 --- @result retry_after duration                 wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a concurrency, until enough leases have ended, if no holder releases or renews
 local limit = {}
@@ -2466,7 +2564,7 @@ return limit
 end)()
 
 -- A row that lib/limit.lua declares, from the cells of its text; or nil and a refusal.
-local rlfunc_row_limit = (function() -- rlfunc: shared lines=113
+local rlfunc_row_limit = (function() -- rlfunc: shared lines=116
 return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
   local in_name = rlfunc_pack.text(rlfunc_cells[1])
   if not in_name or #in_name < 1 or #in_name > 64 then
@@ -2477,8 +2575,8 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 16777216 then
-    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be a whole number from 1 to 16777216')
+  if not in_limit or in_limit < 1 or in_limit > 1000000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be a whole number from 1 to 1000000000000')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -2487,15 +2585,15 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   local in_burst
   if rlfunc_cells[5] ~= '' then
     in_burst = rlfunc_whole(rlfunc_cells[5])
-    if not in_burst or in_burst < 1 or in_burst > 1000000 then
-      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    if not in_burst or in_burst < 1 or in_burst > 1000000000000 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst must be a whole number from 1 to 1000000000000')
     end
   end
   local in_cost = 1
   if rlfunc_cells[6] ~= '' then
     in_cost = rlfunc_whole(rlfunc_cells[6])
-    if not in_cost or in_cost < 0 or in_cost > 1000000 then
-      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    if not in_cost or in_cost < 0 or in_cost > 1000000000000 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be a whole number from 0 to 1000000000000')
     end
   end
   local in_shadow = false
@@ -2539,8 +2637,11 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if in_burst and in_burst * in_window_us > in_limit * 3153600000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.burst * window must be at most limit * 36500d: a bucket must fill within 100 years')
   end
-  if in_kind ~= 'quota' and in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 unless kind is quota')
+  if in_kind == 'sliding_log' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 if kind is sliding_log: it stores every request')
+  end
+  if in_kind == 'concurrency' and in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.limit must be at most 1000000 if kind is concurrency: it stores every holder')
   end
   if in_kind == 'sliding_log' and in_cost > 1 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.cost must be at most 1 if kind is sliding_log: it counts requests')
@@ -2869,7 +2970,7 @@ do -- rlfunc: lines=51 file=functions/ratelimit/check.lua
 --- @use clock limit limit_rows receipt_set
 --- @key    bucket         zset[checked]            receipts that were counted, by time; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     limits that are decided together
---- @arg    weight         count[1..1000000]=1      multiplies every cost except that of a sliding_log
+--- @arg    weight         count[1..1000000000000]=1 multiplies every cost except that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when omitted
 --- @must   limits differ in kind or name: two rows would be one limit
@@ -2924,7 +3025,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit, own = rlfunc_limits_own,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit, own = rlfunc_limits_own,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -2984,8 +3085,8 @@ local function ratelimit_v1_check(keys, args)
   if rlfunc_args > 1 then
     if rlfunc_args >= 2 and args[2] ~= '' then
       weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-      if not weight or weight < 1 or weight > 1000000 then
-        return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+      if not weight or weight < 1 or weight > 1000000000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 3 and args[3] ~= '' then
@@ -3047,8 +3148,8 @@ local function ratelimit_v1_check(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
+          if not (row_remaining >= 0 and row_remaining <= 1000000000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000000000'
           end
         end
         if row_reset_after_us ~= 0 then
@@ -3092,8 +3193,8 @@ local function ratelimit_v1_check(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
+          if not (row_remaining >= 0 and row_remaining <= 1000000000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000000000'
           end
         end
         if row_reset_after_us ~= 0 then
@@ -3163,7 +3264,7 @@ do -- rlfunc: lines=29 file=functions/ratelimit/check_peek.lua
 --- @flags  no-writes
 --- @key    bucket         zset[checked]            receipts that were counted, by time; each limit has its own key
 --- @arg    limits         packed(limit)[1..16]     limits that are decided together
---- @arg    weight         count[1..1000000]=1      multiplies every cost except that of a sliding_log
+--- @arg    weight         count[1..1000000000000]=1 multiplies every cost except that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when omitted
 --- @must   limits differ in kind or name: two rows would be one limit
@@ -3197,7 +3298,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -3257,8 +3358,8 @@ local function ratelimit_v1_check_peek(keys, args)
   if rlfunc_args > 1 then
     if rlfunc_args >= 2 and args[2] ~= '' then
       weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-      if not weight or weight < 1 or weight > 1000000 then
-        return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+      if not weight or weight < 1 or weight > 1000000000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 3 and args[3] ~= '' then
@@ -3320,8 +3421,8 @@ local function ratelimit_v1_check_peek(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
+          if not (row_remaining >= 0 and row_remaining <= 1000000000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000000000'
           end
         end
         if row_reset_after_us ~= 0 then
@@ -3365,8 +3466,8 @@ local function ratelimit_v1_check_peek(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
+          if not (row_remaining >= 0 and row_remaining <= 1000000000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000000000'
           end
         end
         if row_reset_after_us ~= 0 then
@@ -3453,7 +3554,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 11, bytes = 304, row = rlfunc_row_limit,
+      required = 4, cells = 11, bytes = 321, row = rlfunc_row_limit,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -3561,12 +3662,12 @@ do -- rlfunc: lines=34 file=functions/ratelimit/fixed_window.lua
 --- are forgotten when no window is active.
 --- @use fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
---- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
---- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000] what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
@@ -3593,8 +3694,8 @@ local function ratelimit_v1_fixed_window(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 315360000000000 then
@@ -3603,8 +3704,8 @@ local function ratelimit_v1_fixed_window(keys, args)
   local cost = 1
   if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if not cost or cost < 0 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
     end
   end
   if cost > limit then
@@ -3628,10 +3729,9 @@ local function ratelimit_v1_fixed_window(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -3645,27 +3745,30 @@ local function ratelimit_v1_fixed_window(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_retry_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -3688,12 +3791,12 @@ do -- rlfunc: lines=28 file=functions/ratelimit/fixed_window_at_most.lua
 --- expires.
 --- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
---- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @arg    most        count[1..1000000000000] most to charge; more than limit charges at most limit
 --- @result allowed     bool                whether anything was charged
---- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
---- @result remaining   count[0..1000000]   what is left after the call
+--- @result taken       count[0..1000000000000] the amount charged: 3 when 3 were left and most is 10
+--- @result remaining   count[0..1000000000000] what is left after the call
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until anything would be charged, exact to the millisecond; 0 when allowed
 --- @result expires     time                when the window ends: a refund must come before; the epoch unless allowed
@@ -3721,16 +3824,16 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local most = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-  if not most or most < 1 or most > 1000000 then
-    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  if not most or most < 1 or most > 1000000000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000000000'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('fixed_window_at_most', keys[1], {'get', 'incrby', 'pttl', 'set', 'time', 'type'})
@@ -3750,14 +3853,13 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_taken ~= 0 then
-      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
-        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      if not (out_taken >= 0 and out_taken <= 1000000000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -3777,33 +3879,36 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if out_taken < 1048576 and out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_taken * 2 + out_remaining * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_taken * 8 + out_remaining / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head + out_taken * 2 < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_taken * 8) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_expires_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us}
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_taken}
     end
     out_allowed = rlfunc_wrong
   end
@@ -3824,12 +3929,12 @@ do -- rlfunc: lines=21 file=functions/ratelimit/fixed_window_peek.lua
 --- @use fixed_window_count
 --- @flags  no-writes
 --- @key    bucket      string[window]      what the subject used in this window
---- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @arg    cost        count[0..1000000000000]=1 amount that would be charged
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
---- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
+--- @result remaining   count[0..1000000000000] what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
@@ -3853,8 +3958,8 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 315360000000000 then
@@ -3863,8 +3968,8 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
   local cost = 1
   if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if not cost or cost < 0 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
     end
   end
   if cost > limit then
@@ -3888,10 +3993,9 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -3905,27 +4009,30 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_retry_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -3949,12 +4056,12 @@ do -- rlfunc: lines=21 file=functions/ratelimit/fixed_window_refund.lua
 --- refunded if they began no later than this one, because the charge certainly counted there.
 --- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
---- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    cost        count[1..1000000]=1 amount to refund
+--- @arg    cost        count[1..1000000000000]=1 amount to refund
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
---- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
---- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are still used
+--- @result refunded    count[0..1000000000000] amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
+--- @result remaining   count[0..1000000000000] what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window_refund(bucket, limit, window_us, cost, expires_us)
@@ -3975,8 +4082,8 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 315360000000000 then
@@ -3986,8 +4093,8 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
   if rlfunc_args > 2 then
     if rlfunc_args >= 3 and args[3] ~= '' then
       cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-      if not cost or cost < 1 or cost > 1000000 then
-        return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+      if not cost or cost < 1 or cost > 1000000000000 then
+        return {err = 'RLARG cost must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 4 and args[4] ~= '' then
@@ -4012,14 +4119,13 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     local rlfunc_wrong
     local rlfunc_head = 0
     if out_refunded ~= 0 then
-      if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
-        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+      if not (out_refunded >= 0 and out_refunded <= 1000000000000 and out_refunded % 1 == 0) then
+        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_refunded
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -4029,27 +4135,30 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 1000001
+      if out_refunded < 1048576 and out_reset_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_refunded + out_remaining * 1048576
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 4000004
+            local number = rlfunc_head * 4 + out_refunded * 4 + out_remaining / 1000 * 4194304
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_refunded < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_refunded * 4) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_refunded, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_refunded, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_refunded}
     end
     out_refunded = rlfunc_wrong
   end
@@ -4127,15 +4236,15 @@ do -- rlfunc: lines=26 file=functions/ratelimit/gcra.lua
 --- full. Calls with other limits may share the bucket: each sees all tokens that were taken, and applies its own limit.
 --- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    limit       count[1..1000000000000] tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
---- @arg    cost        count[0..1000000]=1 tokens to take; 0 takes nothing
+--- @arg    burst       count[1..1000000000000]? most tokens the bucket holds; limit when omitted
+--- @arg    cost        count[0..1000000000000]=1 tokens to take; 0 takes nothing
 --- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @must   cost be at most burst: it can never be allowed
 --- @must   cost be at most limit unless burst: it can never be allowed
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count[0..1000000]   whole tokens left after the call: 7 when 3 of 10 are taken
+--- @result remaining   count[0..1000000000000] whole tokens left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until cost would be allowed, exact to the resolution; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
@@ -4156,8 +4265,8 @@ local function ratelimit_v1_gcra(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local period_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not period_us or period_us < 1 or period_us > 315360000000000 then
@@ -4167,14 +4276,14 @@ local function ratelimit_v1_gcra(keys, args)
   if rlfunc_args > 2 then
     if rlfunc_args >= 3 and args[3] ~= '' then
       burst = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-      if not burst or burst < 1 or burst > 1000000 then
-        return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+      if not burst or burst < 1 or burst > 1000000000000 then
+        return {err = 'RLARG burst must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 4 and args[4] ~= '' then
       cost = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-      if not cost or cost < 0 or cost > 1000000 then
-        return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+      if not cost or cost < 0 or cost > 1000000000000 then
+        return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
       end
     end
   end
@@ -4205,10 +4314,9 @@ local function ratelimit_v1_gcra(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -4222,27 +4330,30 @@ local function ratelimit_v1_gcra(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_retry_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4265,14 +4376,14 @@ do -- rlfunc: lines=35 file=functions/ratelimit/gcra_at_most.lua
 --- Refund the tokens that were not used with gcra_refund and expires.
 --- @use clock token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    limit       count[1..1000000000000] tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
---- @arg    most        count[1..1000000]   most tokens to take; more than burst takes at most burst
+--- @arg    burst       count[1..1000000000000]? most tokens the bucket holds; limit when omitted
+--- @arg    most        count[1..1000000000000] most tokens to take; more than burst takes at most burst
 --- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result allowed     bool                whether any token was taken
---- @result taken       count[0..1000000]   tokens taken: 3 when there were 3 and most is 10
---- @result remaining   count[0..1000000]   whole tokens left after the call
+--- @result taken       count[0..1000000000000] tokens taken: 3 when there were 3 and most is 10
+--- @result remaining   count[0..1000000000000] whole tokens left after the call
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until there is a token; 0 when allowed
 --- @result expires     time                when the bucket is full if no more is taken: a refund must come before; the epoch unless
@@ -4305,8 +4416,8 @@ local function ratelimit_v1_gcra_at_most(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local period_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not period_us or period_us < 1 or period_us > 315360000000000 then
@@ -4315,13 +4426,13 @@ local function ratelimit_v1_gcra_at_most(keys, args)
   local burst
   if args[3] ~= '' then
     burst = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not burst or burst < 1 or burst > 1000000 then
-      return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+    if not burst or burst < 1 or burst > 1000000000000 then
+      return {err = 'RLARG burst must be a whole number from 1 to 1000000000000'}
     end
   end
   local most = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-  if not most or most < 1 or most > 1000000 then
-    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  if not most or most < 1 or most > 1000000000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000000000'}
   end
   if burst and burst * period_us > limit * 3153600000000000 then
     return {err = 'RLARG burst * period must be at most limit * 36500d: a bucket must fill within 100 years'}
@@ -4344,14 +4455,13 @@ local function ratelimit_v1_gcra_at_most(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_taken ~= 0 then
-      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
-        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      if not (out_taken >= 0 and out_taken <= 1000000000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -4371,33 +4481,36 @@ local function ratelimit_v1_gcra_at_most(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if out_taken < 1048576 and out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_taken * 2 + out_remaining * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_taken * 8 + out_remaining / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head + out_taken * 2 < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_taken * 8) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_expires_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us}
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_taken}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4418,15 +4531,15 @@ do -- rlfunc: lines=26 file=functions/ratelimit/gcra_peek.lua
 --- @use token_bucket
 --- @flags  no-writes
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    limit       count[1..1000000000000] tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
---- @arg    cost        count[0..1000000]=1 tokens that would be taken
+--- @arg    burst       count[1..1000000000000]? most tokens the bucket holds; limit when omitted
+--- @arg    cost        count[0..1000000000000]=1 tokens that would be taken
 --- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @must   cost be at most burst: it can never be allowed
 --- @must   cost be at most limit unless burst: it can never be allowed
 --- @result allowed     bool                whether cost would be taken
---- @result remaining   count[0..1000000]   whole tokens in the bucket now: 10 in an untouched bucket of 10
+--- @result remaining   count[0..1000000000000] whole tokens in the bucket now: 10 in an untouched bucket of 10
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until cost would be allowed, exact to the resolution; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
@@ -4452,8 +4565,8 @@ local function ratelimit_v1_gcra_peek(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local period_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not period_us or period_us < 1 or period_us > 315360000000000 then
@@ -4463,14 +4576,14 @@ local function ratelimit_v1_gcra_peek(keys, args)
   if rlfunc_args > 2 then
     if rlfunc_args >= 3 and args[3] ~= '' then
       burst = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-      if not burst or burst < 1 or burst > 1000000 then
-        return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+      if not burst or burst < 1 or burst > 1000000000000 then
+        return {err = 'RLARG burst must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 4 and args[4] ~= '' then
       cost = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-      if not cost or cost < 0 or cost > 1000000 then
-        return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+      if not cost or cost < 0 or cost > 1000000000000 then
+        return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
       end
     end
   end
@@ -4501,10 +4614,9 @@ local function ratelimit_v1_gcra_peek(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -4518,27 +4630,30 @@ local function ratelimit_v1_gcra_peek(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_retry_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -4560,14 +4675,14 @@ do -- rlfunc: lines=24 file=functions/ratelimit/gcra_refund.lua
 --- Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
 --- @use clock token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    limit       count[1..1000000000000] tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
---- @arg    cost        count[1..1000000]=1 tokens to return
+--- @arg    burst       count[1..1000000000000]? most tokens the bucket holds; limit when omitted
+--- @arg    cost        count[1..1000000000000]=1 tokens to return
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is returned
 --- @must   burst * period be at most limit * 36500d: a bucket must fill within 100 years
 --- @result refunded    bool                whether the bucket had room for at least one token
---- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are still taken
+--- @result remaining   count[0..1000000000000] whole tokens left after the call: 8 when 2 of 10 are still taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
@@ -4591,8 +4706,8 @@ local function ratelimit_v1_gcra_refund(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local period_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not period_us or period_us < 1 or period_us > 315360000000000 then
@@ -4602,14 +4717,14 @@ local function ratelimit_v1_gcra_refund(keys, args)
   if rlfunc_args > 2 then
     if rlfunc_args >= 3 and args[3] ~= '' then
       burst = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-      if not burst or burst < 1 or burst > 1000000 then
-        return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+      if not burst or burst < 1 or burst > 1000000000000 then
+        return {err = 'RLARG burst must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 4 and args[4] ~= '' then
       cost = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-      if not cost or cost < 1 or cost > 1000000 then
-        return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+      if not cost or cost < 1 or cost > 1000000000000 then
+        return {err = 'RLARG cost must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 5 and args[5] ~= '' then
@@ -4640,10 +4755,9 @@ local function ratelimit_v1_gcra_refund(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -4651,20 +4765,26 @@ local function ratelimit_v1_gcra_refund(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
-      if rlfunc_one >= 9007199254740992 then
-        rlfunc_one = nil
-        if out_reset_after_us % 1000 == 0 then
-          local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
-          if number < 9007199254740992 then
-            rlfunc_one = -2 - number
+      local rlfunc_one
+      if out_remaining < 1048576 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
+        if rlfunc_one >= 9007199254740992 then
+          rlfunc_one = nil
+          if out_reset_after_us % 1000 == 0 then
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
+            if number < 9007199254740992 then
+              rlfunc_one = -2 - number
+            end
           end
         end
       end
       if rlfunc_one then
         return rlfunc_one
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_refunded = rlfunc_wrong
   end
@@ -4747,12 +4867,12 @@ do -- rlfunc: lines=44 file=functions/ratelimit/quota.lua
 --- one whose caller was admitted longest ago.
 --- @use clock quota_count
 --- @key    bucket      string[quota]       what the subject used in this period
---- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    limit       count[1..1000000000000] most that may be charged in a period
 --- @arg    previous    time                when the period before starts
 --- @arg    start       time                when the period starts that the caller is in
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
---- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing
 --- @must   previous be below start
 --- @must   start be below next
 --- @must   next be below after
@@ -4761,7 +4881,7 @@ do -- rlfunc: lines=44 file=functions/ratelimit/quota.lua
 --- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
---- @result remaining   count[0..16777216]  what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000] what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
 --- @result retry_after duration            wait until cost would be allowed, exact to the microsecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
@@ -4789,8 +4909,8 @@ local function ratelimit_v1_quota(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 16777216 then
-    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local previous_us = rlfunc_whole(args[2])
   if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
@@ -4811,8 +4931,8 @@ local function ratelimit_v1_quota(keys, args)
   local cost = 1
   if rlfunc_args >= 6 and args[6] ~= '' then
     cost = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if not cost or cost < 0 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
     end
   end
   if previous_us >= start_us then
@@ -4848,8 +4968,8 @@ local function ratelimit_v1_quota(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -4909,12 +5029,12 @@ do -- rlfunc: lines=38 file=functions/ratelimit/quota_at_most.lua
 --- The period is that of quota with the same boundaries. Refund what was not used with quota_refund and expires.
 --- @use clock quota_count
 --- @key    bucket      string[quota]       what the subject used in this period
---- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    limit       count[1..1000000000000] most that may be charged in a period
 --- @arg    previous    time                when the period before starts
 --- @arg    start       time                when the period starts that the caller is in
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
---- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @arg    most        count[1..1000000000000] most to charge; more than limit charges at most limit
 --- @must   previous be below start
 --- @must   start be below next
 --- @must   next be below after
@@ -4922,8 +5042,8 @@ do -- rlfunc: lines=38 file=functions/ratelimit/quota_at_most.lua
 --- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether anything was charged
---- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
---- @result remaining   count[0..16777216]  what is left after the call
+--- @result taken       count[0..1000000000000] the amount charged: 3 when 3 were left and most is 10
+--- @result remaining   count[0..1000000000000] what is left after the call
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
 --- @result retry_after duration            wait until anything would be charged, exact to the microsecond; 0 when allowed
 --- @result expires     time                when the period ends: a refund must come before; the epoch unless allowed
@@ -4953,8 +5073,8 @@ local function ratelimit_v1_quota_at_most(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 16777216 then
-    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local previous_us = rlfunc_whole(args[2])
   if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
@@ -4973,8 +5093,8 @@ local function ratelimit_v1_quota_at_most(keys, args)
     return {err = 'RLARG after must be from 0 to 9007199254740992 microseconds since 1970'}
   end
   local most = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
-  if not most or most < 1 or most > 1000000 then
-    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  if not most or most < 1 or most > 1000000000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000000000'}
   end
   if previous_us >= start_us then
     return {err = 'RLARG previous must be below start'}
@@ -5006,14 +5126,13 @@ local function ratelimit_v1_quota_at_most(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_taken ~= 0 then
-      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
-        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      if not (out_taken >= 0 and out_taken <= 1000000000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -5033,33 +5152,36 @@ local function ratelimit_v1_quota_at_most(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if out_taken < 1048576 and out_reset_after_us == 0 and out_retry_after_us == 0 and out_expires_us == 0 then
+        rlfunc_one = rlfunc_head + out_taken * 2 + out_remaining * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_taken * 8 + out_remaining / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif out_retry_after_us == 0 and out_expires_us == 0 and rlfunc_head + out_taken * 2 < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_taken * 8) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_expires_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us, out_retry_after_us}
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_taken, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_taken}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5080,12 +5202,12 @@ do -- rlfunc: lines=31 file=functions/ratelimit/quota_peek.lua
 --- @use clock quota_count
 --- @flags  no-writes
 --- @key    bucket      string[quota]       what the subject used in this period
---- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    limit       count[1..1000000000000] most that may be charged in a period
 --- @arg    previous    time                when the period before starts
 --- @arg    start       time                when the period starts that the caller is in
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
---- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @arg    cost        count[0..1000000000000]=1 amount that would be charged
 --- @must   previous be below start
 --- @must   start be below next
 --- @must   next be below after
@@ -5094,7 +5216,7 @@ do -- rlfunc: lines=31 file=functions/ratelimit/quota_peek.lua
 --- @must   after be above now: the caller's clock is more than a period behind the server's
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
---- @result remaining   count[0..16777216]  what is left now: 10 of 10 before the first call
+--- @result remaining   count[0..1000000000000] what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
 --- @result retry_after duration            wait until cost would be allowed, exact to the microsecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
@@ -5119,8 +5241,8 @@ local function ratelimit_v1_quota_peek(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 16777216 then
-    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local previous_us = rlfunc_whole(args[2])
   if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
@@ -5141,8 +5263,8 @@ local function ratelimit_v1_quota_peek(keys, args)
   local cost = 1
   if rlfunc_args >= 6 and args[6] ~= '' then
     cost = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if not cost or cost < 0 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
     end
   end
   if previous_us >= start_us then
@@ -5178,8 +5300,8 @@ local function ratelimit_v1_quota_peek(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -5240,12 +5362,12 @@ do -- rlfunc: lines=32 file=functions/ratelimit/quota_refund.lua
 --- retries refunds twice. Other periods that share the bucket keep the charge until they end.
 --- @use clock quota_count
 --- @key    bucket      string[quota]       what the subject used in this period
---- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    limit       count[1..1000000000000] most that may be charged in a period
 --- @arg    previous    time                when the period before starts
 --- @arg    start       time                when the period starts that the caller is in
 --- @arg    next        time                when the next period starts
 --- @arg    after       time                when the one after that starts
---- @arg    cost        count[1..1000000]=1 amount to refund
+--- @arg    cost        count[1..1000000000000]=1 amount to refund
 --- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
 --- @must   previous be below start
 --- @must   start be below next
@@ -5253,8 +5375,8 @@ do -- rlfunc: lines=32 file=functions/ratelimit/quota_refund.lua
 --- @must   after be at most previous + 3650d
 --- @must   previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   after be above now: the caller's clock is more than a period behind the server's
---- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
---- @result remaining   count[0..16777216]  what is left after the call: 8 when 2 of 10 are still used
+--- @result refunded    count[0..1000000000000] amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
+--- @result remaining   count[0..1000000000000] what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
 --- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
 --- @error  RLSTATE                         the key holds data that is not the use of periods
@@ -5278,8 +5400,8 @@ local function ratelimit_v1_quota_refund(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 16777216 then
-    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local previous_us = rlfunc_whole(args[2])
   if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
@@ -5301,8 +5423,8 @@ local function ratelimit_v1_quota_refund(keys, args)
   if rlfunc_args > 5 then
     if rlfunc_args >= 6 and args[6] ~= '' then
       cost = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
-      if not cost or cost < 1 or cost > 1000000 then
-        return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+      if not cost or cost < 1 or cost > 1000000000000 then
+        return {err = 'RLARG cost must be a whole number from 1 to 1000000000000'}
       end
     end
     if rlfunc_args >= 7 and args[7] ~= '' then
@@ -5339,14 +5461,13 @@ local function ratelimit_v1_quota_refund(keys, args)
     local rlfunc_wrong
     local rlfunc_head = 0
     if out_refunded ~= 0 then
-      if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
-        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+      if not (out_refunded >= 0 and out_refunded <= 1000000000000 and out_refunded % 1 == 0) then
+        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_refunded
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -5356,27 +5477,30 @@ local function ratelimit_v1_quota_refund(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 1000001
+      if out_refunded < 1048576 and out_reset_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_refunded + out_remaining * 1048576
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 4000004
+            local number = rlfunc_head * 4 + out_refunded * 4 + out_remaining / 1000 * 4194304
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_refunded < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_refunded * 4) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_refunded, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_refunded, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_refunded}
     end
     out_refunded = rlfunc_wrong
   end
@@ -5459,23 +5583,23 @@ do -- rlfunc: lines=34 file=functions/ratelimit/sliding_counter.lua
 --- counts as that of the previous window.
 --- @use counter_pair
 --- @key    bucket      string[counter]     what was used in this window and in the previous one
---- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
---- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost was charged
---- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000] what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration            wait until nothing counts: two windows right after the first call; 0 when nothing does
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds data that is not a pair of counts, or never expires
 local function sliding_counter(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, reset_us, wait_us, elapsed_ms, rolled = counter_pair.check(bucket, limit, window_ms, cost)
+  local allowed, left, reset_us, wait_us, elapsed_ms, value, is_current = counter_pair.check(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
   elseif allowed and cost > 0 then
-    return true, left - cost, counter_pair.charge(bucket, cost, window_ms, elapsed_ms, rolled), 0
+    return true, left - cost, counter_pair.charge(bucket, cost, window_ms, elapsed_ms, value, is_current), 0
   end
   return allowed, left, reset_us, wait_us
 end
@@ -5491,8 +5615,8 @@ local function ratelimit_v1_sliding_counter(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 7776000000000 then
@@ -5501,8 +5625,8 @@ local function ratelimit_v1_sliding_counter(keys, args)
   local cost = 1
   if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if not cost or cost < 0 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
     end
   end
   if cost > limit then
@@ -5526,10 +5650,9 @@ local function ratelimit_v1_sliding_counter(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -5543,27 +5666,30 @@ local function ratelimit_v1_sliding_counter(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_retry_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5584,12 +5710,12 @@ do -- rlfunc: lines=21 file=functions/ratelimit/sliding_counter_peek.lua
 --- @use counter_pair
 --- @flags  no-writes
 --- @key    bucket      string[counter]     what was used in this window and in the previous one
---- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
---- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @arg    cost        count[0..1000000000000]=1 amount that would be charged
 --- @must   cost be at most limit: it can never be allowed
 --- @result allowed     bool                whether cost would be charged
---- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
+--- @result remaining   count[0..1000000000000] what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until nothing counts; 0 when nothing does
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
@@ -5613,8 +5739,8 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 7776000000000 then
@@ -5623,8 +5749,8 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
   local cost = 1
   if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if not cost or cost < 0 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000000000'}
     end
   end
   if cost > limit then
@@ -5648,10 +5774,9 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
       rlfunc_head = rlfunc_head + 1
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_remaining * 2
     end
     if out_reset_after_us ~= 0 then
       if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
@@ -5665,27 +5790,30 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_retry_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if out_remaining < 1048576 and out_retry_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_remaining * 2 + out_reset_after_us * 2097152
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_reset_after_us % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_reset_after_us / 1000 * 8000008
+            local number = rlfunc_head * 4 + out_remaining * 8 + out_reset_after_us / 1000 * 8388608
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_remaining * 2 < 32 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_remaining * 8) - out_reset_after_us / 1000 * 128 - out_retry_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_retry_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_reset_after_us, out_retry_after_us}
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us, out_retry_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_reset_after_us}
+      if out_reset_after_us ~= 0 then
+        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+      end
+      return {-1 - rlfunc_head * 4, out_remaining}
     end
     out_allowed = rlfunc_wrong
   end
@@ -5707,11 +5835,11 @@ do -- rlfunc: lines=15 file=functions/ratelimit/sliding_counter_refund.lua
 --- Refunds at most what was charged in the two. Every call refunds: a caller that retries refunds twice.
 --- @use counter_pair
 --- @key    bucket      string[counter]     what was used in this window and in the previous one
---- @arg    limit       count[1..1000000]   most that may be charged in a window's length, by the estimate
+--- @arg    limit       count[1..1000000000000] most that may be charged in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
---- @arg    cost        count[1..1000000]=1 amount to refund
---- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
---- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are still used
+--- @arg    cost        count[1..1000000000000]=1 amount to refund
+--- @result refunded    count[0..1000000000000] amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
+--- @result remaining   count[0..1000000000000] what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until nothing counts; 0 when nothing does
 --- @error  RLSTATE                         the key holds data that is not a pair of counts, or never expires
 local function sliding_counter_refund(bucket, limit, window_us, cost)
@@ -5729,8 +5857,8 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
-  if not limit or limit < 1 or limit > 1000000 then
-    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  if not limit or limit < 1 or limit > 1000000000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000000000'}
   end
   local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
   if not window_us or window_us < 1 or window_us > 7776000000000 then
@@ -5739,12 +5867,12 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
   local cost = 1
   if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not cost or cost < 1 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+    if not cost or cost < 1 or cost > 1000000000000 then
+      return {err = 'RLARG cost must be a whole number from 1 to 1000000000000'}
     end
   end
   if rlfunc_unproven > 0 then
-    local lacking = rlfunc_lacking('sliding_counter_refund', keys[1], {'decrby', 'del', 'get', 'pttl', 'set', 'type'})
+    local lacking = rlfunc_lacking('sliding_counter_refund', keys[1], {'del', 'get', 'pttl', 'set', 'type'})
     if lacking then
       return lacking
     end
@@ -5758,14 +5886,13 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     local rlfunc_wrong
     local rlfunc_head = 0
     if out_refunded ~= 0 then
-      if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
-        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+      if not (out_refunded >= 0 and out_refunded <= 1000000000000 and out_refunded % 1 == 0) then
+        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000000000'
       end
-      rlfunc_head = rlfunc_head + out_refunded
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      if not (out_remaining >= 0 and out_remaining <= 1000000000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -5775,27 +5902,30 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     end
     if not rlfunc_wrong then
       local rlfunc_one
-      if out_reset_after_us == 0 then
-        rlfunc_one = rlfunc_head + out_remaining * 1000001
+      if out_refunded < 1048576 and out_reset_after_us == 0 then
+        rlfunc_one = rlfunc_head + out_refunded + out_remaining * 1048576
         if rlfunc_one >= 9007199254740992 then
           rlfunc_one = nil
           if out_remaining % 1000 == 0 then
-            local number = rlfunc_head * 4 + out_remaining / 1000 * 4000004
+            local number = rlfunc_head * 4 + out_refunded * 4 + out_remaining / 1000 * 4194304
             if number < 9007199254740992 then
               rlfunc_one = -2 - number
             end
           end
         end
-      elseif rlfunc_head < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
-        rlfunc_one = -3 - rlfunc_head * 4 - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
+      elseif rlfunc_head + out_refunded < 32 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+        rlfunc_one = -3 - (rlfunc_head * 4 + out_refunded * 4) - out_remaining / 1000 * 128 - out_reset_after_us / 1000 * 1073741824
       end
       if rlfunc_one then
         return rlfunc_one
       end
       if out_reset_after_us ~= 0 then
-        return {-1 - rlfunc_head * 4, out_remaining, out_reset_after_us}
+        return {-1 - rlfunc_head * 4, out_refunded, out_remaining, out_reset_after_us}
       end
-      return {-1 - rlfunc_head * 4, out_remaining}
+      if out_remaining ~= 0 then
+        return {-1 - rlfunc_head * 4, out_refunded, out_remaining}
+      end
+      return {-1 - rlfunc_head * 4, out_refunded}
     end
     out_refunded = rlfunc_wrong
   end

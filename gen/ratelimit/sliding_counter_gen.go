@@ -17,7 +17,7 @@ var slidingCounterFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_sliding_counter",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // SlidingCounterParams are the arguments of SlidingCounter.
@@ -28,11 +28,11 @@ type SlidingCounterParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 }
 
@@ -95,9 +95,9 @@ func (p PendingSlidingCounter) Result() (SlidingCounterResult, error) {
 func (c *Client) slidingCounterArgs(p SlidingCounterParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterFunction, 1, 3)
 	a.Key("subject", p.Subject, "counter")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
 	if a.Err() == nil {
 		if fcall.Or(p.Cost, 1) > p.Limit {
 			a.Must("cost", "be at most limit: it can never be allowed")

@@ -18,7 +18,7 @@ var slidingCounterPeekFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
 }
 
 // SlidingCounterPeekParams are the arguments of SlidingCounterPeek.
@@ -29,11 +29,11 @@ type SlidingCounterPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount that would be charged. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount that would be charged. From 0 to 1000000000000. Nil defaults to 1.
 	Cost *int64
 }
 
@@ -84,9 +84,9 @@ func (p PendingSlidingCounterPeek) Result() (SlidingCounterPeekResult, error) {
 func (c *Client) slidingCounterPeekArgs(p SlidingCounterPeekParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterPeekFunction, 1, 3)
 	a.Key("subject", p.Subject, "counter")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
 	if a.Err() == nil {
 		if fcall.Or(p.Cost, 1) > p.Limit {
 			a.Must("cost", "be at most limit: it can never be allowed")

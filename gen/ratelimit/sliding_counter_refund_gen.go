@@ -17,7 +17,7 @@ var slidingCounterRefundFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_sliding_counter_refund",
 	Codes:      []string{"RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
+	Results:    []fcall.Result{{Values: 1048576}, {}, {}},
 }
 
 // SlidingCounterRefundParams are the arguments of SlidingCounterRefund.
@@ -25,11 +25,11 @@ type SlidingCounterRefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
+	// Cost: amount to refund. From 1 to 1000000000000. Defaults to 1.
 	Cost int64
 }
 
@@ -80,9 +80,9 @@ func (p PendingSlidingCounterRefund) Result() (SlidingCounterRefundResult, error
 func (c *Client) slidingCounterRefundArgs(p SlidingCounterRefundParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterRefundFunction, 1, 3)
 	a.Key("subject", p.Subject, "counter")
-	a.Int("limit", p.Limit, 1, 1000000)
+	a.Int("limit", p.Limit, 1, 1000000000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
-	a.OptInt("cost", p.Cost, 1, 1000000)
+	a.OptInt("cost", p.Cost, 1, 1000000000000)
 	return a
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // read fills in what guard decides, and returns the rule of each descriptor, nil without one. It returns an answer to a request that guard
@@ -78,8 +79,7 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
 
 // weight returns the weight of a number of hits. One above the bounds of guard stays above them.
 func weight(hits uint64) int64 {
-	const tooMany = 1_000_001
-	return int64(max(min(hits, tooMany), 1))
+	return int64(max(min(hits, wire.MaxLimit+1), 1))
 }
 
 const day = 24 * time.Hour
@@ -93,10 +93,9 @@ var units = map[typev3.RateLimitUnit]time.Duration{
 
 // rateOf returns the rate of a descriptor's limit. It reports false for an unknown unit, and for several units.
 func rateOf(endpoint string, l *commonv3.RateLimitDescriptor_RateLimitOverride) (guard.Rate, bool) {
-	const tooMany = 1_000_000 // the bound of guard; no dynamic_max is larger
 	window, known := units[l.GetUnit()]
 	several := l.GetUnitMultiplier() != nil && l.GetUnitMultiplier().GetValue() != 1
-	return guard.Rate{Endpoint: endpoint, Limit: min(int64(l.GetRequestsPerUnit()), tooMany), Window: window}, known && !several
+	return guard.Rate{Endpoint: endpoint, Limit: int64(l.GetRequestsPerUnit()), Window: window}, known && !several
 }
 
 // closedBy returns the answer to a descriptor whose limit is 0. replaced is the limit of the policy.

@@ -21,7 +21,7 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	var found problems
 	b := bounds{found: &found, given: given, kinds: map[string]Kind{}}
 	for name, l := range p.limitsByName() {
-		b.kinds[name] = l.limit.Kind
+		b.kinds[name] = l.limit.kind()
 	}
 	b.section("", reflect.ValueOf(p).Elem(), "")
 	if b.tooMany {

@@ -27,7 +27,7 @@ timeout: must be 1ms to 1m, got 1h
 on_failure: must be open, closed or local, got "opne"; did you mean open?
 share: must be above 0 and at most 1, got 1.5
 limits[0].name: must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got "a/b"
-limits[0].limit: must be 1 to 1000000, got 1000001
+limits[0].limit: must be 1 to 1000000 for a sliding_log, got 1000001
 limits[1].name: is required
 limits[1].limit: is required
 limits[1].window: is required

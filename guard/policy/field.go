@@ -26,6 +26,7 @@ type field struct {
 	format   string // key of formats, for text: the value, each element, or each key of a map
 	not      string // value of the enum that this field does not allow
 	kinds    map[Kind]kindRule
+	ofKind   string // "" or the kind that bounds are of, for messages: " for a sliding_log"
 
 	byDefault reflect.Value // invalid without one, or if it depends on other fields
 }
@@ -101,7 +102,7 @@ func (f *field) read(tag string) {
 			f.not = value
 		case "default":
 			f.byDefault = readTag(value, f.typ)
-		case string(Quota), string(Concurrency):
+		case string(SlidingLog), string(Quota), string(Concurrency):
 			rule := kindRule{none: value == "none"}
 			if !rule.none {
 				rule.bounds = readSpan(value, scalarOf(f.typ))
@@ -120,7 +121,7 @@ func (f *field) read(tag string) {
 func (f field) of(k Kind) field {
 	rule := f.kinds[k]
 	if rule.bounds != nil {
-		f.bounds = rule.bounds
+		f.bounds, f.ofKind = rule.bounds, " for a "+string(k)
 	}
 	f.required = f.required && !rule.none
 	return f
@@ -194,7 +195,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 	switch v.Kind() {
 	case reflect.Struct:
 		l, _ := v.Interface().(Limit)
-		b.section(at, v, l.Kind)
+		b.section(at, v, l.kind())
 	case reflect.Pointer:
 		if !v.IsNil() {
 			b.value(at, v.Elem(), f)
@@ -272,7 +273,7 @@ func (b *bounds) number(at string, v reflect.Value, f *field) {
 			b.found.add(at, "must be above 0 and below 1, got %v", n)
 		}
 	case f.bounds != nil && !f.bounds.contains(n):
-		b.found.add(at, "must be %s, got %s", f.bounds, format(v))
+		b.found.add(at, "must be %s%s, got %s", f.bounds, f.ofKind, format(v))
 	}
 }
 

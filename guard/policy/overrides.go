@@ -182,7 +182,7 @@ func (o *Overrides) check(p *Policy, found *problems) {
 		}
 		p.checkSubject(at, subject, "multiply", found)
 		factor := o.Multiply[subject]
-		if factor <= 1 || factor > wire.MaxLimit {
+		if factor <= 1 || factor > wire.MaxFactor {
 			continue
 		}
 		if limit.leaves(factor) {
@@ -314,9 +314,9 @@ func (p *Policy) greatest() (limit, budget raised) {
 	}
 	kinds := map[string]Kind{}
 	p.eachLimit(func(at, endpoint string, l *Limit) {
-		kinds[wire.LimitName(endpoint, l.Name)] = l.Kind
+		kinds[wire.LimitName(endpoint, l.Name)] = l.kind()
 		if !l.By.Global() {
-			raise(&limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.Kind))
+			raise(&limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.kind()))
 		}
 	})
 	most := map[string]int64{}

@@ -32,12 +32,12 @@ type Plan struct {
 
 // A PlanLimit holds the values that differ in one limit. Its kind and window stay the same.
 type PlanLimit struct {
-	// Limit is the plan's limit, 1 to 1000000, for a quota to 16777216. Defaults to that of the limit.
-	Limit int64 `yaml:"limit" policy:"1..1000000,quota=1..16777216"`
-	// Burst is the plan's burst, 1 to 1000000; for a gcra only. Defaults to that of the limit, or to the plan's limit if it has none.
-	Burst int64 `yaml:"burst" policy:"1..1000000"`
-	// Cost is the plan's cost of a request, 1 to 1000000, for a concurrency to 1000. Defaults to that of the limit.
-	Cost int64 `yaml:"cost" policy:"1..1000000,concurrency=1..1000"`
+	// Limit is the plan's limit, 1 to 1000000000000, for a sliding_log and a concurrency to 1000000. Defaults to that of the limit.
+	Limit int64 `yaml:"limit" policy:"1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
+	// Burst is the plan's burst, 1 to 1000000000000; for a gcra only. Defaults to that of the limit, or to the plan's limit if it has none.
+	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
+	// Cost is the plan's cost of a request, 1 to 1000000000000, for a concurrency to 1000. Defaults to that of the limit.
+	Cost int64 `yaml:"cost" policy:"1..1000000000000,concurrency=1..1000"`
 }
 
 // Plan returns the name of the plan of a request with these subjects, or "". It does not allocate.

@@ -82,9 +82,9 @@ type Limit struct {
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Kind is the algorithm. Defaults to sliding_log.
 	Kind Kind `yaml:"kind" policy:"default=sliding_log"`
-	// Limit is the capacity of a window, 1 to 1000000, for a quota to 16777216; for a gcra the tokens that one window refills, and for a
-	// concurrency the requests, or places, at the same time. Required.
-	Limit int64 `yaml:"limit" policy:"required,1..1000000,quota=1..16777216"`
+	// Limit is the capacity of a window, 1 to 1000000000000, for a sliding_log and a concurrency, which store each request, to 1000000; for a
+	// gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. Required.
+	Limit int64 `yaml:"limit" policy:"required,1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
 	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills Limit tokens.
 	// Required unless the limit is a quota or a concurrency, which have none.
 	Window time.Duration `yaml:"window" policy:"required,1us..3650d,quota=none,concurrency=none"`
@@ -98,11 +98,11 @@ type Limit struct {
 	// Starts is when the periods of a quota start: HH:MM, after a weekday for week, a day for month or MM-DD for year, for example 15 06:00.
 	// Defaults to midnight, Monday, the 1st and 01-01.
 	Starts Starts `yaml:"starts"`
-	// Burst is the most tokens that a gcra holds, 1 to 1000000; for a gcra only. Defaults to Limit.
-	Burst int64 `yaml:"burst" policy:"1..1000000"`
-	// Cost is the charge of one request, 1 to 1000000 and at most the limit; 1 for a sliding_log. For a concurrency, the places of one
+	// Burst is the most tokens that a gcra holds, 1 to 1000000000000; for a gcra only. Defaults to Limit.
+	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
+	// Cost is the charge of one request, 1 to 1000000000000 and at most the limit; 1 for a sliding_log. For a concurrency, the places of one
 	// request, at most 1000. Defaults to 1.
-	Cost int64 `yaml:"cost" policy:"1..1000000,concurrency=1..1000,default=1"`
+	Cost int64 `yaml:"cost" policy:"1..1000000000000,concurrency=1..1000,default=1"`
 	// Count selects the responses that count. guard charges each request first, and refunds it after any other response. Defaults to all.
 	Count *Responses `yaml:"count"`
 	// OnFailure is the failure mode of this limit. Defaults to the policy's.
@@ -112,8 +112,8 @@ type Limit struct {
 	// Shadow makes this a shadow limit, which counts and logs, and never refuses. Defaults to false.
 	Shadow bool `yaml:"shadow"`
 	// DynamicMax lets a request bring another limit and window, as Envoy's descriptors do, and is the most that these may admit in Window, 1 to
-	// 1000000. For a sliding_log or fixed_window of an endpoint only. Defaults to none: the policy decides.
-	DynamicMax int64 `yaml:"dynamic_max" policy:"1..1000000"`
+	// 1000000000000, for a sliding_log to 1000000. For a sliding_log or fixed_window of an endpoint only. Defaults to none: the policy decides.
+	DynamicMax int64 `yaml:"dynamic_max" policy:"1..1000000000000,sliding_log=1..1000000"`
 	// Prefetch lets each process take tokens of a hot global limit in batches. Defaults to none: each request calls Redis.
 	Prefetch *Prefetch `yaml:"prefetch"`
 }

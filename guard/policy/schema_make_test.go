@@ -37,7 +37,7 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	if rules[""] != nil && len(rules[""].required) > 0 {
 		quota := rules[Quota]
 		quota.properties["every"], quota.required = map[string]any{"type": "string"}, append(quota.required, "every")
-		other := rules[Concurrency].ifKind(Concurrency, rules[""].schema())
+		other := rules[Concurrency].ifKind(Concurrency, rules[SlidingLog].ifKind(SlidingLog, rules[""].schema()))
 		for key, rule := range quota.ifKind(Quota, other) {
 			s[key] = rule
 		}
@@ -60,17 +60,17 @@ func (k *kindSchema) schema() map[string]any {
 }
 
 func (k *kindSchema) ifKind(kind Kind, other map[string]any) map[string]any {
-	return map[string]any{
-		"if":   map[string]any{"properties": map[string]any{"kind": map[string]any{"const": string(kind)}}, "required": []any{"kind"}},
-		"then": k.schema(),
-		"else": other,
+	of := map[string]any{"properties": map[string]any{"kind": map[string]any{"const": string(kind)}}, "required": []any{"kind"}}
+	if kind == SlidingLog { // the default
+		of = map[string]any{"properties": map[string]any{"kind": map[string]any{"enum": []any{string(kind), nil}}}}
 	}
+	return map[string]any{"if": of, "then": k.schema(), "else": other}
 }
 
 // addRules adds how the field differs between kinds, and returns it with the widest bounds.
 func (f field) addRules(rules map[Kind]*kindSchema) field {
 	wide := f
-	for _, kind := range []Kind{"", Quota, Concurrency} {
+	for _, kind := range []Kind{"", SlidingLog, Quota, Concurrency} {
 		if rules[kind] == nil {
 			rules[kind] = &kindSchema{properties: map[string]any{}}
 		}

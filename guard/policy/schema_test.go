@@ -115,10 +115,10 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"limits: [{name: a, by: IP, limit: 1, window: 1m}]", "limits: [{name: a, by: 5, limit: 1, window: 1m}]",
 		"limits: [{name: a, by: [a, b, c, d, e], limit: 1, window: 1m}]", "abuse: {by: [ip, client], tiers: [{threshold: 5, window: 1m, block: 5m}]}",
 		"limits: [{name: a, limit: 1, window: 1m}]", "limits: [{limit: 1, window: 1m}]", "limits: [{name: a/b, limit: 1, window: 1m}]",
-		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
+		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, kind: gcra, limit: 1000001, window: 1m}]", "limits: [{name: a, kind: sliding_log, limit: 1000001, window: 1m}]", "limits: [{name: a, kind: , limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
 		"limits: [{name: a, limit: 1}]", "limits: [{name: a, limit: 1, window:}]", "limits: [{name: a, limit: 1, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 1}]", "limits: [{name: a, kind: quota, limit: 1, every:}]", "limits: [{name: a, kind: quota, limit: 1, every: day}]",
-		"limits: [{name: a, kind: quota, limit: 16777216, every: day}]", "limits: [{name: a, kind: quota, limit: 16777217, every: day}]",
+		"limits: [{name: a, kind: quota, limit: 1000000000000, every: day}]", "limits: [{name: a, kind: quota, limit: 1000000000001, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 1, every: day, window:}]", "limits: [{name: a, kind: quota, limit: 1, every: day, window: 1d}]",
 		"limits: [{name: a, kind: concurrency, limit: 5}]", "limits: [{name: a, kind: concurrency, limit: 5, window: 1s}]", "limits: [{name: a, kind: concurrency, limit: 5, cost: 1001}]",
 		"limits: [{name: a, kind: concurrency, limit: 1000001}]", "limits: [{name: a, kind: concurrency, limit: 5, lease: 1m, window:}]", "limits: [{name: a, limit: 5, lease: 1m}]",
@@ -139,7 +139,7 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {window: 1m}}}}}", orgPlans + "plans: {by: org, named: {pro: {limits: {a/b/c: {limit: 5}}}}}",
 		orgPlans + "plans: {by: org, named: {a plan: {limits: {hour: {limit: 5}}}}}", orgPlans + "plans: {by: org, named: {pro: {budgets: {day: '50.00'}}}}",
 		orgPlans + "plans: {by: org, named: {pro: {budgets: {day: 0}}}}",
-		strings.Replace(orgPlans, "window: 1h", "kind: quota, every: day", 1) + "plans: {by: org, named: {pro: {limits: {hour: {limit: 16777216}}}}}",
+		strings.Replace(orgPlans, "window: 1h", "kind: quota, every: day", 1) + "plans: {by: org, named: {pro: {limits: {hour: {limit: 1000000000000}}}}}",
 		"overrides: {multiply: {ip=10.0.0.1: 2}}", "overrides: {multiply: {ip=10.0.0.1: 0}}", "overrides: {multiply: {ip=10.0.0.1: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
 	}
 	fine, wrong := 0, 0

@@ -9,10 +9,12 @@ const (
 	// OverridesSubject is the bucket of library override for a namespace. No request has it as a subject.
 	OverridesSubject = "overrides"
 
-	// MaxLimit is the largest limit or burst.
-	MaxLimit = 1_000_000
-	// MaxQuota is the largest limit of kind quota.
-	MaxQuota = 16_777_216
+	// MaxLimit is the largest limit, burst, cost or weight: sums of a few thousand of them are exact in Redis, where numbers are to 2^53.
+	MaxLimit = 1_000_000_000_000
+	// MaxStored is the largest limit of the kinds that store each request: sliding_log and concurrency.
+	MaxStored = 1_000_000
+	// MaxFactor is the largest factor of an override.
+	MaxFactor = 1_000_000
 	// MaxBudget is the largest budget of money, in millionths.
 	MaxBudget = 1_000_000_000 * 1_000_000
 	// MaxUnits is the largest budget of another unit, in millionths.
@@ -29,8 +31,8 @@ func LimitName(endpoint, limit string) string {
 
 // MaxOf returns the largest limit of a kind.
 func MaxOf[Kind ~string](kind Kind) int64 {
-	if kind == "quota" {
-		return MaxQuota
+	if kind == "sliding_log" || kind == "concurrency" {
+		return MaxStored
 	}
 	return MaxLimit
 }

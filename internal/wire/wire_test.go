@@ -9,19 +9,19 @@ import (
 func TestMultiply_staysWithinBounds(t *testing.T) {
 	const unit = 1_000_000
 	limit := func(n, factor int64) int64 { return wire.MultiplyLimit("gcra", n, factor) }
-	quota := func(n, factor int64) int64 { return wire.MultiplyLimit("quota", n, factor) }
+	log := func(n, factor int64) int64 { return wire.MultiplyLimit("sliding_log", n, factor) }
 	for _, c := range []struct {
 		multiply          func(n, factor int64) int64
 		n, factor, result int64
 	}{
 		{limit, 10, 2, 20},
-		{limit, 1000, 1000, 1_000_000},
-		{limit, 1001, 1000, 1_000_000},
-		{limit, 1_000_000, 1_000_000, 1_000_000},
-		{limit, 1_000_000, 1, 1_000_000},
+		{limit, 1_000_000, wire.MaxFactor, wire.MaxLimit},
+		{limit, 1_000_001, wire.MaxFactor, wire.MaxLimit},
+		{limit, wire.MaxLimit, wire.MaxFactor, wire.MaxLimit},
+		{log, 1000, 1000, 1_000_000},
+		{log, 1001, 1000, 1_000_000},
+		{log, 1_000_000, 1, 1_000_000},
 		{limit, 0, 5, 0},
-		{quota, 5_000_000, 3, 15_000_000},
-		{quota, 5_000_000, 4, wire.MaxQuota},
 		{wire.MultiplyBudget[int64], 5 * unit, 10, 50 * unit},
 		{wire.MultiplyBudget[int64], wire.MaxBudget, 1_000_000, wire.MaxBudget},
 		{wire.MultiplyBudget[int64], wire.MaxBudget/2 + 1, 2, wire.MaxBudget},

@@ -67,14 +67,17 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 	limit := rapid.Custom(func(t *rapid.T) checkLimit {
 		l := checkLimit{
 			Kind: rapid.SampledFrom(drawnKinds).Draw(t, "kind"), Name: rapid.SampledFrom(checkNames).Draw(t, "name"),
-			Limit: rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 7, 9, 1_000_000}).Draw(t, "limit"), Window: rapid.SampledFrom(windows).Draw(t, "window"),
+			Limit: rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 7, 9, 1_000_000, 2_000_000, 77_777_777_777, largest}).Draw(t, "limit"), Window: rapid.SampledFrom(windows).Draw(t, "window"),
 			Shadow: rapid.IntRange(0, 9).Draw(t, "shadow") == 9, Global: rapid.IntRange(0, 4).Draw(t, "global") == 4,
 		}
 		if l.Kind == ratelimit.LimitKindGCRA || rapid.IntRange(0, 99).Draw(t, "misplaced burst") == 99 {
-			l.Burst = rapid.SampledFrom([]int64{0, 0, 1, 2, 10, 1_000_000}).Draw(t, "burst")
+			l.Burst = rapid.SampledFrom([]int64{0, 0, 1, 2, 10, 1_000_000, largest}).Draw(t, "burst")
 		}
 		if l.Kind == ratelimit.LimitKindQuota {
 			l.Window = quotaLengths.Draw(t, "length")
+		}
+		if l.Kind == ratelimit.LimitKindSlidingLog && rapid.IntRange(0, 49).Draw(t, "large log") < 49 {
+			l.Limit = min(l.Limit, 1_000_000)
 		}
 		return l
 	})
@@ -97,7 +100,7 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 		p := checkParams{Subject: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))}
 		p.Limits = slices.Clone(rapid.SampledFrom(sets).Draw(t, "limits"))
 		which := rapid.IntRange(0, 19).Draw(t, "function")
-		p.Weight = rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 2, 3}).Draw(t, "weight")
+		p.Weight = rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 2, 3, 1_000_003, largest}).Draw(t, "weight")
 		for i := range p.Limits {
 			l := &p.Limits[i]
 			if l.Kind == ratelimit.LimitKindQuota {
@@ -110,14 +113,14 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 				if p.Weight > 1 {
 					most = min(cmp.Or(l.Burst, l.Limit), l.Limit) / p.Weight
 				}
-				if costs = append(costs, cost(2), cost(max(most/2, 1)), cost(most)); most == 0 {
+				if costs = append(costs, cost(2), cost(max(most/2, 1)), cost(most)); most == 0 && !l.Shadow {
 					costs = []*int64{cost(0)}
 				}
 			}
 			l.Cost = rapid.SampledFrom(costs).Draw(t, "cost")
 		}
 		if l := &p.Limits[0]; rapid.IntRange(0, 49).Draw(t, "above") == 49 {
-			l.Cost = cost(min(l.Limit+1, 1_000_000))
+			l.Cost = cost(min(l.Limit+1, largest))
 		}
 		p.Receipt = rapid.SampledFrom([]string{"", "", "", "", "r1", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
 		if p.Receipt != "" {

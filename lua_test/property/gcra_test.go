@@ -51,6 +51,15 @@ var gcraLimits = []gcraLimit{
 	{1, 3650 * day, 10},
 	{1, 3650 * day, 11},
 	{999_999, 10 * time.Minute, 1_000_000},
+	{2_000_000, time.Minute, 0},
+	{2_000_000, time.Minute, 7_000_001},
+	{1_999_993, time.Minute + time.Microsecond, 0},
+	{largest, day, 0},
+	{largest, time.Microsecond, 0},
+	{largest - 11, 3650 * day, 0},
+	{largest - 11, 1001 * day, largest},
+	{999_999_999_989, 3650*day - time.Microsecond, 3},
+	{77_777_777_777, 365 * day, largest},
 }
 
 func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
@@ -59,9 +68,9 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 		rapid.SampledFrom(gcraLimits),
 		rapid.Custom(func(t *rapid.T) gcraLimit {
 			return gcraLimit{
-				rapid.Int64Range(1, 1_000_000).Draw(t, "limit"),
+				rapid.OneOf(rapid.Int64Range(1, 1_000_000), rapid.Int64Range(1, largest)).Draw(t, "limit"),
 				time.Duration(rapid.Int64Range(1, int64(3650*day)).Draw(t, "period")),
-				rapid.SampledFrom([]int64{0, 1, 2, 1000, 1_000_000}).Draw(t, "burst"),
+				rapid.SampledFrom([]int64{0, 1, 2, 1000, 1_000_000, 2_500_000_001, largest}).Draw(t, "burst"),
 			}
 		}),
 	), 1, 8).Draw(t, "limits")
@@ -74,7 +83,7 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 		if most == 0 {
 			most = l.limit
 		}
-		return rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(most/2, 1)), cost(most), cost(most), cost(min(most+1, 1_000_000))}).Draw(t, "cost")
+		return rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(most/2, 1)), cost(most), cost(most), cost(min(most+1, largest)), cost(most - most/3)}).Draw(t, "cost")
 	}
 	return plan[*ratelimit.Client, *model.GCRA]{spans: spans, steady: len(limits) == 1, call: func(t *rapid.T) gcraCall {
 		subject := fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))

@@ -1,6 +1,7 @@
 package property_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -43,11 +44,14 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 		kind := string(rapid.SampledFrom(guardKinds).Draw(t, "kind"))
 		l := model.CheckLimit{
 			Kind: kind, Name: rapid.SampledFrom(checkNames[:2]).Draw(t, "name"),
-			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
+			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7, 2_000_000, largest}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
 			Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 4, Global: rapid.IntRange(0, 3).Draw(t, "global") == 3,
 		}
 		if kind == "gcra" {
-			l.Burst = rapid.SampledFrom([]int64{0, 0, 2, 10}).Draw(t, "burst")
+			l.Burst = rapid.SampledFrom([]int64{0, 0, 2, 10, largest}).Draw(t, "burst")
+		}
+		if kind == "sliding_log" || kind == "concurrency" {
+			l.Limit = min(l.Limit, 1_000_000)
 		}
 		if kind == "quota" {
 			l.Window = quotaLengths.Draw(t, "length")
@@ -93,7 +97,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
 			c.Dedup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Microsecond, time.Minute}).Draw(t, "dedup")
 			c.Reservation = reservations.Draw(t, "reservation")
-			c.Weight = rapid.SampledFrom([]int64{0, 0, 0, 1, 2}).Draw(t, "weight")
+			c.Weight = drawWeight(t, c.Limits)
 			c.Holder = rapid.SampledFrom([]string{"h1", "h1", "h2", "h3", "h4", ""}).Draw(t, "holder")
 			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
@@ -103,7 +107,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 		case 17, 18, 19, 20, 21, 22:
 			return callRefund(subject, rapid.IntRange(0, 7).Draw(t, "part"))
 		case 30, 31, 32:
-			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100}).Draw(t, "most"))
+			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100, largest}).Draw(t, "most"))
 		case 33, 34, 35, 36, 37, 38, 39, 40:
 			limits := drawPlaces(t, span)
 			holder := rapid.SampledFrom(holders).Draw(t, "of")
@@ -250,6 +254,17 @@ func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 			return a
 		},
 	}
+}
+
+// drawWeight draws a weight that most limits allow: sometimes the largest one that all do.
+func drawWeight(t *rapid.T, limits []model.CheckLimit) int64 {
+	most := int64(largest)
+	for _, l := range limits {
+		if !l.Shadow && l.Cost > 0 && l.Kind != "sliding_log" {
+			most = min(most, cmp.Or(l.Burst, l.Limit)/l.Cost)
+		}
+	}
+	return rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 1, 2, max(most/3, 1), most}).Draw(t, "weight")
 }
 
 // drawPlaces draws one or both of the limits that an endpoint may have of kind concurrency.

@@ -36,6 +36,9 @@ var families = []interface {
 	guardFamily,
 }
 
+// largest is the largest limit, burst, cost and weight.
+const largest = 1_000_000_000_000
+
 // shortHistories is the number of histories of a family without RLFUNC_SOAK. Real servers play half of them.
 const shortHistories = 400
 

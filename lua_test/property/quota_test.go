@@ -45,7 +45,7 @@ func drawQuota(t *rapid.T) plan[*ratelimit.Client, *model.Quota] {
 	grids := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) quotaGrid {
 		length := rapid.SampledFrom([]time.Duration{10 * time.Microsecond, 10 * time.Second, time.Minute, day, 30 * day, 365 * day, 2000 * day}).Draw(t, "length")
 		return quotaGrid{
-			limit:  rapid.SampledFrom([]int64{1, 2, 3, 5, 8, 100, 16_777_216}).Draw(t, "limit"),
+			limit:  rapid.SampledFrom([]int64{1, 2, 3, 5, 8, 100, 2_000_000, largest}).Draw(t, "limit"),
 			length: length,
 			offset: -time.Duration(rapid.Int64Range(0, int64(length/time.Microsecond)-1).Draw(t, "offset")) * time.Microsecond,
 		}
@@ -58,7 +58,7 @@ func drawQuota(t *rapid.T) plan[*ratelimit.Client, *model.Quota] {
 		g := rapid.SampledFrom(grids).Draw(t, "grid")
 		p := g.around(rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 2, 3, -1}).Draw(t, "periods"))
 		p.Subject = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
-		p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(min(p.Limit, 1_000_000)), cost(min(p.Limit+1, 1_000_000))}).Draw(t, "cost")
+		p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/3, 1)), cost(p.Limit), cost(min(p.Limit+1, largest))}).Draw(t, "cost")
 		if rapid.IntRange(0, 99).Draw(t, "disorder") == 99 {
 			p.Next = p.Start
 		}

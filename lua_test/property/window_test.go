@@ -33,7 +33,7 @@ func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
 	d.limits = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) windowParams {
 		return windowParams{
 			Limit: rapid.OneOf(
-				rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 1_000_000}), rapid.Int64Range(1, 1_000_000),
+				rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 2_000_000, 9_999_999, 10_000_000, largest}), rapid.Int64Range(1, 1_000_000), rapid.Int64Range(1, largest),
 			).Draw(t, "limit"),
 			Window: rapid.OneOf(
 				rapid.SampledFrom(windows), rapid.SampledFrom(windows),
@@ -54,7 +54,7 @@ func (d windowDraw) spans() (spans []time.Duration) {
 func (d windowDraw) params(t *rapid.T) windowParams {
 	p := rapid.SampledFrom(d.limits).Draw(t, "limits")
 	p.Subject = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
-	p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/2, 1)), cost(p.Limit), cost(min(p.Limit+1, 1_000_000))}).Draw(t, "cost")
+	p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/2, 1)), cost(p.Limit), cost(min(p.Limit+1, largest)), cost(p.Limit - p.Limit/3)}).Draw(t, "cost")
 	return p
 }
 

@@ -53,7 +53,7 @@ func TestSlidingCounter_cost(t *testing.T) {
 		step{Name: "cost 0 passes when it is full", Call: count(0), Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
 		step{Name: "all at once waits until all has left", Call: count(10), Want: counterResult{RetryAfter: 19 * time.Second, ResetAfter: 19 * time.Second}},
 		step{Name: "cost above the limit", Call: count(11), WantErr: fcall.ErrArgument},
-		step{Name: "cost above its bounds", Call: count(1_000_001), WantErr: fcall.ErrArgument},
+		step{Name: "cost above its bounds", Call: count(1_000_000_000_001), WantErr: fcall.ErrArgument},
 		step{Name: "cost below them", Call: count(-1), WantErr: fcall.ErrArgument},
 		step{Name: "cost 0 in the next window only looks", Advance: 10 * time.Second, Call: count(0), TTLs: counter(9 * time.Second), Want: counterResult{Allowed: true, Remaining: 1, ResetAfter: 9 * time.Second}},
 		step{Advance: 9*time.Second - time.Millisecond, Call: count(10), Want: counterResult{Remaining: 9, RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
@@ -136,5 +136,19 @@ func TestSlidingCounterReset_forgets(t *testing.T) {
 		step{Call: reset, Writes: true, Want: result{Existed: true}, TTLs: ttls{}},
 		step{Call: count(10), Writes: true, Want: full},
 		step{Name: "a key of another type goes too", Given: wrongType(key("u1", "counter")), Call: reset, Writes: true, Want: result{Existed: true}},
+	)
+}
+
+// 128 W - 1 of the previous window, W ms long, weigh 128 W - 129 + 1/W a millisecond into this one: a product rounded to 53 bits loses 1/W.
+func TestSlidingCounter_largeCountsAreWeighedExactly(t *testing.T) {
+	large := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return slidingCounter(counterParams{Subject: "u1", Limit: 1_000_000_000_000, Window: 90 * day, Cost: cost(n)})
+	}
+	const taken = 128*90*24*3600*1000 - 1
+	limiters.Run(
+		t,
+		step{Call: large(taken), Writes: true, Want: counterResult{Allowed: true, Remaining: 1_000_000_000_000 - taken, ResetAfter: 180 * day}},
+		step{Advance: 90*day + time.Millisecond, Call: large(0), Want: counterResult{Allowed: true, Remaining: 1_000_000_000_000 - (taken - 127), ResetAfter: 90*day - time.Millisecond}},
+		step{Name: "a small limit is full as long", Call: count(1), Want: counterResult{RetryAfter: 90*day - time.Millisecond, ResetAfter: 90*day - time.Millisecond}},
 	)
 }

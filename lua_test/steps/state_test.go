@@ -100,7 +100,7 @@ func TestState_unreadableBucketIsReportedAndKept(t *testing.T) {
 				steps = append(steps, step{Name: text, Given: value(text, time.Second), Call: call, WantErr: fcall.ErrState})
 			}
 			if mode == "value" || mode == "part" {
-				for _, text := range []string{"9007199254740994 60000 1/3", "5 60000 3/0", "5 60000 3/3", "5 60000 4/3", "5 60000 1/1000001"} {
+				for _, text := range []string{"9007199254740994 60000 1/3", "5 60000 3/0", "5 60000 3/3", "5 60000 4/3", "5 60000 1/1000000000001"} {
 					steps = append(steps, step{Name: text, Given: value(text, time.Second), Call: call, WantErr: fcall.ErrState})
 				}
 			} else {

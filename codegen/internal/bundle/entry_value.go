@@ -62,7 +62,7 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 }
 
 // maxCached is the upper bound of counts that callers repeat, such as limits and costs.
-const maxCached = 1_000_000_000
+const maxCached = 1_000_000_000_000
 
 // integer returns the Lua expression for a text's number, nil unless it is a canonical whole number. Values that callers repeat are
 // cached. Times, larger counts and amounts of money differ in most calls, except money in a row of a group, which is a budget.

@@ -1,11 +1,13 @@
 --- A fixed window in one string: its length and its use. The key expires with the window.
 ---
---- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If callers have
---- windows of other lengths, the key holds several windows: see fixed_window_shared.
+--- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If the limit has more
+--- digits, or callers have windows of other lengths, fixed_window_shared keeps the use.
 --- @use clock refusal fixed_window_shared
 --- @lib fixed_window_count
 --- @state fixed_window_count 1 the window in milliseconds, then its use in seven digits: '600000000003'; the key expires with the window
 local fixed_window_count = {}
+
+local largest_short = 9999999 -- the largest limit whose use fits seven digits
 
 -- Reads the window from the key's value. Returns its use and the milliseconds until it ends, 0 and 0 if none is active; and if
 -- the key holds other lengths, all windows, this one first. Or nil and a refusal. A window ends in the millisecond in which its
@@ -15,7 +17,7 @@ local function read(key, stored, window_ms)
   local left_ms = clock.left_ms(key)
   if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
     local used = tonumber(string.match(stored, '^%d+$', -7))
-    if used and used >= 1 and used <= 1000000 then
+    if used and used >= 1 then
       if left_ms <= 0 or left_ms > 2 * window_ms then
         return 0, 0
       end
@@ -30,18 +32,18 @@ local function read(key, stored, window_ms)
 end
 
 -- Checks a call of that cost. Returns allowed, what is left without it, the time until the window ends, 0 if the call begins one,
--- the wait until cost is allowed, and what charge needs if the key holds other lengths; or nil and a refusal.
+-- the wait until cost is allowed, and what charge needs if fixed_window_shared keeps the use; or nil and a refusal.
 function fixed_window_count.check(key, limit, window_ms, cost)
   local stored = redis.call('GET', key)
   if not stored then
-    return true, limit, 0, 0
+    return true, limit, 0, 0, limit > largest_short and fixed_window_shared.only(window_ms, 0, 0)
   end
   local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
   if used + cost <= limit then
-    return true, limit - used, left_ms * 1000, 0, windows
+    return true, limit - used, left_ms * 1000, 0, windows or limit > largest_short and fixed_window_shared.only(window_ms, left_ms, used)
   end
   local wait_ms = left_ms
   if windows then

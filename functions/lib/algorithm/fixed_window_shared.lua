@@ -1,4 +1,5 @@
---- Fixed windows of several lengths in one string, for callers that share a bucket: a charge counts in all of them.
+--- Fixed windows of several lengths in one string, for callers that share a bucket: a charge counts in all of them. Also a single
+--- window of a limit that is too large for fixed_window_count.
 ---
 --- An ended window begins again with the next admission of any caller. A window of a new length begins where it would have begun
 --- if it had been known: with the oldest active window that began within that length. The window of the last admitted caller is
@@ -10,6 +11,7 @@
 local fixed_window_shared = {}
 
 local max_windows = 8
+local max_used = 9007199254740991
 
 -- Formats the windows for a key that has total_ms left.
 local function text(windows, total_ms)
@@ -25,13 +27,13 @@ end
 -- no use and no time left.
 local function parse(stored, total_ms)
   local only_ms, only = whole_number.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
-  if only_ms and only and only >= 1 and only <= 1000000 then
+  if only_ms and only and only >= 1 then
     return {{length_ms = only_ms, left_ms = total_ms, used = only}}
   end
   local windows = {}
   for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
-    if length_ms and ahead_ms and used then
+    if length_ms and ahead_ms and used and used <= max_used then
       windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
     end
   end
@@ -39,6 +41,11 @@ local function parse(stored, total_ms)
     return nil
   end
   return windows
+end
+
+-- Returns the windows of a key that holds none of another length.
+function fixed_window_shared.only(length_ms, left_ms, used)
+  return {own = {length_ms = length_ms, left_ms = left_ms, used = used}, new = false, others = {}, total_ms = left_ms}
 end
 
 -- Returns how long ago a window began; 0 for one that begins in the future.
@@ -129,7 +136,7 @@ function fixed_window_shared.charge(key, windows, cost)
     if window.left_ms == 0 then
       window.left_ms = window.length_ms
     end
-    window.used = window.used + cost
+    window.used = math.min(window.used + cost, max_used)
     total_ms = math.max(total_ms, window.left_ms)
   end
   if total_ms == windows.total_ms then

@@ -3,7 +3,9 @@
 --- The value is the tat in microseconds, the capacity of the writing call in milliseconds, and the rest of a microsecond as a
 --- fraction: '1763706467123584 60000 3/7'. The capacity is at least the level. Only a level above twice the capacity is from a
 --- wrong clock.
---- @use refusal token_bucket_ttl
+---
+--- Every limit up to 10^12 is exact: where tokens times a period are above 2^53, product divides them.
+--- @use refusal token_bucket_ttl product
 --- @lib token_bucket_value
 --- @state token_bucket_value 1 the tat in microseconds, the writer's capacity in milliseconds, the fraction of a microsecond: '1763706467123584 60000 3/7'
 local token_bucket_value = {}
@@ -16,26 +18,35 @@ local function rounded_up(us, part)
   return us
 end
 
--- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
+-- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds. More than 100 years,
+-- in a refund, may be rounded.
 local function span(tokens, limit, period_us)
-  if period_us % limit == 0 then
+  if tokens == limit then
+    return period_us, 0
+  end
+  local rest_us = period_us % limit
+  if rest_us == 0 then
     return tokens * (period_us / limit), 0
   end
-  local parts = tokens * (period_us % limit)
-  return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
+  local parts, whole_us = tokens * rest_us, tokens * math.floor(period_us / limit)
+  if parts >= 0 and parts < product.exact then
+    return whole_us + math.floor(parts / limit), parts % limit
+  end
+  local us, part = product.quotient(tokens, rest_us, limit)
+  return whole_us + us, part
 end
 
 -- Returns how many whole tokens are gained in room_us + room_part/limit microseconds, at least 0; room_part may be negative.
 local function gained(room_us, room_part, limit, period_us)
-  local parts = room_us * limit + room_part
-  if parts <= 9007199254740992 then
-    return math.max(math.floor(parts / period_us), 0)
+  local parts = room_us * limit
+  if parts < product.exact then -- and their sum with room_part below 2^53
+    return math.max(math.floor((parts + room_part) / period_us), 0)
   end
   if room_part < 0 then
     room_us = room_us - 1
     room_part = room_part + limit
   end
-  -- The estimate is rounded, and off by at most one.
+  -- The estimate, at most 10^12, is rounded by less than 2^-10, so it is off by at most one.
   local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
   for tokens = estimate + 1, estimate - 1, -1 do
     local span_us, span_part = span(tokens, limit, period_us)
@@ -53,7 +64,7 @@ local function parse(value)
     return nil
   end
   local tat_us, part, parts, stored_ms = whole + 0, above + 0, below + 0, capacity + 0
-  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 and token_bucket_ttl.is_capacity(stored_ms) then
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000000000 and token_bucket_ttl.is_capacity(stored_ms) then
     return tat_us, part, parts, stored_ms
   end
   return nil
@@ -78,7 +89,7 @@ local function read(key, value, limit, clock_us)
     return 0, 0, stored_ms
   end
   if parts ~= limit and part > 0 then
-    part = math.ceil(part * limit / parts)
+    part = product.quotient_up(part, limit, parts)
     if part == limit then
       return tat_us - clock_us + 1, 0, stored_ms
     end

@@ -4,14 +4,15 @@
 local kind_sliding_counter = {redis_type = 'string', needs_clock = false, weighted = true}
 
 function kind_sliding_counter.check(row, key, cost, _, answer)
-  local allowed, left, reset_us, wait_us, elapsed_ms, rolled = counter_pair.check(key, row.limit, row.window_ms, cost)
+  local allowed, left, reset_us, wait_us, elapsed_ms, value, is_current = counter_pair.check(key, row.limit, row.window_ms, cost)
   answer.elapsed_ms = elapsed_ms
-  answer.rolled = rolled
+  answer.value = value
+  answer.is_current = is_current
   return allowed, left, reset_us, wait_us
 end
 
 function kind_sliding_counter.charge(row, key, cost, _, answer)
-  return counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.rolled)
+  return counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.value, answer.is_current)
 end
 
 -- Refunds what was charged age_us ago, when left_us remained until nothing counted: this window and the next.

@@ -10,10 +10,10 @@
 --- @arg    name        text[64]                 the limit's name: minute
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
 --- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string; for a concurrency, a zset if there are many holders
---- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
+--- @arg    limit       count[1..1000000000000]  most that may be charged in a window; for a gcra, tokens gained per window
 --- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start; for a concurrency, the lease, 1ms to 1d
---- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
---- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
+--- @arg    burst       count[1..1000000000000]? most tokens a gcra holds; limit when omitted. Only for a gcra
+--- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
 --- @arg    previous    time?                    as in quota. Only for a quota
@@ -21,7 +21,8 @@
 --- @arg    after       time?                    as in quota. Only for a quota
 --- @must   burst be omitted unless kind is gcra
 --- @must   burst * window be at most limit * 36500d: a bucket must fill within 100 years
---- @must   limit be at most 1000000 unless kind is quota
+--- @must   limit be at most 1000000 if kind is sliding_log: it stores every request
+--- @must   limit be at most 1000000 if kind is concurrency: it stores every holder
 --- @must   cost be at most 1 if kind is sliding_log: it counts requests
 --- @must   window be at most 90d if kind is sliding_counter
 --- @must   window be at least 1ms if kind is concurrency: it is the lease
@@ -36,7 +37,7 @@
 --- @must   start + window be below after
 --- @must   after be at most previous + 3650d
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
---- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..1000000000000]  what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
 --- @result retry_after duration                 wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a concurrency, until enough leases have ended, if no holder releases or renews
 local limit = {}

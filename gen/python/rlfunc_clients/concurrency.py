@@ -341,7 +341,7 @@ class Client(SyncClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
-            limit: Most places in use at a time. From 1 to 1000000.
+            limit: Most places in use at a time; each holder is stored. From 1 to 1000000.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
             weight: Places that the holder takes. From 1 to 1000. Defaults to 1.
 
@@ -464,7 +464,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
-            limit: Most places in use at a time. From 1 to 1000000.
+            limit: Most places in use at a time; each holder is stored. From 1 to 1000000.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
             weight: Places that the holder takes. From 1 to 1000. Defaults to 1.
 

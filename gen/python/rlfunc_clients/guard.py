@@ -37,7 +37,8 @@ class Limit:
     Besides the bounds of each:
         burst must be omitted unless kind is gcra.
         burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
-        limit must be at most 1000000 unless kind is quota.
+        limit must be at most 1000000 if kind is sliding_log: it stores every request.
+        limit must be at most 1000000 if kind is concurrency: it stores every holder.
         cost must be at most 1 if kind is sliding_log: it counts requests.
         window must be at most 90d if kind is sliding_counter.
         window must be at least 1ms if kind is concurrency: it is the lease.
@@ -56,9 +57,7 @@ class Limit:
     """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
 
     limit: int
-    """Most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
-    gained per window. From 1 to 16777216.
-    """
+    """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000."""
 
     window: timedelta
     """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
@@ -66,11 +65,13 @@ class Limit:
     """
 
     burst: int | None = None
-    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. None omits it."""
+    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. None omits
+    it.
+    """
 
     cost: int | None = None
     """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-    places, at most 1000. From 0 to 1000000. Defaults to 1.
+    places, at most 1000. From 0 to 1000000000000. Defaults to 1.
     """
 
     shadow: bool = False
@@ -101,10 +102,10 @@ class LimitPack(Pack):
     def _cells(self, a: Args, row: Limit) -> None:
         a.text("name", row.name, 1, 64)
         a.enum("kind", row.kind, LimitKind)
-        a.integer("limit", row.limit, 1, 16777216)
+        a.integer("limit", row.limit, 1, 1000000000000)
         a.duration("window", row.window, 1, 315360000000000)
-        a.integer("burst", row.burst, 1, 1000000, optional=True)
-        a.integer("cost", row.cost, 0, 1000000, optional=True)
+        a.integer("burst", row.burst, 1, 1000000000000, optional=True)
+        a.integer("cost", row.cost, 0, 1000000000000, optional=True)
         a.flag("shadow", row.shadow, optional=True)
         a.flag("global", row.global_, optional=True)
         a.time("previous", row.previous, 0, 9007199254740992, optional=True)
@@ -115,8 +116,10 @@ class LimitPack(Pack):
                 a.must("burst must be omitted unless kind is gcra", f"{a.group}.{a.row}.")
             if row.burst is not None and float(row.burst) * float(us(row.window)) > float(row.limit) * 3153600000000000:
                 a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", f"{a.group}.{a.row}.")
-            if row.kind != "quota" and row.limit > 1000000:
-                a.must("limit must be at most 1000000 unless kind is quota", f"{a.group}.{a.row}.")
+            if row.kind == "sliding_log" and row.limit > 1000000:
+                a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", f"{a.group}.{a.row}.")
+            if row.kind == "concurrency" and row.limit > 1000000:
+                a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", f"{a.group}.{a.row}.")
             if row.kind == "sliding_log" and (1 if row.cost is None else row.cost) > 1:
                 a.must("cost must be at most 1 if kind is sliding_log: it counts requests", f"{a.group}.{a.row}.")
             if row.kind == "sliding_counter" and us(row.window) > 7776000000000:
@@ -463,7 +466,7 @@ def _admit_args(
     a.pack_keys("budgets", budgets, subject, budgets_of)
     a.subjects("blocks", blocks, "block", 16)
     a.pack("limits", limits, LimitPack, 0, 16)
-    a.integer("weight", weight, 1, 1000000, optional=True)
+    a.integer("weight", weight, 1, 1000000000000, optional=True)
     a.text("receipt", receipt, 1, 224, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
     a.integer("repeats", repeats, 0, 8, optional=True)
@@ -806,7 +809,7 @@ def _refund_args(
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack_keys("budgets", budgets, subject, budgets_of)
     a.pack("limits", limits, LimitPack, 0, 16)
-    a.integer("weight", weight, 1, 1000000, optional=True)
+    a.integer("weight", weight, 1, 1000000000000, optional=True)
     a.time("at", at, 0, 9007199254740992, optional=True)
     a.duration("age", age, 0, 3153600000000000, optional=True)
     a.text("receipt", receipt, 1, 224, optional=True)
@@ -1057,7 +1060,7 @@ _take = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=0,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
 )
 
 
@@ -1072,7 +1075,7 @@ def _take_args(
     a.key("subject", subject, "block")
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 1)
-    a.integer("most", most, 1, 1000000)
+    a.integer("most", most, 1, 1000000000000)
     if not a.problems:
         for i, limits_row in enumerate(rows_of(limits)):
             if (1 if limits_row.cost is None else limits_row.cost) != 1:
@@ -1171,8 +1174,8 @@ class Client(SyncClient):
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000. Defaults to
-                1.
+            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000.
+                Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
             receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
             dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
@@ -1284,7 +1287,7 @@ class Client(SyncClient):
             limits: Limits of the call. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: As in the call. From 1 to 1000000. Defaults to 1.
+            weight: As in the call. From 1 to 1000000000000. Defaults to 1.
             at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
                 omits it.
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
@@ -1442,7 +1445,8 @@ class Client(SyncClient):
             limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000.
+            most: Most to charge; more than the limit admits at once charges at most that. From 1 to
+                1000000000000.
 
         Besides the bounds of each:
             each row of limits: cost must be 1.
@@ -1524,8 +1528,8 @@ class AsyncClient(AsyncioClient):
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000. Defaults to
-                1.
+            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000.
+                Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
             receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
             dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
@@ -1637,7 +1641,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits of the call. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: As in the call. From 1 to 1000000. Defaults to 1.
+            weight: As in the call. From 1 to 1000000000000. Defaults to 1.
             at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
                 omits it.
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
@@ -1795,7 +1799,8 @@ class AsyncClient(AsyncioClient):
             limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000.
+            most: Most to charge; more than the limit admits at once charges at most that. From 1 to
+                1000000000000.
 
         Besides the bounds of each:
             each row of limits: cost must be 1.

@@ -3,7 +3,7 @@
 
 Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
 
-Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
+Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset. A limit is at most 10^12: thousands of the largest charges add up below 2^53, to which numbers are exact. That of a sliding_log is at most 10^6, because it stores each admission.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Limit:
     Besides the bounds of each:
         burst must be omitted unless kind is gcra.
         burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
-        limit must be at most 1000000 unless kind is quota.
+        limit must be at most 1000000 if kind is sliding_log: it stores every request.
+        limit must be at most 1000000 if kind is concurrency: it stores every holder.
         cost must be at most 1 if kind is sliding_log: it counts requests.
         window must be at most 90d if kind is sliding_counter.
         window must be at least 1ms if kind is concurrency: it is the lease.
@@ -56,9 +57,7 @@ class Limit:
     """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
 
     limit: int
-    """Most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
-    gained per window. From 1 to 16777216.
-    """
+    """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000."""
 
     window: timedelta
     """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
@@ -66,11 +65,13 @@ class Limit:
     """
 
     burst: int | None = None
-    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. None omits it."""
+    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. None omits
+    it.
+    """
 
     cost: int | None = None
     """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-    places, at most 1000. From 0 to 1000000. Defaults to 1.
+    places, at most 1000. From 0 to 1000000000000. Defaults to 1.
     """
 
     shadow: bool = False
@@ -101,10 +102,10 @@ class LimitPack(Pack):
     def _cells(self, a: Args, row: Limit) -> None:
         a.text("name", row.name, 1, 64)
         a.enum("kind", row.kind, LimitKind)
-        a.integer("limit", row.limit, 1, 16777216)
+        a.integer("limit", row.limit, 1, 1000000000000)
         a.duration("window", row.window, 1, 315360000000000)
-        a.integer("burst", row.burst, 1, 1000000, optional=True)
-        a.integer("cost", row.cost, 0, 1000000, optional=True)
+        a.integer("burst", row.burst, 1, 1000000000000, optional=True)
+        a.integer("cost", row.cost, 0, 1000000000000, optional=True)
         a.flag("shadow", row.shadow, optional=True)
         a.flag("global", row.global_, optional=True)
         a.time("previous", row.previous, 0, 9007199254740992, optional=True)
@@ -115,8 +116,10 @@ class LimitPack(Pack):
                 a.must("burst must be omitted unless kind is gcra", f"{a.group}.{a.row}.")
             if row.burst is not None and float(row.burst) * float(us(row.window)) > float(row.limit) * 3153600000000000:
                 a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", f"{a.group}.{a.row}.")
-            if row.kind != "quota" and row.limit > 1000000:
-                a.must("limit must be at most 1000000 unless kind is quota", f"{a.group}.{a.row}.")
+            if row.kind == "sliding_log" and row.limit > 1000000:
+                a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", f"{a.group}.{a.row}.")
+            if row.kind == "concurrency" and row.limit > 1000000:
+                a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", f"{a.group}.{a.row}.")
             if row.kind == "sliding_log" and (1 if row.cost is None else row.cost) > 1:
                 a.must("cost must be at most 1 if kind is sliding_log: it counts requests", f"{a.group}.{a.row}.")
             if row.kind == "sliding_counter" and us(row.window) > 7776000000000:
@@ -204,7 +207,7 @@ def _check_args(
     a.key("subject", subject, "checked")
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 16)
-    a.integer("weight", weight, 1, 1000000, optional=True)
+    a.integer("weight", weight, 1, 1000000000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
     if not a.problems:
@@ -290,7 +293,7 @@ def _check_peek_args(
     a.key("subject", subject, "checked")
     a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, LimitPack, 1, 16)
-    a.integer("weight", weight, 1, 1000000, optional=True)
+    a.integer("weight", weight, 1, 1000000000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.duration("dedup", dedup, 1, 315360000000000, optional=True)
     if not a.problems:
@@ -391,7 +394,7 @@ _fixed_window = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -404,9 +407,9 @@ def _fixed_window_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 315360000000000)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if (1 if cost is None else cost) > limit:
             a.must("cost must be at most limit: it can never be allowed")
@@ -455,7 +458,7 @@ _fixed_window_at_most = Function(
     read_only=False,
     codes=("RLSTATE", ),
     omissible=0,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
 )
 
 
@@ -468,9 +471,9 @@ def _fixed_window_at_most_args(
         most: int,
 ) -> Args:
     a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 315360000000000)
-    a.integer("most", most, 1, 1000000)
+    a.integer("most", most, 1, 1000000000000)
     return a
 
 
@@ -514,7 +517,7 @@ _fixed_window_peek = Function(
     read_only=True,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -527,9 +530,9 @@ def _fixed_window_peek_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 315360000000000)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if (1 if cost is None else cost) > limit:
             a.must("cost must be at most limit: it can never be allowed")
@@ -569,7 +572,7 @@ _fixed_window_refund = Function(
     read_only=False,
     codes=("RLSTATE", ),
     omissible=2,
-    results=(Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -583,9 +586,9 @@ def _fixed_window_refund_args(
         expires: datetime | None = None,
 ) -> Args:
     a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 315360000000000)
-    a.integer("cost", cost, 1, 1000000, optional=True)
+    a.integer("cost", cost, 1, 1000000000000, optional=True)
     a.time("expires", expires, 0, 9007199254740992, optional=True)
     return a
 
@@ -657,7 +660,7 @@ _gcra = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=2,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -671,10 +674,10 @@ def _gcra_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000, optional=True)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("burst", burst, 1, 1000000000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
             a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
@@ -727,7 +730,7 @@ _gcra_at_most = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=0,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
 )
 
 
@@ -741,10 +744,10 @@ def _gcra_at_most_args(
         most: int,
 ) -> Args:
     a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000, optional=True)
-    a.integer("most", most, 1, 1000000)
+    a.integer("burst", burst, 1, 1000000000000, optional=True)
+    a.integer("most", most, 1, 1000000000000)
     if not a.problems:
         if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
             a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
@@ -791,7 +794,7 @@ _gcra_peek = Function(
     read_only=True,
     codes=("RLARG", "RLSTATE", ),
     omissible=2,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -805,10 +808,10 @@ def _gcra_peek_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000, optional=True)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("burst", burst, 1, 1000000000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
             a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
@@ -852,7 +855,7 @@ _gcra_refund = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=3,
-    results=(Result(values=2), Result(values=1000001), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), ),
 )
 
 
@@ -867,10 +870,10 @@ def _gcra_refund_args(
         expires: datetime | None = None,
 ) -> Args:
     a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000, optional=True)
-    a.integer("cost", cost, 1, 1000000, optional=True)
+    a.integer("burst", burst, 1, 1000000000000, optional=True)
+    a.integer("cost", cost, 1, 1000000000000, optional=True)
     a.time("expires", expires, 0, 9007199254740992, optional=True)
     if not a.problems:
         if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
@@ -961,12 +964,12 @@ def _quota_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 16777216)
+    a.integer("limit", limit, 1, 1000000000000)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if us(previous) >= us(start):
             a.must("previous must be below start")
@@ -1023,7 +1026,7 @@ _quota_at_most = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=0,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
 )
 
 
@@ -1039,12 +1042,12 @@ def _quota_at_most_args(
         most: int,
 ) -> Args:
     a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 16777216)
+    a.integer("limit", limit, 1, 1000000000000)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
-    a.integer("most", most, 1, 1000000)
+    a.integer("most", most, 1, 1000000000000)
     if not a.problems:
         if us(previous) >= us(start):
             a.must("previous must be below start")
@@ -1113,12 +1116,12 @@ def _quota_peek_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 16777216)
+    a.integer("limit", limit, 1, 1000000000000)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if us(previous) >= us(start):
             a.must("previous must be below start")
@@ -1166,7 +1169,7 @@ _quota_refund = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=2,
-    results=(Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -1183,12 +1186,12 @@ def _quota_refund_args(
         expires: datetime | None = None,
 ) -> Args:
     a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 16777216)
+    a.integer("limit", limit, 1, 1000000000000)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
     a.time("next", next, 0, 9007199254740992)
     a.time("after", after, 0, 9007199254740992)
-    a.integer("cost", cost, 1, 1000000, optional=True)
+    a.integer("cost", cost, 1, 1000000000000, optional=True)
     a.time("expires", expires, 0, 9007199254740992, optional=True)
     if not a.problems:
         if us(previous) >= us(start):
@@ -1269,7 +1272,7 @@ _sliding_counter = Function(
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -1282,9 +1285,9 @@ def _sliding_counter_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "counter")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 7776000000000)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if (1 if cost is None else cost) > limit:
             a.must("cost must be at most limit: it can never be allowed")
@@ -1327,7 +1330,7 @@ _sliding_counter_peek = Function(
     read_only=True,
     codes=("RLARG", "RLSTATE", ),
     omissible=1,
-    results=(Result(values=2), Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -1340,9 +1343,9 @@ def _sliding_counter_peek_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "counter")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 7776000000000)
-    a.integer("cost", cost, 0, 1000000, optional=True)
+    a.integer("cost", cost, 0, 1000000000000, optional=True)
     if not a.problems:
         if (1 if cost is None else cost) > limit:
             a.must("cost must be at most limit: it can never be allowed")
@@ -1382,7 +1385,7 @@ _sliding_counter_refund = Function(
     read_only=False,
     codes=("RLSTATE", ),
     omissible=1,
-    results=(Result(values=1000001), Result(), Result(), ),
+    results=(Result(values=1048576), Result(), Result(), ),
 )
 
 
@@ -1395,9 +1398,9 @@ def _sliding_counter_refund_args(
         cost: int | None = None,
 ) -> Args:
     a.key("subject", subject, "counter")
-    a.integer("limit", limit, 1, 1000000)
+    a.integer("limit", limit, 1, 1000000000000)
     a.duration("window", window, 1, 7776000000000)
-    a.integer("cost", cost, 1, 1000000, optional=True)
+    a.integer("cost", cost, 1, 1000000000000, optional=True)
     return a
 
 
@@ -1694,7 +1697,7 @@ class Client(SyncClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -1735,7 +1738,7 @@ class Client(SyncClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -1798,9 +1801,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -1826,9 +1829,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
@@ -1847,9 +1850,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -1878,9 +1881,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to refund. From 1 to 1000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -1920,10 +1923,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            cost: Tokens to take; 0 takes nothing. From 0 to 1000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            cost: Tokens to take; 0 takes nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -1953,10 +1956,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000000000.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -1980,10 +1983,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            cost: Tokens that would be taken. From 0 to 1000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            cost: Tokens that would be taken. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2012,10 +2015,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            cost: Tokens to return. From 1 to 1000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            cost: Tokens to return. From 1 to 1000000000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is returned. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2067,12 +2070,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2107,12 +2110,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2143,12 +2146,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2185,12 +2188,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to refund. From 1 to 1000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2243,9 +2246,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2268,9 +2271,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2297,9 +2300,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to refund. From 1 to 1000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a pair of counts, or never expires
@@ -2442,7 +2445,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -2483,7 +2486,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -2546,9 +2549,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2574,9 +2577,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
@@ -2595,9 +2598,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2626,9 +2629,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000.
+            limit: Most that may be charged in a window. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to refund. From 1 to 1000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2668,10 +2671,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            cost: Tokens to take; 0 takes nothing. From 0 to 1000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            cost: Tokens to take; 0 takes nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2701,10 +2704,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000000000.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2728,10 +2731,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            cost: Tokens that would be taken. From 0 to 1000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            cost: Tokens that would be taken. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2760,10 +2763,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000.
+            limit: Tokens gained per period. From 1 to 1000000000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
-            cost: Tokens to return. From 1 to 1000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
+            cost: Tokens to return. From 1 to 1000000000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is returned. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2815,12 +2818,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2855,12 +2858,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2891,12 +2894,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2933,12 +2936,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 16777216.
+            limit: Most that may be charged in a period. From 1 to 1000000000000.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to refund. From 1 to 1000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2991,9 +2994,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -3016,9 +3019,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -3045,9 +3048,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to refund. From 1 to 1000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a pair of counts, or never expires

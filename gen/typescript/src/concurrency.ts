@@ -28,7 +28,7 @@ export interface AcquireParams {
   subject: Subject;
   /** The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes. */
   holder: Text;
-  /** Most places in use at a time. From 1 to 1000000. */
+  /** Most places in use at a time; each holder is stored. From 1 to 1000000. */
   limit: Count;
   /** How long the place is kept without renewal. From 1ms to 1 day. */
   lease: Duration;

@@ -30,7 +30,9 @@ export type LimitKind = typeof LimitKindValues[number];
  *
  * - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
  *
- * - limit must be at most 1000000 unless kind is quota.
+ * - limit must be at most 1000000 if kind is sliding_log: it stores every request.
+ *
+ * - limit must be at most 1000000 if kind is concurrency: it stores every holder.
  *
  * - cost must be at most 1 if kind is sliding_log: it counts requests.
  *
@@ -55,21 +57,21 @@ export interface Limit {
   name: Text;
   /** How it counts, like the function of that name; a concurrency like concurrency.acquire. */
   kind: LimitKind;
-  /**
-   * Most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained
-   * per window. From 1 to 16777216.
-   */
+  /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000. */
   limit: Count;
   /**
    * Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from
    * start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
    */
   window: Duration;
-  /** Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. Undefined omits it. */
+  /**
+   * Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. Undefined omits
+   * it.
+   */
   burst?: Count;
   /**
    * Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places,
-   * at most 1000. From 0 to 1000000. Defaults to 1.
+   * at most 1000. From 0 to 1000000000000. Defaults to 1.
    */
   cost?: Count;
   /** Whether the limit only reports and never refuses. */
@@ -97,10 +99,10 @@ export function packLimit(...rows: Limit[]): LimitPack {
       a.only(row, "name", "kind", "limit", "window", "burst", "cost", "shadow", "global", "previous", "start", "after");
       a.text("name", row.name, 1, 64);
       a.word("kind", row.kind, LimitKindValues);
-      a.integer("limit", row.limit, 1, 16777216);
+      a.integer("limit", row.limit, 1, 1000000000000);
       a.duration("window", row.window, 1, 315360000000000);
-      a.integer("burst", row.burst, 1, 1000000, true);
-      a.integer("cost", row.cost, 0, 1000000, true);
+      a.integer("burst", row.burst, 1, 1000000000000, true);
+      a.integer("cost", row.cost, 0, 1000000000000, true);
       a.flag("shadow", row.shadow, true);
       a.flag("global", row.global, true);
       a.time("previous", row.previous, 0, 9007199254740992, true);
@@ -109,7 +111,8 @@ export function packLimit(...rows: Limit[]): LimitPack {
       if (a.problems.length === 0) {
         if (row.kind !== "gcra" && row.burst !== undefined) a.must("burst must be omitted unless kind is gcra", `${a.group}.${a.row}.`);
         if (row.burst !== undefined && row.burst * row.window > row.limit * 3153600000000000) a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", `${a.group}.${a.row}.`);
-        if (row.kind !== "quota" && row.limit > 1000000) a.must("limit must be at most 1000000 unless kind is quota", `${a.group}.${a.row}.`);
+        if (row.kind === "sliding_log" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", `${a.group}.${a.row}.`);
+        if (row.kind === "concurrency" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", `${a.group}.${a.row}.`);
         if (row.kind === "sliding_log" && (row.cost ?? 1) > 1) a.must("cost must be at most 1 if kind is sliding_log: it counts requests", `${a.group}.${a.row}.`);
         if (row.kind === "sliding_counter" && row.window > 7776000000000) a.must("window must be at most 90d if kind is sliding_counter", `${a.group}.${a.row}.`);
         if (row.kind === "concurrency" && 1000 > row.window) a.must("window must be at least 1ms if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
@@ -364,7 +367,7 @@ export interface AdmitParams {
   limits?: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000. Defaults to 1. */
+  /** Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
@@ -469,7 +472,7 @@ function admitArgs(a: Args, p: AdmitParams): Args {
   a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
   a.subjects("blocks", p.blocks ?? [], "block", 16);
   a.pack("limits", p.limits, 0, 16);
-  a.integer("weight", p.weight, 1, 1000000, true);
+  a.integer("weight", p.weight, 1, 1000000000000, true);
   a.text("receipt", p.receipt, 1, 224, true);
   a.duration("dedup", p.dedup, 1, 315360000000000, true);
   a.integer("repeats", p.repeats, 0, 8, true);
@@ -720,7 +723,7 @@ export interface RefundParams {
   limits?: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** As in the call. From 1 to 1000000. Defaults to 1. */
+  /** As in the call. From 1 to 1000000000000. Defaults to 1. */
   weight?: Count;
   /**
    * When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
@@ -782,7 +785,7 @@ function refundArgs(a: Args, p: RefundParams): Args {
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
   a.pack("limits", p.limits, 0, 16);
-  a.integer("weight", p.weight, 1, 1000000, true);
+  a.integer("weight", p.weight, 1, 1000000000000, true);
   a.time("at", p.at, 0, 9007199254740992, true);
   a.duration("age", p.age, 0, 3153600000000000, true);
   a.text("receipt", p.receipt, 1, 224, true);
@@ -1048,7 +1051,7 @@ export interface TakeParams {
   limits: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000. */
+  /** Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000000000. */
   most: Count;
 }
 
@@ -1074,7 +1077,7 @@ const takeFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 0,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
 };
 
 function takeArgs(a: Args, p: TakeParams): Args {
@@ -1082,7 +1085,7 @@ function takeArgs(a: Args, p: TakeParams): Args {
   a.key("subject", p.subject, "block");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 1);
-  a.integer("most", p.most, 1, 1000000);
+  a.integer("most", p.most, 1, 1000000000000);
   if (a.problems.length === 0) {
     rowsOf(p.limits).forEach((row, i) => {
       if ((row.cost ?? 1) !== 1) a.must("cost must be 1", `limits.${i}.`);

@@ -6,6 +6,8 @@
  * Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
  *
  * Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
+ * A limit is at most 10^12: thousands of the largest charges add up below 2^53, to which numbers are
+ * exact. That of a sliding_log is at most 10^6, because it stores each admission.
  */
 import { BaseClient, type Library, type Options, type Redis } from "./client";
 import type { Reply } from "./reply";
@@ -28,7 +30,9 @@ export type LimitKind = typeof LimitKindValues[number];
  *
  * - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
  *
- * - limit must be at most 1000000 unless kind is quota.
+ * - limit must be at most 1000000 if kind is sliding_log: it stores every request.
+ *
+ * - limit must be at most 1000000 if kind is concurrency: it stores every holder.
  *
  * - cost must be at most 1 if kind is sliding_log: it counts requests.
  *
@@ -53,21 +57,21 @@ export interface Limit {
   name: Text;
   /** How it counts, like the function of that name; a concurrency like concurrency.acquire. */
   kind: LimitKind;
-  /**
-   * Most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained
-   * per window. From 1 to 16777216.
-   */
+  /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000. */
   limit: Count;
   /**
    * Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from
    * start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
    */
   window: Duration;
-  /** Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. Undefined omits it. */
+  /**
+   * Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. Undefined omits
+   * it.
+   */
   burst?: Count;
   /**
    * Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places,
-   * at most 1000. From 0 to 1000000. Defaults to 1.
+   * at most 1000. From 0 to 1000000000000. Defaults to 1.
    */
   cost?: Count;
   /** Whether the limit only reports and never refuses. */
@@ -95,10 +99,10 @@ export function packLimit(...rows: Limit[]): LimitPack {
       a.only(row, "name", "kind", "limit", "window", "burst", "cost", "shadow", "global", "previous", "start", "after");
       a.text("name", row.name, 1, 64);
       a.word("kind", row.kind, LimitKindValues);
-      a.integer("limit", row.limit, 1, 16777216);
+      a.integer("limit", row.limit, 1, 1000000000000);
       a.duration("window", row.window, 1, 315360000000000);
-      a.integer("burst", row.burst, 1, 1000000, true);
-      a.integer("cost", row.cost, 0, 1000000, true);
+      a.integer("burst", row.burst, 1, 1000000000000, true);
+      a.integer("cost", row.cost, 0, 1000000000000, true);
       a.flag("shadow", row.shadow, true);
       a.flag("global", row.global, true);
       a.time("previous", row.previous, 0, 9007199254740992, true);
@@ -107,7 +111,8 @@ export function packLimit(...rows: Limit[]): LimitPack {
       if (a.problems.length === 0) {
         if (row.kind !== "gcra" && row.burst !== undefined) a.must("burst must be omitted unless kind is gcra", `${a.group}.${a.row}.`);
         if (row.burst !== undefined && row.burst * row.window > row.limit * 3153600000000000) a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", `${a.group}.${a.row}.`);
-        if (row.kind !== "quota" && row.limit > 1000000) a.must("limit must be at most 1000000 unless kind is quota", `${a.group}.${a.row}.`);
+        if (row.kind === "sliding_log" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", `${a.group}.${a.row}.`);
+        if (row.kind === "concurrency" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", `${a.group}.${a.row}.`);
         if (row.kind === "sliding_log" && (row.cost ?? 1) > 1) a.must("cost must be at most 1 if kind is sliding_log: it counts requests", `${a.group}.${a.row}.`);
         if (row.kind === "sliding_counter" && row.window > 7776000000000) a.must("window must be at most 90d if kind is sliding_counter", `${a.group}.${a.row}.`);
         if (row.kind === "concurrency" && 1000 > row.window) a.must("window must be at least 1ms if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
@@ -171,7 +176,7 @@ export interface CheckParams {
   limits: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1. */
+  /** Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -210,7 +215,7 @@ function checkArgs(a: Args, p: CheckParams): Args {
   a.key("subject", p.subject, "checked");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
-  a.integer("weight", p.weight, 1, 1000000, true);
+  a.integer("weight", p.weight, 1, 1000000000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.duration("dedup", p.dedup, 1, 315360000000000, true);
   if (a.problems.length === 0) {
@@ -274,7 +279,7 @@ export interface CheckPeekParams {
   limits: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1. */
+  /** Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -313,7 +318,7 @@ function checkPeekArgs(a: Args, p: CheckPeekParams): Args {
   a.key("subject", p.subject, "checked");
   a.packKeys("limits", p.limits, p.subject, p.limitsOf);
   a.pack("limits", p.limits, 1, 16);
-  a.integer("weight", p.weight, 1, 1000000, true);
+  a.integer("weight", p.weight, 1, 1000000000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.duration("dedup", p.dedup, 1, 315360000000000, true);
   if (a.problems.length === 0) {
@@ -395,11 +400,11 @@ function checkResetResult(r: Reply): CheckResetResult {
 export interface FixedWindowParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000. */
+  /** Most that may be charged in a window. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1. */
+  /** Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -421,15 +426,15 @@ const fixedWindowFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function fixedWindowArgs(a: Args, p: FixedWindowParams): Args {
   a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 315360000000000);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
   }
@@ -449,11 +454,11 @@ function fixedWindowResult(r: Reply): FixedWindowResult {
 export interface FixedWindowAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000. */
+  /** Most that may be charged in a window. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Most to charge; more than limit charges at most limit. From 1 to 1000000. */
+  /** Most to charge; more than limit charges at most limit. From 1 to 1000000000000. */
   most: Count;
 }
 
@@ -479,15 +484,15 @@ const fixedWindowAtMostFn: Fn = {
   readOnly: false,
   codes: ["RLSTATE"],
   omissible: 0,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
 };
 
 function fixedWindowAtMostArgs(a: Args, p: FixedWindowAtMostParams): Args {
   a.only(p, "subject", "limit", "window", "most");
   a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 315360000000000);
-  a.integer("most", p.most, 1, 1000000);
+  a.integer("most", p.most, 1, 1000000000000);
   return a;
 }
 
@@ -512,11 +517,11 @@ function fixedWindowAtMostResult(r: Reply): FixedWindowAtMostResult {
 export interface FixedWindowPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000. */
+  /** Most that may be charged in a window. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Amount that would be charged. From 0 to 1000000. Defaults to 1. */
+  /** Amount that would be charged. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -538,15 +543,15 @@ const fixedWindowPeekFn: Fn = {
   readOnly: true,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function fixedWindowPeekArgs(a: Args, p: FixedWindowPeekParams): Args {
   a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 315360000000000);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
   }
@@ -566,11 +571,11 @@ function fixedWindowPeekResult(r: Reply): FixedWindowPeekResult {
 export interface FixedWindowRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000. */
+  /** Most that may be charged in a window. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Amount to refund. From 1 to 1000000. Defaults to 1. */
+  /** Amount to refund. From 1 to 1000000000000. Defaults to 1. */
   cost?: Count;
   /**
    * When the refund expires, from the call's result: from then on, nothing is refunded. From
@@ -595,15 +600,15 @@ const fixedWindowRefundFn: Fn = {
   readOnly: false,
   codes: ["RLSTATE"],
   omissible: 2,
-  results: [{ values: 1000001 }, {}, {}],
+  results: [{ values: 1048576 }, {}, {}],
 };
 
 function fixedWindowRefundArgs(a: Args, p: FixedWindowRefundParams): Args {
   a.only(p, "subject", "limit", "window", "cost", "expires");
   a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 315360000000000);
-  a.integer("cost", p.cost, 1, 1000000, true);
+  a.integer("cost", p.cost, 1, 1000000000000, true);
   a.time("expires", p.expires, 0, 9007199254740992, true);
   return a;
 }
@@ -663,13 +668,13 @@ function fixedWindowResetResult(r: Reply): FixedWindowResetResult {
 export interface GcraParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000. */
+  /** Tokens gained per period. From 1 to 1000000000000. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
   burst?: Count;
-  /** Tokens to take; 0 takes nothing. From 0 to 1000000. Defaults to 1. */
+  /** Tokens to take; 0 takes nothing. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -691,16 +696,16 @@ const gcraFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 2,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function gcraArgs(a: Args, p: GcraParams): Args {
   a.only(p, "subject", "limit", "period", "burst", "cost");
   a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000, true);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("burst", p.burst, 1, 1000000000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
     if (p.burst !== undefined && (p.cost ?? 1) > p.burst) a.must("cost must be at most burst: it can never be allowed");
@@ -728,13 +733,13 @@ function gcraResult(r: Reply): GcraResult {
 export interface GcraAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000. */
+  /** Tokens gained per period. From 1 to 1000000000000. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
   burst?: Count;
-  /** Most tokens to take; more than burst takes at most burst. From 1 to 1000000. */
+  /** Most tokens to take; more than burst takes at most burst. From 1 to 1000000000000. */
   most: Count;
 }
 
@@ -760,16 +765,16 @@ const gcraAtMostFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 0,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
 };
 
 function gcraAtMostArgs(a: Args, p: GcraAtMostParams): Args {
   a.only(p, "subject", "limit", "period", "burst", "most");
   a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000, true);
-  a.integer("most", p.most, 1, 1000000);
+  a.integer("burst", p.burst, 1, 1000000000000, true);
+  a.integer("most", p.most, 1, 1000000000000);
   if (a.problems.length === 0) {
     if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
   }
@@ -801,13 +806,13 @@ function gcraAtMostResult(r: Reply): GcraAtMostResult {
 export interface GcraPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000. */
+  /** Tokens gained per period. From 1 to 1000000000000. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
   burst?: Count;
-  /** Tokens that would be taken. From 0 to 1000000. Defaults to 1. */
+  /** Tokens that would be taken. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -829,16 +834,16 @@ const gcraPeekFn: Fn = {
   readOnly: true,
   codes: ["RLARG", "RLSTATE"],
   omissible: 2,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function gcraPeekArgs(a: Args, p: GcraPeekParams): Args {
   a.only(p, "subject", "limit", "period", "burst", "cost");
   a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000, true);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("burst", p.burst, 1, 1000000000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
     if (p.burst !== undefined && (p.cost ?? 1) > p.burst) a.must("cost must be at most burst: it can never be allowed");
@@ -866,13 +871,13 @@ function gcraPeekResult(r: Reply): GcraPeekResult {
 export interface GcraRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000. */
+  /** Tokens gained per period. From 1 to 1000000000000. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
   burst?: Count;
-  /** Tokens to return. From 1 to 1000000. Defaults to 1. */
+  /** Tokens to return. From 1 to 1000000000000. Defaults to 1. */
   cost?: Count;
   /**
    * When the refund expires, from the call's result: from then on, nothing is returned. From
@@ -897,16 +902,16 @@ const gcraRefundFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 3,
-  results: [{ values: 2 }, { values: 1000001 }, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}],
 };
 
 function gcraRefundArgs(a: Args, p: GcraRefundParams): Args {
   a.only(p, "subject", "limit", "period", "burst", "cost", "expires");
   a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000, true);
-  a.integer("cost", p.cost, 1, 1000000, true);
+  a.integer("burst", p.burst, 1, 1000000000000, true);
+  a.integer("cost", p.cost, 1, 1000000000000, true);
   a.time("expires", p.expires, 0, 9007199254740992, true);
   if (a.problems.length === 0) {
     if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
@@ -977,7 +982,7 @@ function gcraResetResult(r: Reply): GcraResetResult {
 export interface QuotaParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 16777216. */
+  /** Most that may be charged in a period. From 1 to 1000000000000. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -987,7 +992,7 @@ export interface QuotaParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1. */
+  /** Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1015,12 +1020,12 @@ const quotaFn: Fn = {
 function quotaArgs(a: Args, p: QuotaParams): Args {
   a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost");
   a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 16777216);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.time("previous", p.previous, 0, 9007199254740992);
   a.time("start", p.start, 0, 9007199254740992);
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if (p.previous >= p.start) a.must("previous must be below start");
     if (p.start >= p.next) a.must("start must be below next");
@@ -1060,7 +1065,7 @@ function quotaResult(r: Reply): QuotaResult {
 export interface QuotaAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 16777216. */
+  /** Most that may be charged in a period. From 1 to 1000000000000. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -1070,7 +1075,7 @@ export interface QuotaAtMostParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Most to charge; more than limit charges at most limit. From 1 to 1000000. */
+  /** Most to charge; more than limit charges at most limit. From 1 to 1000000000000. */
   most: Count;
 }
 
@@ -1096,18 +1101,18 @@ const quotaAtMostFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 0,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
 };
 
 function quotaAtMostArgs(a: Args, p: QuotaAtMostParams): Args {
   a.only(p, "subject", "limit", "previous", "start", "next", "after", "most");
   a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 16777216);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.time("previous", p.previous, 0, 9007199254740992);
   a.time("start", p.start, 0, 9007199254740992);
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
-  a.integer("most", p.most, 1, 1000000);
+  a.integer("most", p.most, 1, 1000000000000);
   if (a.problems.length === 0) {
     if (p.previous >= p.start) a.must("previous must be below start");
     if (p.start >= p.next) a.must("start must be below next");
@@ -1150,7 +1155,7 @@ function quotaAtMostResult(r: Reply): QuotaAtMostResult {
 export interface QuotaPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 16777216. */
+  /** Most that may be charged in a period. From 1 to 1000000000000. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -1160,7 +1165,7 @@ export interface QuotaPeekParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount that would be charged. From 0 to 1000000. Defaults to 1. */
+  /** Amount that would be charged. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1188,12 +1193,12 @@ const quotaPeekFn: Fn = {
 function quotaPeekArgs(a: Args, p: QuotaPeekParams): Args {
   a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost");
   a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 16777216);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.time("previous", p.previous, 0, 9007199254740992);
   a.time("start", p.start, 0, 9007199254740992);
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if (p.previous >= p.start) a.must("previous must be below start");
     if (p.start >= p.next) a.must("start must be below next");
@@ -1233,7 +1238,7 @@ function quotaPeekResult(r: Reply): QuotaPeekResult {
 export interface QuotaRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 16777216. */
+  /** Most that may be charged in a period. From 1 to 1000000000000. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -1243,7 +1248,7 @@ export interface QuotaRefundParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount to refund. From 1 to 1000000. Defaults to 1. */
+  /** Amount to refund. From 1 to 1000000000000. Defaults to 1. */
   cost?: Count;
   /**
    * When the refund expires, from the call's result: from then on, nothing is refunded. From
@@ -1268,18 +1273,18 @@ const quotaRefundFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 2,
-  results: [{ values: 1000001 }, {}, {}],
+  results: [{ values: 1048576 }, {}, {}],
 };
 
 function quotaRefundArgs(a: Args, p: QuotaRefundParams): Args {
   a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost", "expires");
   a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 16777216);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.time("previous", p.previous, 0, 9007199254740992);
   a.time("start", p.start, 0, 9007199254740992);
   a.time("next", p.next, 0, 9007199254740992);
   a.time("after", p.after, 0, 9007199254740992);
-  a.integer("cost", p.cost, 1, 1000000, true);
+  a.integer("cost", p.cost, 1, 1000000000000, true);
   a.time("expires", p.expires, 0, 9007199254740992, true);
   if (a.problems.length === 0) {
     if (p.previous >= p.start) a.must("previous must be below start");
@@ -1341,11 +1346,11 @@ function quotaResetResult(r: Reply): QuotaResetResult {
 export interface SlidingCounterParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000. */
+  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 90 days. */
   window: Duration;
-  /** Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1. */
+  /** Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1367,15 +1372,15 @@ const slidingCounterFn: Fn = {
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function slidingCounterArgs(a: Args, p: SlidingCounterParams): Args {
   a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "counter");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 7776000000000);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
   }
@@ -1401,11 +1406,11 @@ function slidingCounterResult(r: Reply): SlidingCounterResult {
 export interface SlidingCounterPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000. */
+  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 90 days. */
   window: Duration;
-  /** Amount that would be charged. From 0 to 1000000. Defaults to 1. */
+  /** Amount that would be charged. From 0 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1427,15 +1432,15 @@ const slidingCounterPeekFn: Fn = {
   readOnly: true,
   codes: ["RLARG", "RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 1000001 }, {}, {}],
+  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
 };
 
 function slidingCounterPeekArgs(a: Args, p: SlidingCounterPeekParams): Args {
   a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "counter");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 7776000000000);
-  a.integer("cost", p.cost, 0, 1000000, true);
+  a.integer("cost", p.cost, 0, 1000000000000, true);
   if (a.problems.length === 0) {
     if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
   }
@@ -1455,11 +1460,11 @@ function slidingCounterPeekResult(r: Reply): SlidingCounterPeekResult {
 export interface SlidingCounterRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000. */
+  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000. */
   limit: Count;
   /** Length of the window. From 1µs to 90 days. */
   window: Duration;
-  /** Amount to refund. From 1 to 1000000. Defaults to 1. */
+  /** Amount to refund. From 1 to 1000000000000. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1479,15 +1484,15 @@ const slidingCounterRefundFn: Fn = {
   readOnly: false,
   codes: ["RLSTATE"],
   omissible: 1,
-  results: [{ values: 1000001 }, {}, {}],
+  results: [{ values: 1048576 }, {}, {}],
 };
 
 function slidingCounterRefundArgs(a: Args, p: SlidingCounterRefundParams): Args {
   a.only(p, "subject", "limit", "window", "cost");
   a.key("subject", p.subject, "counter");
-  a.integer("limit", p.limit, 1, 1000000);
+  a.integer("limit", p.limit, 1, 1000000000000);
   a.duration("window", p.window, 1, 7776000000000);
-  a.integer("cost", p.cost, 1, 1000000, true);
+  a.integer("cost", p.cost, 1, 1000000000000, true);
   return a;
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // ErrEndpoint is the error for a request whose endpoint is not in the policy.
@@ -32,16 +33,15 @@ type Request struct {
 }
 
 const (
-	maxWeight       = 1_000_000 // see gen/guard
-	maxSubjects     = 16        // the most identities of a policy
-	maxAlso         = 128       // the most that package identity reads
+	maxSubjects     = 16  // the most identities of a policy
+	maxAlso         = 128 // the most that package identity reads
 	maxSubjectBytes = 512
 )
 
 // Check returns an *fcall.ArgumentError if a value is out of bounds.
 func (r *Request) Check() error {
-	if r.Weight < 0 || r.Weight > maxWeight {
-		return argumentError("Weight", fmt.Sprintf("be 0 to %d", maxWeight), strconv.FormatInt(r.Weight, 10))
+	if r.Weight < 0 || r.Weight > wire.MaxLimit {
+		return argumentError("Weight", fmt.Sprintf("be 0 to %d", int64(wire.MaxLimit)), strconv.FormatInt(r.Weight, 10))
 	}
 	if r.Timeout < 0 {
 		return argumentError("Timeout", "not be negative", r.Timeout.String())
@@ -96,22 +96,19 @@ func argumentError(name, must, got string) error {
 type Rate struct {
 	// Endpoint is the endpoint's name.
 	Endpoint string
-	// Limit is the capacity of a window, 1 to 1000000. A rate that admits more than the policy's dynamic_max in the window of the policy
+	// Limit is the capacity of a window, 1 to 1000000000000. A rate that admits more than the policy's dynamic_max in the window of the policy
 	// counts as dynamic_max in that window.
 	Limit int64
 	// Window is the length of the window, 1us to 3650d.
 	Window time.Duration
 }
 
-const (
-	maxLimit  = 1_000_000 // see gen/guard
-	maxWindow = 3650 * 24 * time.Hour
-)
+const maxWindow = 3650 * 24 * time.Hour
 
 func checkRates(rates []Rate) error {
 	for i, r := range rates {
-		if r.Limit < 1 || r.Limit > maxLimit {
-			return argumentError("Rates", fmt.Sprintf("have limits of 1 to %d", maxLimit), strconv.FormatInt(r.Limit, 10))
+		if r.Limit < 1 || r.Limit > wire.MaxLimit {
+			return argumentError("Rates", fmt.Sprintf("have limits of 1 to %d", int64(wire.MaxLimit)), strconv.FormatInt(r.Limit, 10))
 		}
 		if r.Window < time.Microsecond || r.Window > maxWindow {
 			return argumentError("Rates", "have windows of 1us to 3650d", r.Window.String())

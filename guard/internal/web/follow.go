@@ -37,7 +37,18 @@ func Follow[R io.Closer](g *guard.Guard, compile func(*policy.Policy) (R, error)
 	}
 	f.current.Store(&compiled[R]{p, rules})
 	g.Require(f.check)
+	g.AtClose(f.close)
 	return f, nil
+}
+
+// close closes the rules. Requests in progress keep reading with their last keys.
+func (f *Followed[R]) close() {
+	f.change.Lock()
+	defer f.change.Unlock()
+	_ = f.current.Load().rules.Close()
+	if f.checked != nil {
+		_ = f.checked.rules.Close()
+	}
 }
 
 // check compiles a policy that the guard is about to accept. Current uses the result, so a file that vanishes meanwhile does not matter.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -183,11 +184,19 @@ func (c CheckCall) Weighed() []CheckLimit {
 	limits := slices.Clone(c.Limits)
 	for i := range limits {
 		if limits[i].Kind != "sliding_log" {
-			limits[i].Cost *= max(c.Weight, 1)
+			limits[i].Cost = times(limits[i].Cost, max(c.Weight, 1))
 		}
 		limits[i].holder = c.Holder
 	}
 	return limits
+}
+
+// times is a cost's multiple, or what no limit allows if that is too large for a number.
+func times(cost, weight int64) int64 {
+	if cost > math.MaxInt64/2/weight {
+		return math.MaxInt64 / 2
+	}
+	return cost * weight
 }
 
 // most is the highest cost that the limit can allow. A cost above 1 is always an error in a sliding_log.
@@ -203,6 +212,9 @@ func (l CheckLimit) most() int64 {
 
 // alone reports whether a limit can be, whatever a call does with it.
 func (l CheckLimit) alone() error {
+	if (l.Kind == "sliding_log" || l.Kind == "concurrency") && l.Limit > 1_000_000 {
+		return ErrArgument
+	}
 	if l.Burst != 0 && l.Kind != "gcra" || l.Kind == "sliding_log" && l.Cost > 1 || l.Kind == "sliding_counter" && l.Window > longestCounted {
 		return ErrArgument
 	}

@@ -131,8 +131,6 @@ func (m *FixedWindow) pastThoseAhead(subject string, c WindowCall, wait time.Dur
 func (m *FixedWindow) Refund(subject string, c WindowCall, expires time.Time) (r WindowRefundResult, changed bool) {
 	if !expires.IsZero() && m.clock >= expires.UnixMicro() {
 		c.Cost = 0
-		there, _ := m.Peek(subject, c)
-		return WindowRefundResult{Remaining: there.Remaining, ResetAfter: there.ResetAfter}, false
 	}
 	own, others, known := m.goingOn(subject, milliseconds(c.Window))
 	if known {

@@ -41,7 +41,7 @@ func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, er
 		_, _, changed = m.costs.Cancel(subject, c.Reservation)
 	}
 	for i, l := range limits.Weighed() {
-		if c.Left[i] > 0 && l.Cost > 0 {
+		if c.Left[i] > 0 && l.Cost > 0 && l.Cost <= l.most() {
 			changed = m.refundLimit(subject, l, c.Left[i], c.Age, c.At) || changed
 		}
 	}

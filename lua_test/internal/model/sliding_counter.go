@@ -21,7 +21,7 @@ type counterPair struct{ before, current, endMS, bound int64 }
 // longestCounted is the longest window of a sliding_counter, and mostCounted what it counts to.
 const (
 	longestCounted = 90 * 24 * time.Hour
-	mostCounted    = 1_000_000
+	mostCounted    = 1_000_000_000_000
 )
 
 // NewSlidingCounter returns a model that knows no subject.
@@ -134,7 +134,7 @@ func (p counterPair) begun(stored counterPair, now, window int64) counterPair {
 // still lies in it. A window that begins ahead of the clock begins now.
 func (p counterPair) taken(now, window int64) int64 {
 	lies := p.endMS - window - max(now, p.endMS-2*window)
-	return p.current + ceil(big.NewRat(p.before*lies, window))
+	return p.current + ceil(new(big.Rat).Mul(whole(p.before), big.NewRat(lies, window)))
 }
 
 // forgotten is the time until nothing counts.
