@@ -5587,10 +5587,10 @@ local budget = (function() -- rlfunc: lines=24 file=functions/lib/cost/budget.lu
 --- @lib budget
 --- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period; of a unit, whole ones
 --- @arg    window      duration[1us..3650d]     length of the window
---- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
 --- @arg    previous    time?                    of a budget with periods of the calendar: when the period before starts, as in quota
 --- @arg    start       time?                    when the period starts, which window is the length of
 --- @arg    after       time?                    when the period after the next one starts
+--- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
 --- @must   previous and after be given if start
 --- @must   start be given if previous
 --- @must   start be given if after
@@ -5618,32 +5618,32 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
   end
-  local in_unit
-  if rlfunc_cells[3] ~= '' then
-    in_unit = rlfunc_pack.text(rlfunc_cells[3])
-    if not in_unit or #in_unit < 1 or #in_unit > 32 then
-      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unit must be 1 to 32 bytes')
-    end
-  end
   local in_previous_us
-  if rlfunc_cells[4] ~= '' then
-    in_previous_us = rlfunc_whole(rlfunc_cells[4])
+  if rlfunc_cells[3] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[3])
     if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
     end
   end
   local in_start_us
-  if rlfunc_cells[5] ~= '' then
-    in_start_us = rlfunc_whole(rlfunc_cells[5])
+  if rlfunc_cells[4] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[4])
     if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
     end
   end
   local in_after_us
-  if rlfunc_cells[6] ~= '' then
-    in_after_us = rlfunc_whole(rlfunc_cells[6])
+  if rlfunc_cells[5] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[5])
     if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
       return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_unit
+  if rlfunc_cells[6] ~= '' then
+    in_unit = rlfunc_pack.text(rlfunc_cells[6])
+    if not in_unit or #in_unit < 1 or #in_unit > 32 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unit must be 1 to 32 bytes')
     end
   end
   if in_start_us and (not in_previous_us or not in_after_us) then
@@ -5664,7 +5664,7 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be at most previous + 3650d')
   end
-  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, unit = in_unit, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us, unit = in_unit}
   local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
   if rlfunc_wrong then
     return nil, rlfunc_wrong

@@ -154,8 +154,6 @@ type Budget struct {
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
-	Unit string
 	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
 	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Previous time.Time
@@ -165,6 +163,8 @@ type Budget struct {
 	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
 	// value omits it.
 	After time.Time
+	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
 }
 
 // BudgetPack holds encoded rows for any number of calls; PackBudget creates it. It is immutable and safe for
@@ -182,10 +182,10 @@ func PackBudget(rows ...Budget) (BudgetPack, error) {
 		a := p.Row()
 		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
 		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptText("unit", row.Unit, 1, 32)
 		a.OptTime("previous", row.Previous, 0, 9007199254740992)
 		a.OptTime("start", row.Start, 0, 9007199254740992)
 		a.OptTime("after", row.After, 0, 9007199254740992)
+		a.OptText("unit", row.Unit, 1, 32)
 		if a.Err() == nil {
 			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
 				a.Must("previous and after", "be given if start")

@@ -102,6 +102,7 @@ var wireCalls = []wireCall{
 		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login", Holder: "h1",
+		Units: []guard.UnitAmount{{Unit: "tokens", Amount: 7}},
 	}.Packed()),
 	onWire(guard.New, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.MustPackLimit(suites.GuardLimits(5)[2]), Most: 2}),
 	onWire(guard.New, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: onePlace, Holder: "h1"}),
@@ -110,6 +111,10 @@ var wireCalls = []wireCall{
 		Subject: "u1", Limits: suites.GuardLimits(5), Left: suites.TakenOf(suites.TakenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
 		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login", Expires: luatest.Start.Add(time.Hour),
 	}.Packed()),
+	onWire(guard.New, (*guard.Client).Settle, guard.SettleParams{
+		Subject: "u1", Budgets: guard.MustPackBudget(guard.Budget{Budget: 1000, Window: time.Minute}), Reservation: "i1", Actual: 7,
+		Units: guard.MustPackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: 7}),
+	}),
 	onWire(guard.New, (*guard.Client).Peek, guard.PeekParams{Subject: "u1", Limits: []guard.PeekLimits{{Name: "a"}, {Name: "b"}}}),
 }
 

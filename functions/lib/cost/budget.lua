@@ -4,10 +4,10 @@
 --- @lib budget
 --- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period; of a unit, whole ones
 --- @arg    window      duration[1us..3650d]     length of the window
---- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
 --- @arg    previous    time?                    of a budget with periods of the calendar: when the period before starts, as in quota
 --- @arg    start       time?                    when the period starts, which window is the length of
 --- @arg    after       time?                    when the period after the next one starts
+--- @arg    unit        text[32]?                unit of the budget: tokens; money when omitted
 --- @must   previous and after be given if start
 --- @must   start be given if previous
 --- @must   start be given if after

@@ -162,9 +162,6 @@ class Budget:
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
 
-    unit: Text | None = None
-    """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
-
     previous: datetime | None = None
     """Of a budget with periods of the calendar: when the period before starts, as in quota. From
     1970-01-01T00:00:00Z to the year 2255. None omits it.
@@ -180,6 +177,9 @@ class Budget:
     it.
     """
 
+    unit: Text | None = None
+    """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
+
 
 class BudgetPack(Pack):
     """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
@@ -193,10 +193,10 @@ class BudgetPack(Pack):
     def _cells(self, a: Args, row: Budget) -> None:
         a.integer("budget", row.budget, 0, 1000000000000000)
         a.duration("window", row.window, 1, 315360000000000)
-        a.text("unit", row.unit, 1, 32, optional=True)
         a.time("previous", row.previous, 0, 9007199254740992, optional=True)
         a.time("start", row.start, 0, 9007199254740992, optional=True)
         a.time("after", row.after, 0, 9007199254740992, optional=True)
+        a.text("unit", row.unit, 1, 32, optional=True)
         if not a.problems:
             if row.start is not None and (row.previous is None or row.after is None):
                 a.must("previous and after must be given if start", f"{a.group}.{a.row}.")

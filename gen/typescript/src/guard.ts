@@ -150,8 +150,6 @@ export interface Budget {
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
   /**
    * Of a budget with periods of the calendar: when the period before starts, as in quota. From
    * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
@@ -167,6 +165,8 @@ export interface Budget {
    * it.
    */
   after?: Time;
+  /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
 }
 
 /** Encoded rows for any number of calls. */
@@ -179,13 +179,13 @@ export function packBudget(...rows: Budget[]): BudgetPack {
     2,
     rows,
     (a, row) => {
-      a.only(row, "budget", "window", "unit", "previous", "start", "after");
+      a.only(row, "budget", "window", "previous", "start", "after", "unit");
       a.integer("budget", row.budget, 0, 1000000000000000);
       a.duration("window", row.window, 1, 315360000000000);
-      a.text("unit", row.unit, 1, 32, true);
       a.time("previous", row.previous, 0, 9007199254740992, true);
       a.time("start", row.start, 0, 9007199254740992, true);
       a.time("after", row.after, 0, 9007199254740992, true);
+      a.text("unit", row.unit, 1, 32, true);
       if (a.problems.length === 0) {
         if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `${a.group}.${a.row}.`);
         if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `${a.group}.${a.row}.`);
