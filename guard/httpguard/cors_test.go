@@ -28,7 +28,7 @@ cors:
   credentials: true
   max_age: 1h
 `
-	exposed = "Retry-After, Ratelimit, Ratelimit-Policy"
+	exposed = "Retry-After, Ratelimit, Ratelimit-Policy, Budget-Warning"
 )
 
 type fields = map[string]string
@@ -154,7 +154,7 @@ func TestCORS_ofAnyOrigin(t *testing.T) {
 	for _, origin := range []string{app, "null"} {
 		want := fields{
 			"Access-Control-Allow-Origin":   "*",
-			"Access-Control-Expose-Headers": exposed + ", X-Ratelimit-Limit, X-Ratelimit-Remaining, X-Ratelimit-Reset",
+			"Access-Control-Expose-Headers": strings.Replace(exposed, ", Budget", ", X-Ratelimit-Limit, X-Ratelimit-Remaining, X-Ratelimit-Reset, Budget", 1),
 		}
 		if _, got := corsOf(send(t, s.Config.Handler, "GET /v1/chat", "Origin", origin)); cmp.Diff(want, got) != "" {
 			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
