@@ -22,11 +22,14 @@ const (
 // values, those that begin with ~, invalid UTF-8, and control, format, bidirectional or invisible characters. So two values
 // share a subject only if their hashes collide. Letters that look alike stay different.
 func Value(raw string) string {
-	if raw == "" {
-		return ""
+	if raw == "" || isPlain(raw, maxValue) && !strings.ContainsAny(raw, "+%") {
+		return raw
 	}
 	return string(appendValue(nil, raw))
 }
+
+// Digest returns the hash of a value that must not be shown, such as a key: ~ and the first 128 bits of its SHA-256.
+func Digest(secret string) string { return string(appendHash(nil, secret)) }
 
 // IsValue reports whether Value returns text for some raw value.
 func IsValue(text string) bool {

@@ -44,6 +44,7 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 		p.checkReceipt(at, &p.Endpoints[i], &found)
 		p.checkBounded(at, &p.Endpoints[i], isBad, &found)
 	}
+	p.checkUpstreams(isBad, &found)
 	p.checkNames(&found)
 	p.checkMatch(&found)
 	p.checkIdentities(&found)
@@ -172,5 +173,11 @@ func (p *Policy) checkNames(found *problems) {
 	}
 	for i := range p.Endpoints {
 		add("endpoints", fmt.Sprintf("endpoints[%d].name", i), p.Endpoints[i].Name)
+	}
+	for i := range p.Upstreams {
+		add("endpoints", upstreamPath(i)+".name", p.Upstreams[i].Name)
+		for j, b := range p.Upstreams[i].Budgets {
+			add(upstreamPath(i)+".limits", fmt.Sprintf("%s.budgets[%d].name", upstreamPath(i), j), b.Name) // shares the limits' scope
+		}
 	}
 }

@@ -31,7 +31,7 @@ func (p *Policy) checkLimits(found *problems) {
 	}
 }
 
-// eachLimit calls f with every limit, its path and its endpoint, which is "" for a limit of the whole policy.
+// eachLimit calls f with every limit, its path and its endpoint or upstream, which is "" for a limit of the whole policy.
 func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 	each := func(at, endpoint string, limits []Limit) {
 		for i := range limits {
@@ -41,6 +41,9 @@ func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 	each("limits", "", p.Limits)
 	for i := range p.Endpoints {
 		each(fmt.Sprintf("endpoints[%d].limits", i), p.Endpoints[i].Name, p.Endpoints[i].Limits)
+	}
+	for i := range p.Upstreams {
+		each(upstreamPath(i)+".limits", p.Upstreams[i].Name, p.Upstreams[i].Limits)
 	}
 }
 

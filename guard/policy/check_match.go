@@ -15,26 +15,32 @@ import (
 // maxPatterns limits the patterns of all endpoints together: net/http compares those with wildcards one by one.
 const maxPatterns = 2000
 
-// checkMatch registers all patterns in ServeMuxes and reports those that net/http rejects.
+// checkMatch registers all patterns in ServeMuxes, those of upstreams apart, and reports those that net/http rejects.
 func (p *Policy) checkMatch(found *problems) {
-	registered := newPatterns()
-	count := 0
-	for i := range p.Endpoints {
-		for j, pattern := range p.Endpoints[i].Match {
-			at := fmt.Sprintf("endpoints[%d].match[%d]", i, j)
-			if count++; count > maxPatterns {
-				found.add(at, "exceeds the %d patterns of a policy: match several paths with a wildcard or a prefix", maxPatterns)
-				return
-			}
-			registered.add(at, pattern, found)
-		}
-	}
+	checkPatterns("upstreams", len(p.Upstreams), func(i int) []string { return p.Upstreams[i].Match }, found)
+	registered := checkPatterns("endpoints", len(p.Endpoints), func(i int) []string { return p.Endpoints[i].Match }, found)
 	exempt := newPatterns()
 	for i, pattern := range p.Exempt {
 		if at := fmt.Sprintf("exempt[%d]", i); exempt.add(at, pattern, found) {
 			p.checkExempt(at, pattern, registered, found)
 		}
 	}
+}
+
+func checkPatterns(list string, n int, match func(i int) []string, found *problems) patterns {
+	registered := newPatterns()
+	count := 0
+	for i := range n {
+		for j, pattern := range match(i) {
+			at := fmt.Sprintf("%s[%d].match[%d]", list, i, j)
+			if count++; count > maxPatterns {
+				found.add(at, "exceeds the %d patterns of a policy: match several paths with a wildcard or a prefix", maxPatterns)
+				return registered
+			}
+			registered.add(at, pattern, found)
+		}
+	}
+	return registered
 }
 
 // patterns are registered patterns.

@@ -26,6 +26,7 @@ func (p *Policy) Complete() (*Policy, error) {
 	}
 	c := withDefaults(p)
 	c.Identities = p.completeIdentities()
+	c.completeUpstreams()
 	c.canonicalOverrides()
 	c.eachLimit(func(_, _ string, l *Limit) { c.completeLimit(l) })
 	if c.Cost != nil {

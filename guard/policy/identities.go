@@ -158,7 +158,7 @@ func (p *Policy) sourced() []string {
 func (p *Policy) Undefined(subjects []string) string {
 	for _, s := range subjects {
 		name, _, _ := strings.Cut(s, "=")
-		if id, defined := p.Identities[name]; name != ByIP && (!defined || len(id.First) > 0) {
+		if id, defined := p.Identities[name]; name != ByIP && !p.isAccount(name) && (!defined || len(id.First) > 0) {
 			return name
 		}
 	}
@@ -194,7 +194,7 @@ func (p *Policy) Subject(text string) (string, error) {
 	switch {
 	case !named || value == "":
 		return "", errors.New("must be IDENTITY=VALUE")
-	case !defined && name != ByIP && name != ByClient:
+	case !defined && name != ByIP && name != ByClient && !p.isAccount(name):
 		return "", fmt.Errorf("must be of an identity of the policy%s", spelling.DidYouMean(name, p.sourced()))
 	case !p.isSourced(name):
 		return "", fmt.Errorf("must begin with %s, which identity %s is the first of", either(p.Alternatives(name)), name)

@@ -106,10 +106,14 @@ type namedLimit struct {
 	limit *Limit
 }
 
-// limitsByName returns all limits by their names in refusals.
+// limitsByName returns the limits of clients by their names in refusals.
 func (p *Policy) limitsByName() map[string]namedLimit {
 	known := map[string]namedLimit{}
-	p.eachLimit(func(at, endpoint string, l *Limit) { known[wire.LimitName(endpoint, l.Name)] = namedLimit{at, l} })
+	p.eachLimit(func(at, endpoint string, l *Limit) {
+		if _, outbound := p.Upstream(endpoint); !outbound {
+			known[wire.LimitName(endpoint, l.Name)] = namedLimit{at, l}
+		}
+	})
 	return known
 }
 

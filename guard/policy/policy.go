@@ -43,6 +43,8 @@ type Policy struct {
 	Abuse *Abuse `yaml:"abuse"`
 	// Endpoints are the protected endpoints, at most 1000. Defaults to none.
 	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
+	// Upstreams are the APIs of others that the service calls, at most 100. Defaults to none.
+	Upstreams []Upstream `yaml:"upstreams" policy:"items=0..100"`
 	// Descriptors map the rate limit descriptors of Envoy to endpoints and identities, at most 1000. Defaults to none.
 	Descriptors []Descriptor `yaml:"descriptors" policy:"items=0..1000"`
 	// Plans give some clients other limits and budgets, by a verified identity. Defaults to none.

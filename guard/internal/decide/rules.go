@@ -45,6 +45,7 @@ type Endpoint struct {
 	Attempts  bool          // each request is an attempt
 	Counting  bool          // some limit counts only some responses
 	Unbounded bool          // a request that no limit counts may pass
+	Outbound  bool          // it is an upstream
 
 	Prefetched RowSet // rows whose tokens are taken in batches
 	Concurrent RowSet // rows of kind concurrency, whose places a request holds
@@ -130,6 +131,12 @@ func compileTariff(p *policy.Policy, clock func() time.Time, batches *Batches) *
 		ep := rules.compile(&p.Endpoints[i])
 		ep.place = i
 		rules.byName[p.Endpoints[i].Name] = ep
+	}
+	for i := range p.Upstreams {
+		alone := p.Outbound(&p.Upstreams[i])
+		ep := (&Rules{Policy: alone, clock: clock, batches: batches}).compile(&alone.Endpoints[0])
+		ep.place, ep.Outbound = len(p.Endpoints)+i, true
+		rules.byName[p.Upstreams[i].Name] = ep
 	}
 	return rules
 }
