@@ -86,6 +86,7 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 	case d.Reason == ReasonBlocked: // a block refuses every request of its subject
 		block := &Decision{Reason: ReasonBlocked, Refused: d.Refused, RetryAfter: d.block, Strikes: d.Strikes}
 		g.refusals.Add(blockKey(d.Refused), block, []string{d.Refused}, at, d.block)
+	case ep.Outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
 	case ep.Attempts || d.needsPlace() && d.Reason != ReasonGlobal:
 	case d.Reason == ReasonGlobal:
 		g.cacheGlobalRefusals(ep, w, r, d, at)

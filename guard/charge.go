@@ -26,14 +26,16 @@ type held struct {
 	endpoint string
 
 	reservations []decide.Reservation // one for each call
-	reserved     amounts
+	reserved     Amounts
 	duplicate    bool // the receipt was known, so Redis reserved nothing
 	settled      atomic.Bool
-	unrecorded   atomic.Pointer[amounts] // a cost that Settle could not record
+	unrecorded   atomic.Pointer[Amounts] // a cost that Settle could not record
 
 	leases []*decide.Lease
 	lost   chan struct{} // closed once some places are lost
 	lose   func()        // closes lost
+
+	leave func() // ends the call of an upstream; nil for other requests
 
 	counting  []*decide.Query // with counts that depend on the response
 	responded atomic.Bool
@@ -54,7 +56,7 @@ func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && !k.Local {
 			h := g.heldBy(d)
-			h.reservations, h.reserved = append(h.reservations, r), amounts{q.Estimate(), q.Units}
+			h.reservations, h.reserved = append(h.reservations, r), Amounts{q.Estimate(), q.Units}
 			h.duplicate = h.duplicate || c.Err == nil && c.Result.Duplicate
 		}
 	}
@@ -110,6 +112,8 @@ type End struct {
 	// Gone reports that nothing of a response was sent, because the handler panicked or the client disconnected. Then a reservation is
 	// refunded, and otherwise it is settled as estimated.
 	Gone bool
+	// Used is what a reservation is settled as; a unit that is not given is settled as estimated. Defaults to the estimates.
+	Used *Amounts
 	// Counts reports whether a limit counts the response. Defaults to each of them.
 	Counts func(*policy.Responses) bool
 }
@@ -125,7 +129,10 @@ func (c *Charge) End(ctx context.Context, e End) {
 	for _, l := range h.leases {
 		l.Release()
 	}
-	h.settleAtEnd(ctx, e.Gone)
+	if h.leave != nil {
+		h.leave()
+	}
+	h.settleAtEnd(ctx, e)
 	h.respond(ctx, e.Counts)
 }
 

@@ -33,7 +33,7 @@ type text struct {
 	Places       []decide.Places      `json:",omitempty"`
 	Ticket       *ticket              `json:",omitempty"`
 	Reservations []decide.Reservation `json:",omitempty"`
-	Reserved     amounts
+	Reserved     Amounts
 }
 
 // Text returns what c holds as text, for [Guard.Charge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
@@ -54,6 +54,9 @@ func (c *Charge) Text() string {
 	}
 	if t.Reservations == nil && t.Places == nil && t.Ticket == nil {
 		return ""
+	}
+	if h.leave != nil {
+		h.leave()
 	}
 	encoded, err := json.Marshal(t)
 	if err != nil {

@@ -201,7 +201,7 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 	for i := range q.Calls {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
-			reserved := amounts{q.Estimate(), q.Units}
+			reserved := Amounts{q.Estimate(), q.Units}
 			g.finish(ctx, func(ctx context.Context) { _ = g.settle(ctx, &r, reserved, reserved.none()) }) // Hooks.Settled reports the error
 		}
 	}

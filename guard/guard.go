@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/override"
@@ -79,8 +80,10 @@ type Guard struct {
 	split       atomic.Bool                     // keys may be on several servers, so each subject needs its own call
 	local       atomic.Pointer[genguard.Client] // nil until a policy needs it
 	localPlaces decide.Keeper                   // in the local engine
+	blocks      *abuse.Client
 	refusals    *refusals.Cache[*Decision]
 	waiting     waiters
+	accounts    accounts
 	places      decide.Keeper // in Redis
 	overrides   override.Watch
 	hooks       hooks
@@ -114,6 +117,9 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoAutoLoad: o.NoAutoLoad, NoSharing: o.NoSharing}
 	client, err := genguard.New(rdb, clients)
 	if err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	if g.blocks, err = abuse.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	if !o.NoOverrides {

@@ -22,14 +22,14 @@ type Settlement struct {
 	Outcome string
 }
 
-// amounts are what a request costs in money and in other units.
-type amounts struct {
+// Amounts are what a request costs in money and in other units.
+type Amounts struct {
 	Money fcall.Micros `json:",omitempty"`
 	Units []Amount     `json:",omitempty"`
 }
 
 // of returns the amount in a unit, in millionths.
-func (a amounts) of(unit string) fcall.Micros {
+func (a Amounts) of(unit string) fcall.Micros {
 	if unit == "" {
 		return a.Money
 	}
@@ -42,7 +42,7 @@ func (a amounts) of(unit string) fcall.Micros {
 }
 
 // none returns 0 of each.
-func (a amounts) none() (none amounts) {
+func (a Amounts) none() (none Amounts) {
 	for _, u := range a.Units {
 		none.Units = append(none.Units, Amount{Unit: u.Unit})
 	}
@@ -58,10 +58,10 @@ func (c *Charge) Reserved() fcall.Micros { return c.load().own().Money }
 func (c *Charge) ReservedUnits() []Amount { return slices.Clone(c.load().own().Units) }
 
 // own returns what the request itself reserved.
-func (h *held) own() amounts {
+func (h *held) own() Amounts {
 	switch {
 	case h == nil:
-		return amounts{}
+		return Amounts{}
 	case h.duplicate:
 		return h.reserved.none()
 	}
@@ -97,10 +97,10 @@ func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amoun
 	if err != nil {
 		return err
 	}
-	return h.settle(ctx, amounts{actual, all})
+	return h.settle(ctx, Amounts{actual, all})
 }
 
-func (h *held) settle(ctx context.Context, actual amounts) error {
+func (h *held) settle(ctx context.Context, actual Amounts) error {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (h *held) settle(ctx context.Context, actual amounts) error {
 }
 
 // settle settles what one call reserved.
-func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, actual amounts) error {
+func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, actual Amounts) error {
 	result, err := r.Settle(ctx, g.asker.Client, actual.Money, actual.Units)
 	var done []Settlement
 	for i, subject := range r.Params.BudgetsOf {
@@ -142,7 +142,7 @@ func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, act
 }
 
 // settleAtEnd settles a reservation that was not settled, in the background.
-func (h *held) settleAtEnd(ctx context.Context, gone bool) {
+func (h *held) settleAtEnd(ctx context.Context, e End) {
 	actual, failed := h.reserved, h.unrecorded.Load()
 	switch {
 	case h.reservations == nil || h.settled.Load():
@@ -151,7 +151,14 @@ func (h *held) settleAtEnd(ctx context.Context, gone bool) {
 		actual = *failed
 	case h.duplicate:
 		return
-	case gone:
+	case e.Used != nil:
+		units, err := decide.InUnits("guard.end", h.reserved.Units, e.Used.Units)
+		if err == nil {
+			actual = Amounts{e.Used.Money, units}
+		} else {
+			h.guard.warn(noticeSettled, "settled as estimated", "endpoint", h.endpoint, "error", err)
+		}
+	case e.Gone:
 		actual = h.reserved.none()
 	}
 	h.guard.finish(ctx, func(ctx context.Context) {
