@@ -67,16 +67,20 @@ func isGRPC(pattern string) bool {
 	return strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*")
 }
 
+func (r *Routes) handle(mux *http.ServeMux, pattern string) error {
+	_, host, _ := policy.SplitPattern(pattern)
+	r.hosts = r.hosts || host != ""
+	return handle(mux, pattern)
+}
+
 // handle adds a pattern to a mux. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
-func (r *Routes) handle(mux *http.ServeMux, pattern string) (err error) {
+func handle(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
-	_, host, _ := policy.SplitPattern(pattern)
-	r.hosts = r.hosts || host != ""
 	return nil
 }
 

@@ -1,0 +1,123 @@
+package httpguard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// The pause after a response, as APIs send them. Their clock is 40 s behind that of this process, which is 2000-01-01T00:00:00Z at first.
+func TestTransport_pauses(t *testing.T) {
+	const date = "Fri, 31 Dec 1999 23:59:20 GMT"
+	for name, c := range map[string]struct {
+		status int
+		header string // a line each
+		want   time.Duration
+	}{
+		"Retry-After in seconds":             {429, "Retry-After: 20", 20 * time.Second},
+		"Retry-After with decimals":          {429, "Retry-After: 1.5", 1500 * time.Millisecond},
+		"Retry-After as a date":              {503, "Retry-After: Fri, 31 Dec 1999 23:59:50 GMT", 30 * time.Second},
+		"Retry-After as a date, no Date":     {503, "Date: \nRetry-After: Sat, 01 Jan 2000 00:00:50 GMT", 50 * time.Second},
+		"Retry-After that has passed":        {503, "Retry-After: Fri, 31 Dec 1999 23:59:10 GMT", 0},
+		"Retry-After of another meaning":     {202, "Retry-After: 20", 0},
+		"milliseconds":                       {429, "Retry-After-Ms: 250", 250 * time.Millisecond},
+		"429 that says nothing, as Stripe's": {429, "Stripe-Rate-Limited-Reason: global-rate", time.Second},
+		"503 that says nothing":              {503, "", 0},
+		"draft 11":                           {200, `RateLimit: "burst";r=0;t=30, "daily";r=999;t=40000`, 30 * time.Second},
+		"draft 11, something remains":        {200, `RateLimit: "burst";r=1;t=30`, 0},
+		"draft 11, on two lines":             {200, "RateLimit: \"a,;\\\"b\";r=5;t=9\nRateLimit: \"daily\"; r=0; t=60;pk=:dGVzdA==:", time.Minute},
+		"draft 7":                            {200, "RateLimit: limit=100, remaining=0, reset=25", 25 * time.Second},
+		"draft 6":                            {200, "RateLimit-Limit: 100, 100;w=60\nRateLimit-Remaining: 0\nRateLimit-Reset: 45", 45 * time.Second},
+		"draft 6, something remains":         {200, "RateLimit-Remaining: 3\nRateLimit-Reset: 45", 0},
+		"GitHub":                             {403, "X-RateLimit-Limit: 5000\nX-RateLimit-Remaining: 0\nX-RateLimit-Used: 5000\nX-RateLimit-Reset: 946685060\nX-RateLimit-Resource: core", 300 * time.Second},
+		"GitHub's secondary limits":          {403, "X-RateLimit-Remaining: 4999\nX-RateLimit-Reset: 946688360\nRetry-After: 60", time.Minute},
+		"a reset in milliseconds":            {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 946684780500", 20500 * time.Millisecond},
+		"a reset in seconds":                 {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15", 15 * time.Second},
+		"OpenAI":                             {200, "X-RateLimit-Remaining-Requests: 59\nX-RateLimit-Reset-Requests: 1s\nX-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 6m0s", 6 * time.Minute},
+		"OpenAI, requests":                   {200, "X-RateLimit-Remaining-Requests: 0\nX-RateLimit-Reset-Requests: 20ms", 20 * time.Millisecond},
+		"Anthropic":                          {200, "Anthropic-Ratelimit-Requests-Remaining: 0\nAnthropic-Ratelimit-Requests-Reset: 2000-01-01T00:00:00Z", 40 * time.Second},
+		"Anthropic, output tokens":           {429, "Anthropic-Ratelimit-Output-Tokens-Remaining: 0\nAnthropic-Ratelimit-Output-Tokens-Reset: 1999-12-31T23:59:35+00:00\nRetry-After: 12", 15 * time.Second},
+
+		"a year":                 {429, "Retry-After: 31536000", time.Hour},
+		"a date far ahead":       {503, "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT", time.Hour},
+		"more than a number has": {429, "Retry-After: 99999999999999999999999999", time.Hour},
+		"infinite":               {503, "Retry-After: Inf", time.Hour},
+		"negative":               {503, "Retry-After: -20", 0},
+		"not a number":           {503, "Retry-After: NaN", 0},
+		"garbage":                {503, "Retry-After: soon\nRateLimit: ;;;=\"\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: \x7f\nAnthropic-Ratelimit-Tokens-Remaining: 0\nAnthropic-Ratelimit-Tokens-Reset: tomorrow", 0},
+		"an unclosed string":     {200, `RateLimit: "burst;r=0;t=30`, 0},
+		"thousands of members":   {200, "RateLimit: " + strings.Repeat(`"a";r=1;t=1,`, 5000) + `"b";r=0;t=30`, 0},
+		"thousands of lines":     {200, strings.Repeat("RateLimit: \"a\";r=1;t=1\n", 5000) + `RateLimit: "b";r=0;t=30`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{"Date": {date}}
+			for line := range strings.Lines(c.header) {
+				key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
+				if key == "Date" {
+					h.Del(key)
+				}
+				h.Add(key, value)
+			}
+			first := true
+			o := httpguard.TransportOptions{Base: base(func(*http.Request) *http.Response {
+				if !first {
+					return respond(200)
+				}
+				first = false
+				return &http.Response{StatusCode: c.status, Header: h}
+			})}
+			u := example()
+			u.MaxWait = new(2 * time.Hour)
+			outbound(t, u, o, func(t *testing.T, x *fixture) {
+				if _, err := x.get(t, "http://api.example.com/v1/"); err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				if _, err := x.get(t, "http://api.example.com/v1/"); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took < c.want || took > c.want+50*time.Millisecond {
+					t.Errorf("paused for %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A limit of the upstream that is smaller than the policy's holds in its place.
+func TestTransport_learnsSmallerLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		header string
+		want   int // requests in a minute
+	}{
+		"smaller":            {`"burst";q=3;w=60`, 3},
+		"larger":             {`"burst";q=100;w=60`, 10},
+		"the tightest":       {`"daily";q=100000;w=86400, "burst";q=4;w=60`, 4},
+		"of another unit":    {`"bytes";q=3;w=60;qu="content-bytes"`, 10},
+		"zero":               {`"burst";q=0;w=60`, 10},
+		"negative":           {`"burst";q=-3;w=60`, 10},
+		"without a window":   {`"burst";q=3`, 10},
+		"more than a number": {`"burst";q=3;w=99999999999999999999`, 10},
+		"garbage":            {`q=3;w=60;;`, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := httpguard.TransportOptions{Base: base(func(*http.Request) *http.Response { return respond(200, "RateLimit-Policy", c.header) })}
+			u := example(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+			outbound(t, u, o, func(t *testing.T, x *fixture) {
+				served := 0
+				for range 20 {
+					if status, _ := x.get(t, "http://api.example.com/v1/"); status == 200 {
+						served++
+					}
+				}
+				if served != c.want {
+					t.Errorf("served %d, want %d", served, c.want)
+				}
+			})
+		})
+	}
+}
