@@ -51,7 +51,11 @@ func (a *app) checkPolicy(file string) error {
 	if a.json {
 		return errors.Join(a.policyProblems(), reader.Close())
 	}
-	a.note("%s: no problems in %s", file, count(len(p.Endpoints), "endpoint"))
+	what := count(len(p.Endpoints), "endpoint")
+	if n := len(p.Upstreams); n > 0 {
+		what += " and " + count(n, "upstream")
+	}
+	a.note("%s: no problems in %s", file, what)
 	return reader.Close()
 }
 

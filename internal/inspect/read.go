@@ -48,6 +48,8 @@ func NewReader(rdb fcall.Caller, p *policy.Policy) (*Reader, error) {
 
 // Subject reports on one subject.
 func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
+	of := *r
+	r, of.policy = &of, r.policy.ForSubject(subject)
 	rep := r.newReport(subject)
 	times, err := r.override(ctx, rep)
 	if err == nil {

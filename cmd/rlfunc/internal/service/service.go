@@ -59,7 +59,11 @@ func PolicyIn(dir string) string {
 
 // IdentityNames lists the identities that have values of their own, sorted.
 func (s *Service) IdentityNames() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Identities)), func(name string) bool { return len(s.Identities[name].First) > 0 })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Identities)), func(name string) bool { return len(s.Identities[name].First) > 0 })
+	if len(s.Upstreams) > 0 {
+		names = append(names, policy.ByAccount)
+	}
+	return names
 }
 
 // Budgets is the name that stands for all budgets among the names of limits.
@@ -101,6 +105,7 @@ func (s *Service) eachLimit(do func(name string, l policy.Limit)) {
 
 // LimitsOf returns the limits that count a subject, those with the names or all, and the units of its budgets if these are among them: "" for money.
 func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, units []string, err error) {
+	s = &Service{s.ForSubject(subject), s.File, s.Given}
 	if len(s.Endpoints) == 0 && len(s.Limits) == 0 && s.Cost == nil {
 		return nil, nil, errors.New("the policy has no limits: give --policy FILE with those of the service")
 	}

@@ -47,6 +47,9 @@ func (s *Service) subject(subject string, combined bool) (string, error) {
 		return "", fmt.Errorf("%q is not a subject: give IDENTITY=VALUE (identities: %s)", subject, strings.Join(s.IdentityNames(), ", "))
 	}
 	id, defined := s.Identities[name]
+	if name == policy.ByAccount && s.ForSubject(subject) != s.Policy {
+		defined, id.Func = true, true
+	}
 	switch {
 	case !defined:
 		return "", fmt.Errorf("the policy has no identity %q%s (identities: %s)", name, spelling.DidYouMean(name, s.IdentityNames()), strings.Join(s.IdentityNames(), ", "))
