@@ -194,10 +194,12 @@ func (rec records) clients(ctx context.Context, since time.Time) ([]Client, erro
 			from, skip = last, 0
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b Client) int {
+	all := slices.AppendSeq([]Client{}, maps.Values(found)) // not nil, which JSON would show as null
+	slices.SortFunc(all, func(a, b Client) int {
 		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Version, b.Version), strings.Compare(a.Service, b.Service),
 			strings.Compare(a.Language, b.Language), strings.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since))
-	}), nil
+	})
+	return all, nil
 }
 
 // announced matches a record, all of it text that is safe to print: library@version service language since instance.

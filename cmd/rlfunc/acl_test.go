@@ -100,7 +100,7 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 				},
 				{
 					"call", "guard.refund", "subject=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
-					"taken.0.left=1m", "reservation=b",
+					"taken.0.left=1m", "budgets.0.budget=100", "budgets.0.window=1m", "reservation=b",
 				},
 				{"call", "guard.peek", "subject=u1", "limits.0.name=all"},
 				{"call", "challenge.issue", "subject=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},

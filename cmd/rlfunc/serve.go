@@ -81,7 +81,7 @@ content. On SIGTERM it is not ready at once, keeps answering for --drain-delay, 
 	cmd.Flags().BoolVar(&f.listen.TakeOver, "take-over", false, "replace Unix sockets on which another process listens, once this one is ready")
 	cmd.Flags().StringSliceVar(&f.senders, "proxy-protocol", nil, "`ADDRESSES` or prefixes of peers, or unix, whose connections begin with a PROXY header; not of --health and --pprof (default none)")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
-	cmd.Flags().StringVar(&f.announce, "announce", "rlfunc-serve", "`NAME` by which plan, deploy and retire see the process; empty: they do not")
+	cmd.Flags().StringVar(&f.announce, "announce-as", "rlfunc-serve", "`NAME` by which plan, deploy and retire see the process; empty: they do not")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
 	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that; 0s cuts them off")
 	return a.withRedis(a.withPolicyFile(cmd))
@@ -95,7 +95,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return usage.Errorf("--drain-delay and --drain must not be negative")
 	}
 	if f.announce != "" && fcall.CheckNamespace(f.announce) != nil {
-		return usage.Errorf("--announce must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got %q", f.announce)
+		return usage.Errorf("--announce-as must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got %q", f.announce)
 	}
 	if f.tokens != "" && f.api == "" {
 		return usage.Errorf("--api-tokens needs --api")

@@ -30,7 +30,7 @@ func TestServe_rejectsFlagsThatDoNotFit(t *testing.T) {
 		"--socket-mode 01777":            "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 01777\n",
 		"--proxy-protocol 10.0.0.0/8,lb": "rlfunc serve: --proxy-protocol 10.0.0.0/8,lb: must be an address or a prefix such as 10.0.0.0/8, or unix\n",
 		"--proxy-protocol ::/0":          "rlfunc serve: --proxy-protocol ::/0: must not trust every peer, because each client could then choose its address: list the networks of your proxies\n",
-		"--announce a:b":                 "rlfunc serve: --announce must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got \"a:b\"\n",
+		"--announce-as a:b":              "rlfunc serve: --announce-as must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got \"a:b\"\n",
 	} {
 		if code, said := rlfunc(append([]string{"serve"}, strings.Fields(flags)...)...); code != exitcode.Error || said != want {
 			t.Errorf("%s: exit code %d: %s", flags, code, said)
