@@ -23,7 +23,7 @@ import (
 )
 
 // recipes are the programs of docs/recipes.md, in its order.
-var recipes = []string{"login", "session", "quota", "llm", "upload", "webhooks"}
+var recipes = []string{"login", "session", "quota", "llm", "budgets", "upload", "webhooks", "outbound"}
 
 func TestRecipes_pageShowsThePrograms(t *testing.T) {
 	var programs, policies []string
@@ -225,6 +225,32 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 		took := time.Since(began)
 		if err != nil || len(out) > 0 || got.Load() != 3 || took < 200*time.Millisecond {
 			t.Errorf("delivered %d of 3 in %v, at 10 per second: %v\n%s", got.Load(), took, err, out)
+		}
+	})	t.Run("budgets", func(t *testing.T) {
+		k.serve(t, "budgets")
+		of := func(key string) ask {
+			return ask{method: "POST", path: "/v1/answers", header: http.Header{"X-Api-Key": {key}}}
+		}
+		want(t, "a user with 0.05 per day", "200 200 429", k.statuses(t, 3, of("key-of-ada")))
+		want(t, "another user of the organization", "200", k.statuses(t, 1, of("key-of-bob")))
+		want(t, "a stranger", "401", k.statuses(t, 1, of("guess")))
+	})
+	t.Run("outbound", func(t *testing.T) {
+		var got atomic.Int32
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got.Add(1) == 1 {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			_, _ = io.WriteString(w, r.URL.Path+"\n")
+		}))
+		t.Cleanup(api.Close)
+		cmd, began := k.command(t, "outbound", "API_URL="+api.URL), time.Now()
+		cmd.Stdin = strings.NewReader("a\nb\nc\n")
+		out, err := cmd.CombinedOutput()
+		if took := time.Since(began); err != nil || string(out) != "/v1/items/a\n/v1/items/b\n/v1/items/c\n" || got.Load() != 4 || took < time.Second {
+			t.Errorf("%d requests in %v, of which one was asked to wait 1 s: %v\n%s", got.Load(), took, err, out)
 		}
 	})
 }
