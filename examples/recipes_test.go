@@ -226,7 +226,8 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 		if err != nil || len(out) > 0 || got.Load() != 3 || took < 200*time.Millisecond {
 			t.Errorf("delivered %d of 3 in %v, at 10 per second: %v\n%s", got.Load(), took, err, out)
 		}
-	})	t.Run("budgets", func(t *testing.T) {
+	})
+	t.Run("budgets", func(t *testing.T) {
 		k.serve(t, "budgets")
 		of := func(key string) ask {
 			return ask{method: "POST", path: "/v1/answers", header: http.Header{"X-Api-Key": {key}}}

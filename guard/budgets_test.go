@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // gateway returns a policy with budgets of an organization, a team, a user, a key and all requests.
@@ -55,7 +57,7 @@ func spentOf(d *guard.Decision) map[string]string {
 // peeked decides without charging anything.
 func peeked(t *testing.T, g *guard.Guard, r guard.Request) map[string]string {
 	t.Helper()
-	r.Estimate, r.Units = 1_000_000_000, []guard.Amount{{Unit: "tokens", N: 0}} // too large
+	r.Estimate, r.Units = 30_000_000_000, []guard.Amount{{Unit: "tokens", N: 0}} // too large for each budget
 	return spentOf(decide(t, g, r))
 }
 
@@ -223,5 +225,56 @@ func TestBudgets_periodsOfAWrongClock(t *testing.T) {
 	var unavailable *guard.UnavailableError
 	if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}); !errors.As(err, &unavailable) {
 		t.Errorf("%v", err)
+	}
+}
+
+// On a cluster the accounts are on several servers: one settlement reaches all, and a refusal by one gives back what the others reserved.
+func TestCharge_ofSeveralAccountsOnACluster(t *testing.T) {
+	cluster := engines.OnPath(t).StartCluster(t, 3, 0)
+	g := newGuard(t, cluster.Client(t), gateway(), guard.Options{CacheSize: -1})
+	d := decide(t, g, fullRequest)
+	if len(d.Charge.Accounts()) != 5 {
+		t.Fatalf("%+v holds %v", d, d.Charge.Accounts())
+	}
+	if err := d.Charge.Settle(t.Context(), 50_000, guard.Amount{Unit: "tokens", N: 41_000}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"org_month": "0.05 of org=acme", "team_week": "0.05 of org=acme+team=ml", "user_day": "0.05 of user=ada", "user_hour": "0.05 of user=ada",
+		"house": "0.05 of global/cost", "key_tokens": "41000 of key=k1", "org_tokens": "41000 of org=acme",
+	}
+	for range 3 {
+		if refused := decide(t, g, fullRequest); refused.Allowed || refused.Refused != "key=k1" {
+			t.Errorf("beyond the tokens of the key: %+v", refused)
+		}
+	}
+	guard.WaitBackground(g)
+	if diff := cmp.Diff(want, peeked(t, g, fullRequest)); diff != "" {
+		t.Errorf("settled, and refused three times (-want +got):\n%s", diff)
+	}
+}
+
+// Without Redis a process admits its share of each budget.
+func TestBudgets_withoutRedis(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
+	t.Cleanup(func() { rdb.Close() })
+	p := gateway()
+	p.OnFailure = policy.Local // a quarter: 1.25 of the user's hour, and 10000 tokens of the key's minute
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+	var got []string
+	for _, cost := range []struct {
+		money  fcall.Micros
+		tokens int64
+	}{{500_000, 9000}, {500_000, 2000}, {500_000, 1000}, {500_000, 0}, {100_000, 0}} {
+		r := fullRequest
+		r.Estimate, r.Units = cost.money, []guard.Amount{{Unit: "tokens", N: cost.tokens}}
+		d := decide(t, g, r)
+		got = append(got, d.Refused)
+		if d.Fallback != guard.FallbackLocal {
+			t.Errorf("%+v", d)
+		}
+	}
+	if diff := cmp.Diff([]string{"", "key=k1", "", "user=ada", ""}, got); diff != "" {
+		t.Errorf("refused by (-want +got):\n%s", diff)
 	}
 }

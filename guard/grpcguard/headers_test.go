@@ -20,7 +20,7 @@ import (
 func fieldsOf(md metadata.MD) map[string]string {
 	got := map[string]string{}
 	for key, values := range md {
-		if strings.Contains(key, "ratelimit") || key == "retry-after" || key == "grpc-retry-pushback-ms" {
+		if strings.Contains(key, "ratelimit") || key == "retry-after" || key == "budget-warning" || key == "grpc-retry-pushback-ms" {
 			got[key] = regexp.MustCompile(`\b3[56]\d\d(\d{3})?\b`).ReplaceAllString(strings.Join(values, "|"), "3600")
 		}
 	}
@@ -118,5 +118,20 @@ func TestNew_rejectsInvalidHeaders(t *testing.T) {
 	_, err := grpcguard.New(f.guard, grpcguard.Options{Headers: 7})
 	if want := "new grpc interceptor: invalid Headers 7: use Draft11, Draft06 or NoHeaders"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestHeaders_warnOfBudgets(t *testing.T) {
+	for _, method := range methods {
+		onEach(t, func(t *testing.T, rdb *redis.Client) {
+			f := serveOn(t, rdb, `
+cost: {budgets: [{name: day, budget: 1, window: 24h, warn: 0.5}]}
+endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: 0.3}}]`, grpcguard.Options{}, nil)
+			for i, want := range []string{"", `"day";p=60`} {
+				if header, _, err := f.ask(t, method, "x-api-key", "ada"); err != nil || header["budget-warning"] != want {
+					t.Errorf("%s, call %d: %v, %v", method, i+1, header, err)
+				}
+			}
+		})
 	}
 }

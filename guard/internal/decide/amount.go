@@ -36,7 +36,7 @@ func CheckUnits(function string, units []Amount) error {
 		wrong := &fcall.ArgumentError{Function: function, Name: "Units"}
 		switch {
 		case a.N < 0 || a.N > maxAmount:
-			wrong.Must, wrong.Got = "be 0 to "+strconv.Itoa(maxAmount)+" of "+strconv.Quote(a.Unit), strconv.FormatInt(a.N, 10)
+			wrong.Must, wrong.Got = "be 0 to "+strconv.FormatInt(maxAmount, 10)+" of "+strconv.Quote(a.Unit), strconv.FormatInt(a.N, 10)
 		case slices.ContainsFunc(units[:i], func(other Amount) bool { return other.Unit == a.Unit }):
 			wrong.Must, wrong.Got = "have one amount of each unit", "several of "+strconv.Quote(a.Unit)
 		default:

@@ -26,7 +26,7 @@ import (
 const limits = `
 version: 1
 timeout: 20s
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+cost: {budgets: [{name: day, budget: "1.00", window: 24h}, {name: tokens, unit: tokens, budget: 1000, window: 1h}]}
 endpoints:
   - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
   - {name: code, limits: [{name: hour, limit: 3, window: 1h}], challenge: {required: true}}
@@ -206,6 +206,35 @@ func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
 		if !p.asked[path] {
 			t.Errorf("no test asks %s", path)
 		}
+	}
+}
+
+func TestAPI_reservesAndSettlesUnits(t *testing.T) {
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	chat := func(tokens int) map[string]any {
+		return p.must("/v1/decide", map[string]any{
+			"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "units": []any{map[string]any{"unit": "tokens", "n": tokens}},
+		})
+	}
+	settle := func(charge any, unit string, n int) int {
+		status, _ := p.ask("/v1/charges/settle", map[string]any{"charge": charge, "actual": "0", "units": []any{map[string]any{"unit": unit, "n": n}}})
+		return status
+	}
+	first := chat(700)
+	if got := fmt.Sprint(first["reserved_units"]); first["allowed"] != true || got != "[map[n:700 unit:tokens]]" {
+		t.Fatalf("reserved %s: %v", got, first)
+	}
+	if a := chat(400); a["allowed"] != false || a["reason"] != "budget" {
+		t.Errorf("beyond the budget: %v", a)
+	}
+	if status := settle(first["charge"], "seconds", 1); status != http.StatusBadRequest {
+		t.Errorf("a unit that was not reserved: %d", status)
+	}
+	if status := settle(first["charge"], "tokens", 100); status != http.StatusOK {
+		t.Errorf("settled: %d", status)
+	}
+	if a := chat(400); a["allowed"] != true {
+		t.Errorf("after the settlement: %v", a)
 	}
 }
 
