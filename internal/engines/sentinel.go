@@ -32,10 +32,11 @@ func (p Program) StartSentinels(t testing.TB, replicas int) *Sentinels {
 	}
 	host, port, _ := net.SplitHostPort(primary.Addr)
 	for range 3 {
+		// On a busy machine a server that lives may not answer for a second or two.
 		s.Sentinels = append(s.Sentinels, p.startSentinel(t, strings.Join([]string{
 			"sentinel monitor main " + host + " " + port + " 2",
-			"sentinel down-after-milliseconds main 1000",
-			"sentinel failover-timeout main 3000",
+			"sentinel down-after-milliseconds main 4000",
+			"sentinel failover-timeout main 8000",
 			"",
 		}, "\n")))
 	}
