@@ -35,6 +35,7 @@ type server struct {
 
 func (s *server) clientOptions() *redis.Options {
 	o := s.options
+	o.ReadTimeout = 20 * time.Second // on a busy machine an answer may be late, and a command that is sent again runs twice
 	return &o
 }
 

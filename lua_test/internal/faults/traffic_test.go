@@ -24,8 +24,9 @@ import (
 const (
 	patience = 30 * time.Second // for what a test waits for
 	workers  = 24               // half of them call in the plain mode, in which calls share round trips if there are many
-	// A deadline that no call meets on a busy machine, where a test is not about deadlines.
-	unhurried = 10 * time.Second
+	// A deadline that no call meets on a busy machine, where a test is not about deadlines. A primary that is to hand over pauses its clients
+	// for 10 s, if no majority agrees in time.
+	unhurried = 30 * time.Second
 	// A new subject joins at this interval, and the old ones continue: at any time most have used up their limit, and some have not.
 	stepsPerSubject = 150
 )
