@@ -1,6 +1,8 @@
 package guard_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -277,4 +279,33 @@ func TestBudgets_withoutRedis(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "key=k1", "", "user=ada", ""}, got); diff != "" {
 		t.Errorf("refused by (-want +got):\n%s", diff)
 	}
+}
+
+// A text with an empty list of reservations, which Text does not write, holds none.
+func TestCharge_textWithoutReservations(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := gateway()
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "places", By: policy.By{"user"}, Kind: policy.Concurrency, Limit: 1}}
+	g := newGuard(t, rdb, p, guard.Options{})
+	text, err := base64.RawURLEncoding.DecodeString(decide(t, g, fullRequest).Charge.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var edited map[string]any
+	if err := json.Unmarshal(text, &edited); err != nil {
+		t.Fatal(err)
+	}
+	edited["Reservations"] = []any{}
+	if text, err = json.Marshal(edited); err != nil {
+		t.Fatal(err)
+	}
+	c, err := g.Charge(base64.RawURLEncoding.EncodeToString(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Settle(t.Context(), 1); !errors.Is(err, fcall.ErrArgument) {
+		t.Errorf("settled: %v", err)
+	}
+	c.End(t.Context(), guard.End{})
+	guard.WaitBackground(g)
 }

@@ -52,7 +52,7 @@ func (c *Charge) Text() string {
 			t.Places = append(t.Places, l.Places)
 		}
 	}
-	if t.Reservations == nil && t.Places == nil && t.Ticket == nil {
+	if len(t.Reservations) == 0 && t.Places == nil && t.Ticket == nil {
 		return ""
 	}
 	if h.leave != nil {
@@ -75,7 +75,7 @@ func (g *Guard) Charge(encoded string) (*Charge, error) {
 	var t text
 	decoded, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || json.Unmarshal(decoded, &t) != nil || t.Namespace != g.namespace() || len(t.Places) > maxCalls || len(t.Reservations) > maxCalls ||
-		t.Ticket != nil && (t.Ticket.ID == "" || len(t.Ticket.Refunds) > maxCalls) || t.Reservations == nil && t.Places == nil && t.Ticket == nil {
+		t.Ticket != nil && (t.Ticket.ID == "" || len(t.Ticket.Refunds) > maxCalls) || len(t.Reservations) == 0 && t.Places == nil && t.Ticket == nil {
 		return nil, invalid
 	}
 	h := &held{guard: g, endpoint: t.Endpoint, reservations: t.Reservations, reserved: t.Reserved, duplicate: t.Duplicate}

@@ -90,7 +90,7 @@ func (c *Charge) Accounts() (subjects []string) {
 // A repeat of a receipt reserves nothing, because its first request did. What it settles was spent again, and is recorded.
 func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amount) error {
 	h := c.load()
-	if h == nil || h.reservations == nil {
+	if h == nil || len(h.reservations) == 0 {
 		return errNoReservation
 	}
 	all, err := decide.InUnits("guard.settle", h.own().Units, units)
@@ -145,7 +145,7 @@ func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, act
 func (h *held) settleAtEnd(ctx context.Context, e End) {
 	actual, failed := h.reserved, h.unrecorded.Load()
 	switch {
-	case h.reservations == nil || h.settled.Load():
+	case len(h.reservations) == 0 || h.settled.Load():
 		return
 	case failed != nil:
 		actual = *failed
