@@ -69,14 +69,15 @@ func (e *RefusedError) Unwrap() error { return e.Cause }
 // decision without an error, and ends what the call holds with Charge.End. Until then Acquire keeps its places. Other errors than those of
 // Decide are [*RefusedError]. At most half of Options.MaxWaiting calls wait for one account.
 func (g *Guard) Acquire(ctx context.Context, r Request) (*Decision, error) {
-	u, ok := g.Policy().Upstream(r.Endpoint)
+	p := g.Policy()
+	u, ok := p.Upstream(r.Endpoint)
 	if !ok {
 		return nil, fmt.Errorf("call %q: %w: it is no upstream", r.Endpoint, ErrEndpoint)
 	}
 	if len(r.Subjects) == 0 {
 		r.Subjects = []string{u.Subject("")}
 	}
-	if account, ok := strings.CutPrefix(r.Subjects[0], policy.ByAccount+"="+u.Name+"/"); !ok || account == "" || len(r.Subjects) > 1 {
+	if of, _ := p.UpstreamOf(r.Subjects[0]); of != u || len(r.Subjects) > 1 {
 		return nil, &fcall.ArgumentError{Function: "guard.acquire", Name: "Subjects", Must: "be one account of upstream " + u.Name, Got: fmt.Sprintf("%q", r.Subjects)}
 	}
 	a, first := g.accounts.enter(r.Subjects[0])
@@ -177,7 +178,7 @@ func (g *Guard) inLine(ctx context.Context, a *account, r Request, refused *Deci
 // All processes see it with their next decision. subject is the account, such as Decision.Subject. It returns within the policy's timeout.
 // Without Redis, the pause holds in this process alone, and for at most Options.CacheTTL.
 func (g *Guard) Pause(ctx context.Context, subject string, d time.Duration) error {
-	if p := g.Policy(); p.ForSubject(subject) == p {
+	if _, ok := g.Policy().UpstreamOf(subject); !ok {
 		return &fcall.ArgumentError{Function: "guard.pause", Name: "subject", Must: "be an account of an upstream", Got: fmt.Sprintf("%q", subject)}
 	}
 	if d <= 0 {

@@ -101,14 +101,22 @@ func (p *Policy) Outbound(u *Upstream) *Policy {
 	return alone
 }
 
+// UpstreamOf returns the upstream that a subject is an account of, and whether there is one.
+func (p *Policy) UpstreamOf(subject string) (*Upstream, bool) {
+	of, ok := strings.CutPrefix(subject, ByAccount+"=")
+	name, account, _ := strings.Cut(of, "/")
+	if !ok || account == "" {
+		return nil, false
+	}
+	return p.Upstream(name)
+}
+
 // ForSubject returns the policy whose limits count a subject: for an account of an upstream that of Outbound, and otherwise p.
 func (p *Policy) ForSubject(subject string) *Policy {
-	name, account, _ := strings.Cut(strings.TrimPrefix(subject, ByAccount+"="), "/")
-	u, ok := p.Upstream(name)
-	if !ok || account == "" || !strings.HasPrefix(subject, ByAccount+"=") {
-		return p
+	if u, ok := p.UpstreamOf(subject); ok {
+		return p.Outbound(u)
 	}
-	return p.Outbound(u)
+	return p
 }
 
 // Subject returns the subject of an account: account=openai/team-a of openai and team-a. "" is the account default.

@@ -47,7 +47,7 @@ func (s *Service) subject(subject string, combined bool) (string, error) {
 		return "", fmt.Errorf("%q is not a subject: give IDENTITY=VALUE (identities: %s)", subject, strings.Join(s.IdentityNames(), ", "))
 	}
 	id, defined := s.Identities[name]
-	if name == policy.ByAccount && s.ForSubject(subject) != s.Policy {
+	if _, ok := s.UpstreamOf(subject); ok {
 		defined, id.Func = true, true
 	}
 	switch {
