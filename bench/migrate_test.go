@@ -149,7 +149,7 @@ func TestMigrations_pagesShowThisFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := strings.ReplaceAll(string(text), "\n\t", "\n")
-	for _, page := range []string{"../docs/migrate-from-redis_rate.md", "../docs/migrate-from-ulule.md"} {
+	for _, page := range []string{"../docs/migrating.md", "../docs/migrating.md#migrate-from-ululelimiter"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

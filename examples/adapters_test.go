@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// The Go of docs/adapters.md is code of the adapter's example, which its module compiles.
+// The Go of docs/protect-a-service.md#over-rueidis-or-valkey-go is code of the adapter's example, which its module compiles.
 func TestAdapters_pageMatchesExample(t *testing.T) {
 	text := read(t, "../adapters/rueidis/example_test.go")
-	for _, block := range blocks(t, "../docs/adapters.md", "go") {
+	for _, block := range blocks(t, "../docs/protect-a-service.md#over-rueidis-or-valkey-go", "go") {
 		if !strings.Contains(text, "\n"+block) {
-			t.Errorf("adapters/rueidis/example_test.go lacks this Go of docs/adapters.md:\n%s", block)
+			t.Errorf("adapters/rueidis/example_test.go lacks this Go of docs/protect-a-service.md#over-rueidis-or-valkey-go:\n%s", block)
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/rlfunc/rlfunc/gen/concurrency"
 )
 
-// The Go of docs/concurrency.md is code of this file.
+// The Go of docs/concurrency-and-locks.md is code of this file.
 func TestConcurrency_pageMatchesExamples(t *testing.T) {
 	text := read(t, "concurrency_test.go")
-	for _, block := range blocks(t, "../docs/concurrency.md", "go") {
+	for _, block := range blocks(t, "../docs/concurrency-and-locks.md", "go") {
 		if !strings.Contains(text, "\n"+block) {
-			t.Errorf("examples/concurrency_test.go lacks this Go of docs/concurrency.md:\n%s", block)
+			t.Errorf("examples/concurrency_test.go lacks this Go of docs/concurrency-and-locks.md:\n%s", block)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func runJob(ctx context.Context, places *concurrency.Client, tenant fcall.Subjec
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go keep(ctx, places, place, began.Add(place.Lease), stop) // of docs/locks.md: stops the job if its place is lost
+	go keep(ctx, places, place, began.Add(place.Lease), stop) // of docs/concurrency-and-locks.md#locks: stops the job if its place is lost
 	err = job(ctx)
 	_, released := places.Release(context.WithoutCancel(ctx), concurrency.ReleaseParams{Subject: place.Subject, Holder: place.Holder})
 	return 0, errors.Join(err, released)

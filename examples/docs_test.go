@@ -47,16 +47,16 @@ func TestPages_codeIsThatOfExamples(t *testing.T) {
 	if got := blocks(t, readme, "yaml"); got[0] != read(t, "guard/limits.yaml") {
 		t.Error("the README's first YAML is not examples/guard/limits.yaml")
 	}
-	for page, program := range map[string]string{readme: "guard/main.go", "../docs/guard.md": "guard/main.go", "../docs/quickstart.md": "quickstart/main.go"} {
+	for page, program := range map[string]string{readme: "guard/main.go", "../docs/protect-a-service.md": "guard/main.go", "../docs/quickstart.md": "quickstart/main.go"} {
 		if got := blocks(t, page, "go"); len(got) != 1 || got[0] != read(t, program) {
 			t.Errorf("the Go of %s is not examples/%s", page, program)
 		}
 	}
-	if diff := cmp.Diff(blocks(t, readme, "yaml"), blocks(t, "../docs/guard.md", "yaml")); diff != "" {
-		t.Errorf("the YAML of docs/guard.md is not the README's (-want +got):\n%s", diff)
+	if diff := cmp.Diff(blocks(t, readme, "yaml"), blocks(t, "../docs/protect-a-service.md", "yaml")); diff != "" {
+		t.Errorf("the YAML of docs/protect-a-service.md is not the README's (-want +got):\n%s", diff)
 	}
-	if got := blocks(t, "../docs/guard.md", "sh"); len(got) != 1 || got[0] != keyCommands(t) {
-		t.Error("the commands of docs/guard.md for a key are not the README's")
+	if got := blocks(t, "../docs/protect-a-service.md", "sh"); len(got) != 1 || got[0] != keyCommands(t) {
+		t.Error("the commands of docs/protect-a-service.md for a key are not the README's")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestPages_commandsRun(t *testing.T) {
 	t.Run(e.Name, func(t *testing.T) {
 		e.Client(t)
 		env := withCommand(t)
-		for _, page := range []string{"../docs/quickstart.md", "../docs/deploy-to-production.md"} {
+		for _, page := range []string{"../docs/quickstart.md", "../docs/deploying.md"} {
 			for _, block := range blocks(t, page, "sh") {
 				block = notRun.ReplaceAllString(block, "")
 				block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
@@ -108,7 +108,7 @@ func quickstart(t *testing.T, e engines.Engine) {
 
 func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	onpath.Full(t)
-	page, packed := "../docs/writing-a-function.md", "../docs/packed-rows.md"
+	page, packed := "../docs/writing-a-function.md", "../docs/writing-a-function.md#rows-that-are-sent-once"
 	dir, env := t.TempDir(), append(withCommand(t), "REDIS_URL=")
 	shell(t, dir, env, "rlfunc init mylimits")
 	dir = filepath.Join(dir, "mylimits")

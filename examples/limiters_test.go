@@ -21,7 +21,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// The Go of docs/limiters.md is code of this file.
+// The Go of docs/limiters.md#limiters is code of this file.
 func TestLimiters_pageMatchesExamples(t *testing.T) {
 	text, err := os.ReadFile("limiters_test.go")
 	if err != nil {
@@ -30,9 +30,9 @@ func TestLimiters_pageMatchesExamples(t *testing.T) {
 	code := strings.ReplaceAll(string(text), "\n\t\t", "\n")
 	var said []string
 	printed := regexp.MustCompile(`(?m)fmt\.Println\(.*\) // (.*)$`)
-	for _, block := range blocks(t, "../docs/limiters.md", "go") {
+	for _, block := range blocks(t, "../docs/limiters.md#limiters", "go") {
 		if !strings.Contains(code, "\n"+block) {
-			t.Errorf("no example of examples/limiters_test.go has this Go of docs/limiters.md:\n%s", block)
+			t.Errorf("no example of examples/limiters_test.go has this Go of docs/limiters.md#limiters:\n%s", block)
 		}
 		for _, line := range printed.FindAllStringSubmatch(block, -1) {
 			said = append(said, strings.Split(line[1], ", then ")...)

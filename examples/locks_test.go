@@ -12,12 +12,12 @@ import (
 	"github.com/rlfunc/rlfunc/gen/concurrency"
 )
 
-// The Go of docs/locks.md is code of this file.
+// The Go of docs/concurrency-and-locks.md#locks is code of this file.
 func TestLocks_pageMatchesExamples(t *testing.T) {
 	text := read(t, "locks_test.go")
-	for _, block := range blocks(t, "../docs/locks.md", "go") {
+	for _, block := range blocks(t, "../docs/concurrency-and-locks.md#locks", "go") {
 		if !strings.Contains(text, "\n"+block) && !strings.Contains(strings.ReplaceAll(text, "\n\t\t", "\n"), "\n"+block) {
-			t.Errorf("examples/locks_test.go lacks this Go of docs/locks.md:\n%s", block)
+			t.Errorf("examples/locks_test.go lacks this Go of docs/concurrency-and-locks.md#locks:\n%s", block)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestLimiters_takeNoMoreMemoryThanThePageSays(t *testing.T) {
 	said := memoryTable(t)
 	for name := range subjects {
 		if said[name] == nil {
-			t.Errorf("docs/memory.md lacks the memory of %q", name)
+			t.Errorf("docs/limiters.md#memory lacks the memory of %q", name)
 		}
 	}
 	for _, e := range engines.Real(t) {
@@ -179,7 +179,7 @@ func load(t *testing.T, rdb *redis.Client) (l libraries) {
 // memoryTable reads the page's table: bytes by row and server.
 func memoryTable(t *testing.T) map[string]map[string]int64 {
 	t.Helper()
-	text, err := os.ReadFile("../docs/memory.md")
+	text, err := os.ReadFile("../docs/limiters.md#memory")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func memoryTable(t *testing.T) map[string]map[string]int64 {
 			row := map[string]int64{}
 			for i, cell := range cells[1:] {
 				if row[columns[i+1]], err = strconv.ParseInt(strings.ReplaceAll(cell, ",", ""), 10, 64); err != nil {
-					t.Fatalf("docs/memory.md: %s: %v", cells[0], err)
+					t.Fatalf("docs/limiters.md#memory: %s: %v", cells[0], err)
 				}
 			}
 			table[cells[0]] = row

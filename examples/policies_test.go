@@ -44,7 +44,7 @@ func examplePolicies(t *testing.T) map[string]string {
 			all[file] = read(t, file)
 		}
 	}
-	for _, place := range []string{"../README.md, block 1", "../docs/policy.md, block 4", "../docs/policy-examples.md, block 2", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
+	for _, place := range []string{"../README.md, block 1", "../docs/reference/policy.md, block 4", "../docs/policy.md, block 2", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
 		if all[place] == "" {
 			t.Errorf("%s has no policy: the test does not find it", place)
 		}
@@ -135,7 +135,7 @@ func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 // Strangers who guess the password of an account do not keep its owner from logging in, however many addresses they have.
 func TestPolicies_strangersDoNotLockTheOwnerOut(t *testing.T) {
 	rdb := embedded.New(embedded.Options{}).Client()
-	text := examplePolicies(t)["../docs/policy-examples.md, block 1"]
+	text := examplePolicies(t)["../docs/policy.md, block 1"]
 	p, err := policy.Parse("limits.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ type claims = map[string]any
 // The tokens have the claims that the issuers document.
 func TestTokens_ofIssuersInThePages(t *testing.T) {
 	i := newIssuer(t)
-	const examples, reference = "../docs/policy-examples.md", "../docs/policy.md"
+	const examples, reference = "../docs/policy.md", "../docs/reference/policy.md"
 	for _, c := range []struct {
 		name, page, words, header, before string
 		claims                            claims

@@ -12,8 +12,8 @@ import (
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// TestUpgrade_isWhatRuns plays docs/upgrade-and-rollback.md on one server: it runs sh, applies a diff, and compares text with
-// what the commands before it print. At the end it runs the CI steps of docs/versioning.md.
+// TestUpgrade_isWhatRuns plays docs/deploying.md#upgrade-and-roll-back on one server: it runs sh, applies a diff, and compares text with
+// what the commands before it print. At the end it runs the CI steps of docs/reference/breaking-changes.md.
 func TestUpgrade_isWhatRuns(t *testing.T) {
 	onpath.Full(t)
 	servers := engines.Real(t)
@@ -30,7 +30,7 @@ func TestUpgrade_isWhatRuns(t *testing.T) {
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com",
 	)
 	fence := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```\n")
-	page := fence.FindAllStringSubmatch(read(t, "../docs/upgrade-and-rollback.md")+read(t, "../docs/versioning.md"), -1)
+	page := fence.FindAllStringSubmatch(read(t, "../docs/deploying.md#upgrade-and-roll-back")+read(t, "../docs/reference/breaking-changes.md"), -1)
 	if len(page) == 0 {
 		t.Fatal("the page has no block")
 	}

@@ -205,7 +205,7 @@ func (r *Reply) JSON(field string, v any) {
 }
 
 // A Result is the encoding of one of a function's results. A reply is a list of records: that of the results outside groups, in which a
-// group is its number of rows, then that of each row. docs/wire.md describes it with examples.
+// group is its number of rows, then that of each row. docs/reference/wire.md describes it with examples.
 type Result struct {
 	Values int64    // number of values of a small result, which is a digit of its record's number; 0 for others
 	Text   bool     // the result is text

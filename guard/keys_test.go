@@ -15,7 +15,7 @@ import (
 )
 
 // An address that claims another device with each request makes no more keys than its own limit admits, and one for itself: a request that is
-// refused writes nothing. docs/attacks.md has the bytes of a run.
+// refused writes nothing. docs/security.md#attacks has the bytes of a run.
 func TestDecide_anAddressMakesOnlyAsManyKeysAsItsLimitAdmits(t *testing.T) {
 	const admits, requests, addresses = 60, 100, 100
 	for _, kind := range []policy.Kind{policy.GCRA, policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow} {

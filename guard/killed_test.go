@@ -64,7 +64,7 @@ func (p *phase) String() string {
 		p.passed, p.refused, p.failed, p.quantile(0.5), p.quantile(0.99), p.quantile(1))
 }
 
-// Redis is killed and comes back under load, with nothing saved. docs/guard-without-redis.md has a run's table.
+// Redis is killed and comes back under load, with nothing saved. docs/failures.md#when-redis-does-not-answer has a run's table.
 func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 	const subjects, limit = 50, 20
 	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {

@@ -47,7 +47,7 @@ type AnnounceOptions struct {
 //
 // Announcements are in database 0; Announce opens its own connection if the client uses another database. A client of a channel
 // announces that channel's library ([fcall.Library.Channel]). The user needs ~rlfunc:{deploy}:clients +time +zadd +zrem
-// +zremrangebyscore +zremrangebyrank +expire, which `rlfunc acl service --announce` adds. docs/wire.md has the form of the record.
+// +zremrangebyscore +zremrangebyrank +expire, which `rlfunc acl service --announce` adds. docs/reference/wire.md has the form of the record.
 func Announce(ctx context.Context, client fcall.Caller, lib *fcall.Library, o AnnounceOptions) {
 	if o.Instance == "" {
 		host, _ := os.Hostname()

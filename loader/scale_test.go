@@ -69,7 +69,7 @@ func far(t *testing.T, upstream string, trip time.Duration) string {
 	return l.Addr().String()
 }
 
-// With a hundred primaries at 50 ms, all locks stay valid. The log has the time, which docs/faults.md states.
+// With a hundred primaries at 50 ms, all locks stay valid. The log has the time, which docs/reference/faults.md states.
 func TestScale_hundredDistantPrimaries(t *testing.T) {
 	t.Parallel()
 	const nodes, trip, half = 100, 50 * time.Millisecond, 15 * time.Second

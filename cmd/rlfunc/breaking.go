@@ -34,7 +34,7 @@ func (a *app) breakingCommand() *cobra.Command {
 		Use:   "breaking",
 		Short: "Find changes that break callers or stored state",
 		Long: `Compares the project with an older version and prints the breaking changes, one finding per line: file:line:col: message
-(rule). Exits 2 if there are findings; notes do not count. docs/versioning.md explains every rule.
+(rule). Exits 2 if there are findings; notes do not count. docs/reference/breaking-changes.md explains every rule.
 
 The older version is a folder, a revision of the project's git repository (git:REV if a folder has the same name), or a live
 server. The strictness is what a change may not break; each includes those below it:
@@ -79,7 +79,7 @@ func (c comparison) check() error {
 	}
 	for _, id := range c.except {
 		if !slices.Contains(ruleIDs(), id) {
-			return usage.Errorf("no rule %q%s (see docs/versioning.md)", id, spelling.DidYouMean(id, ruleIDs()))
+			return usage.Errorf("no rule %q%s (see docs/reference/breaking-changes.md)", id, spelling.DidYouMean(id, ruleIDs()))
 		}
 	}
 	return nil

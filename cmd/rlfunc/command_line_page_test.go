@@ -12,9 +12,9 @@ import (
 	"github.com/rlfunc/rlfunc/examples/templates"
 )
 
-// docs/command-line.md has a rlfunc.yaml that is valid, every exit code, and every kind of URL that --redis names.
+// docs/reference/command-line.md has a rlfunc.yaml that is valid, every exit code, and every kind of URL that --redis names.
 func TestCommandLinePage_isTrue(t *testing.T) {
-	text, err := os.ReadFile("../../docs/command-line.md")
+	text, err := os.ReadFile("../../docs/reference/command-line.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestInit_showsAValidTarget(t *testing.T) {
 	}
 }
 
-// The call that init prints for each template runs, and docs/templates.md has the template.
+// The call that init prints for each template runs, and docs/writing-a-function.md#templates has the template.
 func TestInit_templatesHaveACallAndADoc(t *testing.T) {
-	page, err := os.ReadFile("../../docs/templates.md")
+	page, err := os.ReadFile("../../docs/writing-a-function.md#templates")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestInit_templatesHaveACallAndADoc(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", template.Example, code, stderr)
 		}
 		if !strings.Contains(string(page), "| ["+template.Name+"]") {
-			t.Errorf("docs/templates.md lacks %s", template.Name)
+			t.Errorf("docs/writing-a-function.md#templates lacks %s", template.Name)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (a *app) printChange(w io.Writer, c *contractChange) error {
 	case c.who != nil:
 		a.note("which versions run now is not known: %v", c.who)
 	case len(c.Clients) == 0:
-		a.note("which versions run now is not known: no service has announced itself within a day; docs/deploy-to-production.md says how")
+		a.note("which versions run now is not known: no service has announced itself within a day; docs/deploying.md says how")
 	}
 	return a.printClients(w, c.Clients)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	docsFile = "../../docs/versioning.md"
+	docsFile = "../../docs/reference/breaking-changes.md"
 	docsMark = "<!-- The rest is made from the rules of codegen/breaking: go test ./codegen/breaking -update -->\n"
 )
 

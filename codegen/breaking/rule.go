@@ -26,7 +26,7 @@ func Known(id string) bool {
 	return slices.ContainsFunc(Rules, func(r Rule) bool { return r.ID == id })
 }
 
-// Docs renders the table of rules for docs/versioning.md.
+// Docs renders the table of rules for docs/reference/breaking-changes.md.
 func Docs() string {
 	titles := map[Category]string{
 		Call:    "An old client calls the new library (`call`)",

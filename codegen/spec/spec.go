@@ -289,7 +289,7 @@ const (
 )
 
 // Digits says how many values each of these results has as a digit of the number that the small ones share; 0 for one that travels by
-// itself. A client and a server have to agree on it. docs/wire.md describes what they send.
+// itself. A client and a server have to agree on it. docs/reference/wire.md describes what they send.
 func Digits(results []Field) []int64 {
 	out, word := make([]int64, len(results)), int64(1)
 	for i, f := range results {

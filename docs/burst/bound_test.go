@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// docs/choosing-a-limiter.md bounds the admissions in any span of a window's length. Calls at random moments, often at the
+// docs/limiters.md bounds the admissions in any span of a window's length. Calls at random moments, often at the
 // edges, never get more than bound, and get reached at least once.
 func TestBounds_areReachedAndNotExceeded(t *testing.T) {
 	const most, span = 4, 40 * time.Millisecond

@@ -1,4 +1,4 @@
-// Burst draws the pictures of docs/choosing-a-limiter.md: what each limiter admits of the same requests, most of them at the edge
+// Burst draws the pictures of docs/limiters.md: what each limiter admits of the same requests, most of them at the edge
 // of a window. Each picture shows a run of the released library on the embedded engine.
 //
 //	go run ./docs/burst           draw the pictures

@@ -25,5 +25,5 @@
 //   - A shadow limit counts and logs, and never refuses.
 //
 // Durations are Go's (1m30s) or whole days (30d). Money is decimal text or a number, exact to a millionth: 5, "0.000001".
-// docs/policy.md describes each key; [Schema] is for editors.
+// docs/reference/policy.md describes each key; [Schema] is for editors.
 package policy

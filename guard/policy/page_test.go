@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const page = "../../docs/policy.md"
+const page = "../../docs/reference/policy.md"
 
 // modelKeys collects every key of the model that is not a section, by path without indexes, once for each type of section.
 func modelKeys(t reflect.Type, path string, known map[reflect.Type]bool, keys map[string]field) {
@@ -24,7 +24,7 @@ func modelKeys(t reflect.Type, path string, known map[reflect.Type]bool, keys ma
 	}
 }
 
-// TestPage_hasEachKey compares the keys in docs/policy.md with the model: bounds and required keys.
+// TestPage_hasEachKey compares the keys in docs/reference/policy.md with the model: bounds and required keys.
 func TestPage_hasEachKey(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -3,7 +3,7 @@
 //	exported, err := telemetry.New(telemetry.Options{})
 //	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
 //
-// docs/telemetry.md lists all instruments, attributes, spans and records. Package telemetry/prometheus serves the metrics to
+// docs/reference/telemetry.md lists all instruments, attributes, spans and records. Package telemetry/prometheus serves the metrics to
 // Prometheus.
 //
 // # Concepts

@@ -20,7 +20,7 @@ import (
 )
 
 func TestDocs_theGoIsTheExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/telemetry.md")
+	page, err := os.ReadFile("../../docs/reference/telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,20 +31,20 @@ func TestDocs_theGoIsTheExample(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "```go\n")
 	block, _, ok := strings.Cut(rest, "```\n")
 	if !ok || !strings.Contains(string(example), block) {
-		t.Errorf("the Go of docs/telemetry.md differs from example_test.go:\n%s", block)
+		t.Errorf("the Go of docs/reference/telemetry.md differs from example_test.go:\n%s", block)
 	}
 }
 
-// section returns the rows of the first table below a heading of docs/telemetry.md.
+// section returns the rows of the first table below a heading of docs/reference/telemetry.md.
 func section(t *testing.T, heading string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/telemetry.md")
+	page, err := os.ReadFile("../../docs/reference/telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, ok := strings.Cut(string(page), "\n## "+heading+"\n")
 	if !ok {
-		t.Fatalf("docs/telemetry.md has no section %s", heading)
+		t.Fatalf("docs/reference/telemetry.md has no section %s", heading)
 	}
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	var rows []string
@@ -54,7 +54,7 @@ func section(t *testing.T, heading string) []string {
 		}
 	}
 	if len(rows) < 3 {
-		t.Fatalf("docs/telemetry.md has no table of %s", heading)
+		t.Fatalf("docs/reference/telemetry.md has no table of %s", heading)
 	}
 	return rows[2:]
 }
@@ -137,7 +137,7 @@ func TestDocs_theTableOfInstrumentsIsTheCode(t *testing.T) {
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, section(t, "Metrics")); diff != "" {
-		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
+		t.Errorf("docs/reference/telemetry.md (-code +table):\n%s", diff)
 	}
 
 	// The policy names endpoints and limits, the code all other values.
@@ -151,11 +151,11 @@ func TestDocs_theTableOfInstrumentsIsTheCode(t *testing.T) {
 	for key, all := range values {
 		row, ok := rows[string(key)]
 		if !ok {
-			t.Errorf("docs/telemetry.md lacks the attribute %s", key)
+			t.Errorf("docs/reference/telemetry.md lacks the attribute %s", key)
 		}
 		for value := range all {
 			if key != "rlfunc.endpoint" && key != "rlfunc.limit" && key != "rlfunc.live" && key != "rlfunc.shadow" && !strings.Contains(row, "`"+value+"`") {
-				t.Errorf("docs/telemetry.md lacks %s = %s", key, value)
+				t.Errorf("docs/reference/telemetry.md lacks %s = %s", key, value)
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func TestDocs_theTableOfSpansIsTheCode(t *testing.T) {
 		got = append(got, name)
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(found)), got); diff != "" {
-		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
+		t.Errorf("docs/reference/telemetry.md (-code +table):\n%s", diff)
 	}
 }
 
@@ -193,6 +193,6 @@ func TestDocs_theTableOfRecordsIsTheCode(t *testing.T) {
 		found[fmt.Sprintf("| %s | `%s` | %s |", strings.ToLower(level.(string)), message, code(slices.Sorted(maps.Keys(r))))] = true
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(found)), section(t, "Records")); diff != "" {
-		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
+		t.Errorf("docs/reference/telemetry.md (-code +table):\n%s", diff)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// How many pass at once, when the limits of a bucket in use are changed in the order given: docs/changing-limits.md has it.
+// How many pass at once, when the limits of a bucket in use are changed in the order given: docs/limiters.md#changing-limits has it.
 func TestChangedLimits(t *testing.T) {
 	type change struct {
 		limit  int64

@@ -37,7 +37,7 @@ func (e *entryWriter) call(args []string) {
 // result names the local that holds a result; the prefix distinguishes it from parameters.
 func result(f spec.Field) string { return "out_" + f.Lua }
 
-// reply writes the reply that the client unpacks by fcall.Result, unless a result cannot be sent. docs/wire.md describes it.
+// reply writes the reply that the client unpacks by fcall.Result, unless a result cannot be sent. docs/reference/wire.md describes it.
 func (e *entryWriter) reply() {
 	w := replyWriter{e, "    "}
 	w.printf("local rlfunc_wrong")

@@ -13,7 +13,7 @@ type Diagnostic struct {
 	File    string `json:"file"`    // slash-separated, relative to the source root
 	Line    int    `json:"line"`    // 1-based
 	Col     int    `json:"col"`     // 1-based, in bytes
-	Rule    string `json:"rule"`    // the rule's ID, as in docs/vet.md
+	Rule    string `json:"rule"`    // the rule's ID, as in docs/reference/vet.md
 	Message string `json:"message"` // one line; says what is wrong and what to do
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/internal/vet"
 )
 
-const docsFile = "../../../docs/vet.md"
+const docsFile = "../../../docs/reference/vet.md"
 
 func TestDocs_areCurrent(t *testing.T) {
 	want := vet.Docs()

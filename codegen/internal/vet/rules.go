@@ -68,7 +68,7 @@ type Rule struct {
 //go:embed rules/*.md
 var pages embed.FS
 
-// Rules lists every rule of this package, in the order of docs/vet.md.
+// Rules lists every rule of this package, in the order of docs/reference/vet.md.
 var Rules = readRules(
 	RuleUndeclaredKey, RuleKeyType, RuleUnknownCommand, RuleRefusedCommand, RuleCommandForm, RuleDynamicCommand, RuleCallArgument,
 	RuleNoWrites, RuleBadTTL, RuleKeyLoop, RuleClock, RuleLoadCall, RuleLoadLog,
@@ -148,7 +148,7 @@ If a lib file gets a wrong argument, the finding is at the call that passes it.
 
 `
 
-// Docs renders docs/vet.md: one line for every rule of the annotations and of vet.
+// Docs renders docs/reference/vet.md: one line for every rule of the annotations and of vet.
 func Docs() []byte {
 	var b strings.Builder
 	b.WriteString(docsHead)

@@ -361,7 +361,7 @@ class Args:
 
 
 class Reply:
-    """Reads a function's results in header order. docs/wire.md describes them."""
+    """Reads a function's results in header order. docs/reference/wire.md describes them."""
 
     def __init__(self, function: Function, sent: Any) -> None:
         self.function = function

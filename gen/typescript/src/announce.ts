@@ -13,7 +13,7 @@ const MOST = 50_000; // announcements of all processes; the oldest go first
 /** Sends a command to the server that has the announcements. */
 export type Tell = (...command: string[]) => Promise<unknown>;
 
-/** The announcement of one client. docs/wire.md has the form of its record. */
+/** The announcement of one client. docs/reference/wire.md has the form of its record. */
 export class Announcement {
   private member = ""; // of the server's time when it is first announced
   private failed = false;

@@ -6,7 +6,7 @@
 //	mux.Handle("GET /metrics", metrics)
 //
 // It links the OpenTelemetry SDK and the Prometheus client. A service with its own meter provider passes that to telemetry.New
-// and does not need this package. docs/telemetry.md lists the metrics.
+// and does not need this package. docs/reference/telemetry.md lists the metrics.
 package prometheus
 
 import (

@@ -1,3 +1,3 @@
 // Package faults breaks servers while services call them, and compares the results with the limits' guarantees.
-// docs/faults.md is its table.
+// docs/reference/faults.md is its table.
 package faults

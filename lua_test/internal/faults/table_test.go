@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Every row of docs/faults.md leads to tests that are there, and every test here has a row.
+// Every row of docs/reference/faults.md leads to tests that are there, and every test here has a row.
 func TestTable_isOfTestsThatAreThere(t *testing.T) {
-	const page = "../../../docs/faults.md"
+	const page = "../../../docs/reference/faults.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestTable_isOfTestsThatAreThere(t *testing.T) {
 	for _, file := range files {
 		for name := range tests(t, file) {
 			if name != "TestMain" && name != t.Name() && !named[name] {
-				t.Errorf("%s of %s has no row in docs/faults.md", name, file)
+				t.Errorf("%s of %s has no row in docs/reference/faults.md", name, file)
 			}
 		}
 	}

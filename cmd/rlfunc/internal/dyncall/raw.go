@@ -88,10 +88,10 @@ func (t *Tap) Lines(c *Call) []string {
 			lines = append(lines, readings("then each row of "+f.Name, f.Fields)...)
 		}
 	}
-	return append(lines, "docs/wire.md explains it.", "")
+	return append(lines, "docs/reference/wire.md explains it.", "")
 }
 
-// readings say how a record is read. docs/wire.md has the same words.
+// readings say how a record is read. docs/reference/wire.md has the same words.
 func readings(what string, fields []spec.Field) []string {
 	var small, others, listed, texts []string
 	above, wide := int64(1), ""

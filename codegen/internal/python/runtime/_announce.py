@@ -23,7 +23,7 @@ _log = logging.getLogger("rlfunc_clients")
 
 
 class Record:
-    """The announcement of one process and library. docs/wire.md has its form."""
+    """The announcement of one process and library. docs/reference/wire.md has its form."""
 
     def __init__(self, server: str, version: str, service: str) -> None:
         self.server = server

@@ -1,4 +1,4 @@
-/** Reads a function's results in header order. docs/wire.md describes them. */
+/** Reads a function's results in header order. docs/reference/wire.md describes them. */
 
 import { ReplyError } from "./errors";
 import type { Duration, Micros, Time } from "./units";
