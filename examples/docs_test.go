@@ -180,11 +180,11 @@ func play(t *testing.T, page string, e engines.Engine) {
 // sameAnywhere takes from a command's output what depends on the machine: servers, users, times, and with them widths of columns.
 func sameAnywhere(out string) string {
 	for pattern, word := range map[string]string{
-		`(Redis|Valkey) [0-9.]+`: "SERVER", `[0-9-]{10} [0-9:]{8} UTC`: "TIME", `\S+ \(pid [0-9]+\)`: "WHO", ` +\n`: "\n", `  +`: "  ",
+		`(Redis|Valkey) [0-9.]+`: "SERVER", `[0-9-]{10} [0-9:]{8} UTC`: "TIME", `\S+ \(pid [0-9]+\)`: "WHO", `\b[0-9a-f]{12}\b`: "DIGEST", `  +`: "  ", ` +\n`: "\n",
 	} {
 		out = regexp.MustCompile(pattern).ReplaceAllString(out, word)
 	}
-	return out
+	return strings.TrimSpace(out)
 }
 
 // commandFolder holds rlfunc once a test has asked for it.
