@@ -16,7 +16,7 @@ import (
 func TestPages_flagsExist(t *testing.T) {
 	line, flag := regexp.MustCompile("\\brlfunc ([a-z][^`|;&#(\n]*)"), regexp.MustCompile(`(?:^| )--([a-z][a-z-]*)`)
 	checked := 0
-	for _, pattern := range []string{"README.md", "docs/*.md", "examples/*/README.md", "deploy/*.yml", "deploy/serve/*"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/reference/*.md", "examples/*/README.md", "deploy/*.yml", "deploy/serve/*"} {
 		files, err := filepath.Glob("../../" + pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)
