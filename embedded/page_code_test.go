@@ -8,6 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
 const counters = `#!lua name=counters
@@ -21,6 +23,28 @@ func TestSession(t *testing.T) {
 	server.Advance(time.Minute + time.Millisecond) // no test sleeps
 	if err := client.Get(t.Context(), "session").Err(); !errors.Is(err, redis.Nil) {
 		t.Errorf("the session is still there: %v", err)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	server := embedded.RunT(t)
+	limits, err := ratelimit.New(server.Client(), fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := func() bool {
+		answer, err := limits.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Subject: "ann", Limit: 1, Window: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Allowed
+	}
+	if !allowed() || allowed() {
+		t.Error("want the first call to pass, and the second to be refused")
+	}
+	server.Advance(time.Minute)
+	if !allowed() {
+		t.Error("want a call to pass after a minute")
 	}
 }
 

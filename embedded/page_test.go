@@ -17,8 +17,8 @@ func TestPage_codeIsWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```go\n")[1:]
-	if len(blocks) != 2 {
-		t.Errorf("%d blocks of Go, want 2", len(blocks))
+	if len(blocks) != 3 {
+		t.Errorf("%d blocks of Go, want 3", len(blocks))
 	}
 	for _, block := range blocks {
 		if code, _, _ := strings.Cut(block, "```"); !strings.Contains(string(source), code) {

@@ -39,7 +39,7 @@ not generate, init leaves the folder unchanged.
 At the end it runs go mod tidy in both modules, so that go test ./... passes at once; in a workspace also go work use, and beside vendored
 packages go mod vendor. Below another module it makes one of its own only with --module.
 
-The first function is one of library quota, or the functions of another template (docs/writing-a-function.md#templates has what each guarantees):
+The first function is one of library quota, or the functions of another template (docs/writing-a-function.md has what each guarantees):
 
 ` + templateList(),
 		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...\n  rlfunc init --template inventory mystock\n  rlfunc init --template list",

@@ -26,23 +26,27 @@ func Known(id string) bool {
 	return slices.ContainsFunc(Rules, func(r Rule) bool { return r.ID == id })
 }
 
-// Docs renders the table of rules for docs/reference/breaking-changes.md.
+// Docs renders the tables of rules for docs/reference/breaking-changes.md.
 func Docs() string {
 	titles := map[Category]string{
 		Call:    "An old client calls the new library (`call`)",
 		Reply:   "An old client reads a reply of the new library (`reply`)",
 		API:     "Code uses the new Go, Python or TypeScript client (`api`)",
 		State:   "The new library meets what the old one stored (`state`)",
-		Version: "Versions (looked for at every strictness)",
+		Version: "Versions (at every strictness)",
 	}
 	var b strings.Builder
 	last := Category("")
 	for _, r := range Rules {
 		if r.Category != last {
-			fmt.Fprintf(&b, "\n### %s\n\n| rule | | otherwise |\n|---|---|---|\n", titles[r.Category])
+			fmt.Fprintf(&b, "\n### %s\n\n| rule | it checks | otherwise |\n|---|---|---|\n", titles[r.Category])
 			last = r.Category
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.ID, r.Checks, r.Why)
+		major := ""
+		if r.scope != inMajor {
+			major = " ●"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", r.ID, major, strings.TrimPrefix(r.Checks, "Checks "), r.Why)
 	}
 	return b.String()
 }

@@ -15,18 +15,18 @@ var stateRules = []Rule{
 	},
 	{
 		ID: "key-type", Category: State, scope: onKeys, check: keyType,
-		Checks: "Checks that a key keeps its Redis type, in a new major too.",
-		Why:    "RLSTATE for every subject until its key has expired. Two majors run on the same keys: another type needs another suffix.",
+		Checks: "Checks that a key keeps its Redis type.",
+		Why:    "RLSTATE for every subject until its key has expired. Major versions share keys, so another type needs another suffix.",
 	},
 	{
 		ID: "key-forever", Category: State, scope: onKeys, check: keyForever,
-		Checks: "Checks that a key that lasts still does, in a new major too.",
+		Checks: "Checks that a key that lasts still does.",
 		Why:    "One version expires what the other promises to keep.",
 	},
 	{
 		ID: "state-shape", Category: State, scope: onKeys, check: stateShape,
-		Checks: "Checks that what a function declares by `@state` keeps its number, in a new major too.",
-		Why:    "One version cannot read what the other has stored. Two majors run on the same keys: another shape needs another suffix.",
+		Checks: "Checks that what a function declares by `@state` keeps its number.",
+		Why:    "One version cannot read what the other has stored. Major versions share keys, so another shape needs another suffix.",
 	},
 	{
 		ID: "state-code", Category: State, Note: true, scope: onKeys, check: stateCode,

@@ -347,11 +347,11 @@ func words(line string) ([]string, error) {
 	return all, nil
 }
 
-var writePage = flag.Bool("page", false, "write the table of differences of docs/embedded.md")
+var writePage = flag.Bool("page", false, "write the table of differences of docs/reference/embedded.md")
 
 // TestPage_hasTheDifferences compares the page with what the tables say, each reason with its first step.
 func TestPage_hasTheDifferences(t *testing.T) {
-	const page, begin, end = "../../docs/embedded.md", "<!-- differences: generated -->\n", "<!-- end of differences -->"
+	const page, begin, end = "../../docs/reference/embedded.md", "<!-- differences: generated -->\n", "<!-- end of differences -->"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -346,7 +346,7 @@ func (w *pass) digits(e ast.Expr, v value, by string) {
 		if v := w.file.base(e); v == nil {
 			name = "x"
 		}
-		w.report(e, RuleNumberText, "%s cuts numbers off behind 14 digits, and %s may have more: write string.format('%%.0f', %s), or '%%.17g' for a fraction", by, exprText(e), name)
+		w.report(e, RuleNumberText, "%s keeps only 14 digits of a number, and %s may have more: write string.format('%%.0f', %s), or '%%.17g' for a fraction", by, exprText(e), name)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
-var writePage = flag.Bool("page", false, "write the table of commands of docs/embedded.md")
+var writePage = flag.Bool("page", false, "write the table of commands of docs/reference/embedded.md")
 
-const page = "../../../docs/embedded.md"
+const page = "../../../docs/reference/embedded.md"
 
 // TestPage_hasTheCommands compares the commands with those of COMMAND DOCS of Redis 7.0.15, by group.
 func TestPage_hasTheCommands(t *testing.T) {

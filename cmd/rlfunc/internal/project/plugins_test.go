@@ -169,13 +169,13 @@ func TestPlugin_readsContracts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := read(t, filepath.Join(p.Dir, "docs/writing-a-function.md#plugins-of-the-generator"))
+	page := read(t, filepath.Join(p.Dir, "docs/writing-a-function.md"))
 	if !strings.Contains(page, "```go\n"+read(t, filepath.Join(p.Dir, "examples/plugins/versions/main.go"))+"```\n") {
-		t.Error("docs/writing-a-function.md#plugins-of-the-generator lacks the code of examples/plugins/versions/main.go")
+		t.Error("docs/writing-a-function.md lacks the code of examples/plugins/versions/main.go")
 	}
 	_, config, _ := strings.Cut(page, "```yaml\n")
 	config, _, _ = strings.Cut(config, "```")
-	onPage, err := project.ParseConfig("docs/writing-a-function.md#plugins-of-the-generator", []byte(config))
+	onPage, err := project.ParseConfig("docs/writing-a-function.md", []byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
