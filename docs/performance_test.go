@@ -11,13 +11,13 @@ import (
 
 const chart = "performance.svg"
 
-// A series is a row of docs/performance.md: decisions a second by callers at once.
+// A series is a row of docs/performance.md: decisions per second by callers at once.
 type series struct {
 	name      string
 	perSecond []int
 }
 
-// throughput reads the page's table of decisions a second.
+// throughput reads the page's table of decisions per second.
 func throughput(t *testing.T) (callers []string, all []series) {
 	t.Helper()
 	page, err := os.ReadFile("performance.md")
@@ -39,8 +39,7 @@ func throughput(t *testing.T) (callers []string, all []series) {
 		default:
 			s := series{name: strings.ReplaceAll(cells[0], "`", "")}
 			for _, cell := range cells[1:] {
-				number, _, _ := strings.Cut(cell, ";")
-				n, err := strconv.Atoi(strings.ReplaceAll(number, ",", ""))
+				n, err := strconv.Atoi(strings.ReplaceAll(cell, ",", ""))
 				if err != nil {
 					t.Fatalf("docs/performance.md: %s: %v", s.name, err)
 				}
@@ -58,13 +57,14 @@ func drawChart(callers []string, all []series) []byte {
 	y := func(n int) int { return bottom - n*(bottom-top)/most }
 	var b bytes.Buffer
 	fmt.Fprintln(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 850 400" font-family="system-ui, sans-serif" font-size="13">`)
-	fmt.Fprintln(&b, `<title>Decisions a second by callers at once</title><rect width="850" height="400" fill="#ffffff"/>`)
-	fmt.Fprintln(&b, `<text x="20" y="28" fill="#1f2328" font-weight="600">Decisions a second, by callers at once</text>`)
+	fmt.Fprintln(&b, `<title>Decisions per second, by callers at once</title>`)
+	fmt.Fprintln(&b, `<style>text{fill:#1f2328}.minor{fill:#59636e}.grid{stroke:#d1d9e0}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.minor{fill:#9198a1}.grid{stroke:#3d444d}}</style>`)
+	fmt.Fprintln(&b, `<text x="20" y="28" font-weight="600">Decisions per second, by callers at once</text>`)
 	for n := 0; n <= most; n += 30_000 {
-		fmt.Fprintf(&b, `<path d="M%d %dH%d" stroke="#d1d9e0"/><text x="%d" y="%d" text-anchor="end" fill="#59636e">%d</text>`+"\n", left, y(n), right, left-8, y(n)+4, n)
+		fmt.Fprintf(&b, `<path d="M%d %dH%d" class="grid"/><text x="%d" y="%d" text-anchor="end" class="minor">%d</text>`+"\n", left, y(n), right, left-8, y(n)+4, n)
 	}
 	for i, c := range callers {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" fill="#59636e">%s</text>`+"\n", x(i), bottom+22, c)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" class="minor">%s</text>`+"\n", x(i), bottom+22, c)
 	}
 	for k, s := range all {
 		color := []string{"#0969da", "#54aeff", "#8250df", "#cf222e", "#bf8700", "#1a7f37"}[k%6]
@@ -74,7 +74,7 @@ func drawChart(callers []string, all []series) []byte {
 			fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="3.5" fill="%s"/>`, x(i), y(n), color)
 		}
 		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), color)
-		fmt.Fprintf(&b, `<path d="M580 %dh18" stroke="%s" stroke-width="3"/><text x="605" y="%d" fill="#1f2328" font-size="12">%s</text>`+"\n", 66+24*k, color, 70+24*k, s.name)
+		fmt.Fprintf(&b, `<path d="M580 %dh18" stroke="%s" stroke-width="3"/><text x="605" y="%d" font-size="12">%s</text>`+"\n", 66+24*k, color, 70+24*k, s.name)
 	}
 	fmt.Fprintln(&b, "</svg>")
 	return b.Bytes()

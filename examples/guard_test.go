@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,16 +64,11 @@ func (p guarded) setPolicy(t *testing.T, text string) {
 	p.write(t, "limits.yaml", text+"timeout: 20s\n")
 }
 
-// keyCommands are the README's commands that make an API key.
+// keyCommands are the commands of docs/protect-a-service.md that make an API key.
 func keyCommands(t *testing.T) string {
 	t.Helper()
-	var commands string
-	for _, block := range blocks(t, readme, "sh") {
-		if strings.Contains(block, "keys.txt") {
-			commands += block
-		}
-	}
-	return commands
+	all := blocks(t, protect, "sh")
+	return all[slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, "keys.txt") })]
 }
 
 // addKey runs them in the program's folder, and returns the key.
@@ -189,9 +185,9 @@ func (p guarded) statuses(t *testing.T, n int, name, value string) string {
 	return printed.String()
 }
 
-// What a reader pastes from the README starts and limits its clients, and the README's API key is a client of its own.
+// What a reader pastes from the README starts and limits its clients, and the API key of docs/protect-a-service.md is a client of its own.
 func TestReadme_programLimitsClients(t *testing.T) {
-	for _, program := range []string{"sh", "head", "base64", "sha256sum", "cut"} { // the README's commands for a key need them
+	for _, program := range []string{"sh", "head", "base64", "sha256sum", "cut"} { // the commands for a key need them
 		onpath.Program(t, program)
 	}
 	const tenPass = "200 200 200 200 200 200 200 200 200 200 429 429 "
@@ -210,7 +206,7 @@ func TestReadme_programLimitsClients(t *testing.T) {
 					t.Errorf("as pasted (-want +got):\n%s", diff)
 				}
 				key = p.addKey(t)
-				p.setPolicy(t, blocks(t, readme, "yaml")[1])
+				p.setPolicy(t, blocks(t, protect, "yaml")[1])
 				// Until the program has read the new policy, it counts the address, which has no request left.
 				first := ""
 				for deadline := time.Now().Add(20 * time.Second); first != "200 "; time.Sleep(10 * time.Millisecond) {

@@ -23,17 +23,18 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// examplePolicies returns the texts of all policies that a reader may copy, by their location.
+// examplePolicies returns the texts of all policies that a reader may copy, by their location. A block that begins with "# refused" shows an error.
 func examplePolicies(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	pages, _ := filepath.Glob("../docs/*.md")
-	for _, page := range append(pages, "../README.md") {
+	reference, _ := filepath.Glob("../docs/reference/*.md")
+	for _, page := range append(append(pages, reference...), readme) {
 		if !strings.Contains(read(t, page), "\n```yaml\n") {
 			continue
 		}
 		for i, block := range blocks(t, page, "yaml") {
-			if strings.Contains(block, "\nendpoints:") {
+			if strings.Contains(block, "version: 1\n") && !strings.HasPrefix(block, "# refused") {
 				all[fmt.Sprintf("%s, block %d", page, i+1)] = block
 			}
 		}
@@ -44,12 +45,23 @@ func examplePolicies(t *testing.T) map[string]string {
 			all[file] = read(t, file)
 		}
 	}
-	for _, place := range []string{"../README.md, block 1", "../docs/reference/policy.md, block 4", "../docs/policy.md, block 2", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
+	for _, place := range []string{readme + ", block 1", "../docs/reference/policy.md, block 1", "../docs/policy.md, block 1", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
 		if all[place] == "" {
 			t.Errorf("%s has no policy: the test does not find it", place)
 		}
 	}
 	return all
+}
+
+// blockWith returns the YAML of a page that has some words.
+func blockWith(t *testing.T, page, words string) string {
+	t.Helper()
+	all := blocks(t, page, "yaml")
+	at := slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, words) })
+	if at < 0 {
+		t.Fatalf("%s has no policy with %s", page, words)
+	}
+	return all[at]
 }
 
 func TestPolicies_inDocumentsAreValid(t *testing.T) {
@@ -135,7 +147,7 @@ func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 // Strangers who guess the password of an account do not keep its owner from logging in, however many addresses they have.
 func TestPolicies_strangersDoNotLockTheOwnerOut(t *testing.T) {
 	rdb := embedded.New(embedded.Options{}).Client()
-	text := examplePolicies(t)["../docs/policy.md, block 1"]
+	text := blockWith(t, "../docs/policy.md", "name: guesses")
 	p, err := policy.Parse("limits.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)

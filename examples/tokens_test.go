@@ -52,12 +52,7 @@ func newIssuer(t *testing.T) *issuer {
 // reader reads the identities of the policy in a page whose text has some words, with the keys of the issuer.
 func (i *issuer) reader(page, words string) (*policy.Policy, *identity.Reader) {
 	i.t.Helper()
-	all := blocks(i.t, page, "yaml")
-	at := slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, words) })
-	if at < 0 {
-		i.t.Fatalf("%s has no policy with %s", page, words)
-	}
-	p, err := policy.Parse(page, []byte(all[at]))
+	p, err := policy.Parse(page, []byte(blockWith(i.t, page, words)))
 	if err != nil {
 		i.t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 
 var update = flag.Bool("update", false, "write docs/scaling.svg")
 
-// The table and the picture of docs/performance.md#scaling are those of a run. No run admits more than the stated bound.
+// The table and the picture of docs/performance.md are those of a run. No run admits more than the stated bound.
 func TestTable_isThatOfTheDocs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("THE TABLE OF docs/performance.md#scaling IS NOT CHECKED with -short: it takes 5 s of CPU")
+		t.Skip("THE TABLE OF docs/performance.md IS NOT CHECKED with -short: it takes 5 s of CPU")
 	}
 	got, err := tableOf(1)
 	if err != nil {
@@ -26,13 +26,13 @@ func TestTable_isThatOfTheDocs(t *testing.T) {
 			t.Errorf("%d processes, prefetch %s: %.4f of the bound", o.processes, o.prefetch(), o.over)
 		}
 	}
-	page, err := os.ReadFile("../../docs/performance.md#scaling")
+	page, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(got.text()) {
 		if !bytes.Contains(page, []byte(line)) {
-			t.Errorf("docs/performance.md#scaling lacks %s", line)
+			t.Errorf("docs/performance.md lacks %s", line)
 		}
 	}
 	const chart = "../../docs/scaling.svg"

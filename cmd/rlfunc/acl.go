@@ -39,22 +39,29 @@ func (a *app) aclCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "acl service|deployer|operator [LIBRARY ...]",
 		Short: "Print the least ACL rule for a service, a deployer or an operator",
-		Long: `Prints an ACL SETUSER line. It sends nothing to a server.
+		Long: `Prints the ACL SETUSER line for a Redis user that can do one job and nothing else. It does not send
+the line to a server.
 
-  service    calls the functions of the libraries (all, or those named); with guard it reads overrides
-  deployer   runs plan, deploy, verify, status, rollback and retire; cannot read or change limits
-  operator   calls the functions, lists libraries, ends a script that blocks the server, and runs inspect, top, block, unblock,
-             reset, override and audit for a guarded service; loads nothing
+  service    calls the functions of all libraries, or of those you name; with guard it also reads
+             overrides
+  deployer   runs plan, deploy, verify, status, rollback and retire, but cannot read or change limits
+  operator   runs inspect, top, block, unblock, reset, override and audit, lists libraries, and can
+             end a script that blocks the server, but cannot load anything
 
-A service and an operator may call the named functions only (+fcall|ratelimit_v1_gcra). Print the line again when a new version has new
-functions, and give the user the lines of both major versions while both run. Redis also requires permission for the commands inside
-the functions, so the user may run those directly on the keys of its namespaces. A namespace per service keeps services apart.
+A service and an operator may call only the functions that exist now (+fcall|ratelimit_v1_gcra), so
+print the line again when a new version adds functions. While two major versions run, give the user
+the lines of both.
 
-With --scripts (for servers without functions) the user may run any Lua with those commands and keys. Before Redis 7.0 remove +eval_ro
-and +evalsha_ro, which the server does not know. For a server that rejects +fcall|NAME use --any-function: the user may then call every
-library's functions on its keys.
+Redis checks permissions inside functions, too. So the user may also run the commands that the
+functions use, on the keys of its namespaces. Give each service a namespace of its own to keep them
+apart.
 
-The user has no password and cannot connect until you give it one: ACL SETUSER NAME >PASSWORD.`,
+Some servers need another line. Those without functions need --scripts, which lets the user run any
+Lua with these commands and keys; before Redis 7.0, also remove +eval_ro and +evalsha_ro, which the
+server does not know. A server that rejects +fcall|NAME needs --any-function, which lets the user
+call every library's functions on its keys.
+
+The user cannot connect until you give it a password: ACL SETUSER NAME >PASSWORD.`,
 		Example: "  rlfunc acl service ratelimit --user api\n  rlfunc acl deployer",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -24,8 +24,9 @@ func (a *app) blockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "block SUBJECT --for DURATION --reason TEXT",
 		Short: "Block a subject at every endpoint",
-		Long: `Blocks a subject: guards refuse every request with this identity until the time is over, 1ms to 3650d. The block adds no strike. If
-the subject has a block that ends later, the command changes nothing and exits 2; to shorten that block, unblock first.
+		Long: `Blocks a subject: for the given time (1ms to 3650d), guards refuse every request with this identity.
+The block does not count as a strike. If the subject is already blocked for longer, nothing changes
+and the exit code is 2; to shorten a block, unblock the subject first.
 
 ` + changeHelp,
 		Example: "  rlfunc block ip=203.0.113.7 --for 1h --reason 'scrapes prices' --policy policy.yaml --redis redis://127.0.0.1:6379",
@@ -78,9 +79,10 @@ func (a *app) unblockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unblock SUBJECT --reason TEXT",
 		Short: "End the block of a subject",
-		Long: `Ends the block of a subject, by an operator or by attempts. The strikes stay, so that the next block is longer still;
---pardon also deletes attempts and strikes. Guards cache a refusal for a few seconds (guard.Options.CacheTTL), so every process admits the
-subject after that time.
+		Long: `Ends the block of a subject, whether an operator or too many attempts caused it. The strikes stay, so
+the next block will be longer; --pardon deletes attempts and strikes as well. Processes remember a
+refusal for up to guard.Options.CacheTTL, a few seconds, so it can take that long until every process
+admits the subject.
 
 ` + changeHelp,
 		Example: "  rlfunc unblock ip=203.0.113.7 --reason 'a customer, ticket 811' --policy policy.yaml --redis redis://127.0.0.1:6379",

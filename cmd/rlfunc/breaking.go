@@ -33,21 +33,23 @@ func (a *app) breakingCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "breaking",
 		Short: "Find changes that break callers or stored state",
-		Long: `Compares the project with an older version and prints the breaking changes, one finding per line: file:line:col: message
-(rule). Exits 2 if there are findings; notes do not count. docs/reference/breaking-changes.md explains every rule.
+		Long: `Compares the project with an older version and prints each change that would break somebody, as
+file:line:col: message (rule). The exit code is 2 if there are any; notes do not count.
+` + "`rlfunc vet --explain RULE`" + ` and docs/reference/breaking-changes.md say why a rule exists.
 
-The older version is a folder, a revision of the project's git repository (git:REV if a folder has the same name), or a live
-server. The strictness is what a change may not break; each includes those below it:
-  api     code that uses the new generated Go, Python or TypeScript client
+The older version is a folder, a git revision (write git:REV if a folder has the same name), or a
+live server. --strictness says what must keep working; each level includes those below it:
+  api     code that is compiled against the new Go, Python or TypeScript client
   reply   an old client that reads the replies of the new library
   call    an old client that calls the new library
   state   the data that the old library stored
-A library with a new major version may break its callers, but not the state: both versions use the same keys.
+A new major version runs beside the old one, so it may break callers. It may not break the state,
+because both versions use the same keys.
 
-With --reverse it finds what would break callers of the project's version after a rollback to the older version.
+--reverse answers the opposite question: what would a rollback to the older version break?
 
-Versions in released.sum, beside the libraries, must keep their bytes; breaking checks that also without --against. With
---record it adds the versions to released.sum if nothing breaks.`,
+released.sum, beside the libraries, lists the bytes of released versions. breaking checks them even
+without --against, and with --record it adds the current versions if nothing breaks.`,
 		Example: `  rlfunc breaking --against v1.0.0
   rlfunc breaking --against ../released --strictness call
   rlfunc breaking --against redis://127.0.0.1:6379 --json

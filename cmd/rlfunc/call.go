@@ -29,14 +29,15 @@ func (a *app) callCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call LIBRARY.FUNCTION name=value ...",
 		Short: "Call a function with arguments by name and unit",
-		Long: `Calls a function as a generated client does. Arguments have the header's names and carry their units: limit=10 window=1m
-receipt=abc refresh=true. Rows of a group are written limits.0.limit=10, the own subject of a packed row limits.0.of=user42,
-and items of a list names.0=ann. Bytes are in base64.
-rlfunc rejects wrong, missing and repeated arguments before it sends anything.
+		Long: `Calls a function as a generated client does. Arguments have the names of the function's header and
+carry their units: limit=10 window=1m receipt=abc refresh=true. Rows of a group are written
+limits.0.limit=10, the subject of a packed row limits.0.of=user42, and the items of a list
+names.0=ann. Bytes are in base64. Wrong, missing and repeated arguments are rejected before anything
+is sent.
 
-Results have the header's names; with --json they are one object, with durations in seconds. The exit code is 2 if the
-function refused the call (by its @refused result, or a bool named allowed). With -n rlfunc makes many calls and counts them
-by outcome. With --raw it first prints the command, the reply as Redis sent it, and how to read such replies.`,
+Results are printed with the header's names, or with --json as one object with durations in seconds.
+The exit code is 2 if the function refused the call. With -n it makes many calls and counts the
+outcomes. With --raw it also prints the command and the reply as Redis sent it, and how to read it.`,
 		Example: `  rlfunc call ratelimit.sliding_log --redis embedded subject=user42 limit=10 window=1m
   rlfunc call ratelimit.gcra --redis redis://127.0.0.1:6379 subject=user42 limit=100 period=1m cost=3 --json
   rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=u1 limit=10 window=1m -n 50 -c 50`,
@@ -138,11 +139,13 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench LIBRARY.FUNCTION name=value ...",
 		Short: "Measure what a function costs on a server",
-		Long: `Calls a function for 3 s, or --for up to 60 s, for one subject after the other (user-1, user-2, ...). It reports the calls per second, the
-latency here, the time of a call on the server, and the memory per subject.
+		Long: `Calls a function for 3 s (--for up to 60 s), for one subject after the other: user-1, user-2, and so
+on. It reports calls per second, the latency here, the time per call on the server, and the memory
+per subject.
 
-The keys are in a namespace of their own, which the command deletes at the end. The time on the server covers all function calls meanwhile,
-also those of other clients. The command loads the server: do not run it in production without need.`,
+The keys are in a namespace of their own, which is deleted at the end. The time on the server
+includes the function calls of other clients during the run. The command puts the server under load,
+so think before you run it in production.`,
 		Example: `  rlfunc bench ratelimit.gcra --redis redis://127.0.0.1:6379 subject=user limit=100 period=1h
   rlfunc bench ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=user limit=1000 window=1m --subjects 10 --for 10s`,
 		Args:              needFunction,

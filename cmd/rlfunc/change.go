@@ -20,11 +20,11 @@ import (
 )
 
 // changeHelp is in the help of every command that changes a subject.
-const changeHelp = `It needs --policy, a policy.yaml or limits.yaml in the folder, or --namespace. With a policy it rejects a subject that no request has: one
-of an unknown identity, or with a value that the identity never has. With --namespace alone it cannot check the subject.
+const changeHelp = `With a policy (--policy, or a policy.yaml or limits.yaml in the folder) the command rejects a subject that no
+request can have, for example one of an unknown identity. With --namespace alone it cannot check that.
 
-It prints the current state and asks for confirmation; without a terminal it needs --yes. Before the change it writes an entry to the
-stream <namespace>:{audit}:log (see ` + "`rlfunc audit`" + `); if that fails it changes nothing.`
+It shows the current state and asks for confirmation; without a terminal it needs --yes. The change is recorded
+first, in the stream <namespace>:{audit}:log (see ` + "`rlfunc audit`" + `). If that fails, nothing is changed.`
 
 // A change is an operator's change of a subject.
 type change struct {
@@ -190,9 +190,10 @@ func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List the changes of operators to subjects, and their reasons",
-		Long: `Lists the changes by ` + "`rlfunc block`, `unblock`, `reset` and `override`" + `, newest first: time by the server's clock, operator, subject, result
-and reason. An "unfinished" change was interrupted and may have taken effect. The stream <namespace>:{audit}:log keeps about the last
-5,000; --json also has the states before and after.`,
+		Long: `Lists the changes that operators made with ` + "`rlfunc block`" + `, ` + "`unblock`" + `, ` + "`reset`" + ` and ` + "`override`" + `, newest
+first: time by the server's clock, operator, subject, result and reason. A change marked "unfinished"
+was interrupted and may have taken effect. The stream <namespace>:{audit}:log keeps about the last
+5,000 changes; --json also prints the state before and after each.`,
 		Example: "  rlfunc audit --policy policy.yaml --redis redis://127.0.0.1:6379\n  rlfunc audit --last 100 --json --redis redis://127.0.0.1:6379",
 		Args:    usage.None,
 		PreRunE: func(*cobra.Command, []string) error {

@@ -16,11 +16,12 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the limiters at work, beside a racy implementation",
-		Long: `Plans and deploys the built-in library, then plays the situations in which rate limiters fail: 50 requests at
-once, a double click, a call right after retry_after, a long run. It ends with a verdict line, and exits 1 if one of them fails.
+		Long: `Deploys the built-in rate limit library, then plays the situations in which rate limiters usually
+fail: 50 requests at once, a double click, a call exactly at retry_after, a long run. It ends with a
+verdict, and exits with 1 if a scenario fails.
 
-It runs on the embedded engine, whose clock it sets. With --redis it runs on a real server and waits in real time, without
-the long run; the library stays there, and the demo deletes its keys.`,
+It runs on the embedded engine, so you need no Redis and no waiting. With --redis it runs on a real
+server in real time, without the long run. It deletes its keys there, but the library stays.`,
 		Example: "  rlfunc demo\n  rlfunc demo --redis redis://127.0.0.1:6379",
 		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {

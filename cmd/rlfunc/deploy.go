@@ -26,21 +26,23 @@ func (a *app) deployCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploy [LIBRARY ...]",
 		Short: "Load the libraries on every primary, and verify them",
-		Long: `Loads missing libraries, upgrades older ones, keeps newer ones, and reads every library back byte for byte, on all
-primaries at once. Then it waits for the replicas and reads them too. It never loads a lower version, and never replaces a
-library that rlfunc did not make. With --replace-drifted it asks for confirmation before it replaces a library; without a
-terminal it needs --yes.
+		Long: `Loads the libraries on all primaries at once: missing ones are loaded, older ones upgraded, newer ones
+kept. Then it reads every library back byte for byte, waits for the replicas and reads those, too.
 
-Before it loads anything, it compares the source with that of the libraries that it would replace. If the change would break
-running clients or the state that they stored, it lists the findings, and which versions run where services announce themselves,
-and exits 3. A new major version runs beside the old one and breaks no caller. --allow-breaking deploys in spite of the findings.
-It also refuses sources that differ from what gen/ was generated from.
+Nothing is loaded if the change would break running clients or the state that they stored: deploy
+lists the findings, and the versions that announced services run, and exits with 3. Either release a
+new major version, which runs beside the old one, or deploy anyway with --allow-breaking. It also
+stops if gen/ was not generated from the current source.
 
-If one node fails, the others still finish, and the table shows what each node holds. To finish, run the deploy again.
-SIGINT stops the deploy between two loads, with exit code 130; a second one ends it at once.
+deploy never loads a lower version (use ` + "`rlfunc rollback`" + `) and never replaces a library that rlfunc
+did not make. To replace a library of the same version with other bytes, use --replace-drifted, which
+asks first; without a terminal it needs --yes.
 
-A lock on the target and one on every primary keep other deploys away. They expire 30 s after their owner dies. The deploy
-records the earlier and the new source on the server, for rollbacks; ` + "`rlfunc history`" + ` lists all operations.`,
+If a node fails, the others still finish, and the table shows what each node holds; run deploy again
+to finish. Ctrl-C stops between two loads with exit code 130, and a second one ends at once.
+
+Locks keep two deploys apart. They expire 30 s after their owner dies. For rollbacks, the source
+before and after is recorded on the server; see ` + "`rlfunc history`" + `.`,
 		Example: `  rlfunc deploy --redis redis://127.0.0.1:6379
   rlfunc deploy --target production --by "$CI_JOB_URL"
   rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json`,

@@ -15,8 +15,9 @@ func (a *app) describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe [LIBRARY[.FUNCTION]]",
 		Short: "Print the contract of functions: keys, arguments, results and errors",
-		Long: `Prints the contract in the headers of every library, one library, or one function. The JSON form does not depend on a
-language: generators of clients for other languages can read it. Its format number goes up when its names change.`,
+		Long: `Prints what the headers of functions say: keys, arguments, results and errors, of every library, one
+library, or one function. The JSON form does not depend on a programming language, so other generators
+can read it. Its format number goes up when its names change.`,
 		Example:           "  rlfunc describe\n  rlfunc describe ratelimit.gcra\n  rlfunc describe ratelimit --json",
 		Args:              usage.AtMostOne("LIBRARY[.FUNCTION]"),
 		ValidArgsFunction: first(a.describable),

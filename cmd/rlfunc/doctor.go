@@ -15,10 +15,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [LIBRARY ...]",
 		Short: "Find problems of the servers, with a fix for each",
-		Long: `Checks every node: its libraries, what it may lose, its configuration, and the known bugs of its version. It changes nothing.
+		Long: `Checks every node: its libraries, what it could lose, its configuration, and known bugs of its
+version. Each finding comes with a fix. Nothing is changed.
 
-A problem needs a fix now, a warning needs one before it becomes a problem, a note is information. Exit code 0 without a problem,
-2 with one, 1 if the servers could not be checked.`,
+A problem must be fixed now, a warning will become a problem, and a note is only information. The
+exit code is 0 without a problem, 2 with one, and 1 if the servers could not be checked.`,
 		Example:           "  rlfunc doctor --redis redis://127.0.0.1:6379\n  rlfunc doctor --redis redis://127.0.0.1:6379 --json",
 		ValidArgsFunction: a.libraryNames,
 		RunE:              a.onTarget(a.doctor),

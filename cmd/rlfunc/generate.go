@@ -22,18 +22,20 @@ func (a *app) generateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate bundles, clients and reference pages from the annotated Lua",
-		Long: `Generates every file of gen/ from functions/: for each library the bundle that Redis loads, the typed Go client and the
-reference page. With python and typescript in rlfunc.yaml, or with the flags, also the typed Python and TypeScript clients of all
-libraries, each a project of its own. Plugins in rlfunc.yaml, or with the flag, generate further files: they are programs, which run with
-your rights. It removes generated files that no longer have a source, and keeps all other files.
+		Long: `Generates gen/ from functions/: for each library the bundle that Redis loads, a typed Go client and a
+reference page. If rlfunc.yaml or a flag asks for Python or TypeScript, it also generates clients in
+those languages. Generated files whose source is gone are removed; all other files are left alone.
 
-With bundles: gen in rlfunc.yaml the clients of both languages get no copy of the bundles, so that a repository has each once. A folder that a
-flag names is always complete: make it where you build the wheel or the npm package.
+With --check nothing is written: it lists missing, stale and orphaned files with a diff and exits
+with 2, as it also does if released.sum lists a version with other bytes. Run it in CI.
 
-Outside a project it generates the Python or TypeScript clients of the built-in libraries, with the flags.
+Plugins generate further files. They are programs that run with your rights, so read them first.
 
-With --check it writes nothing. It lists missing, stale and orphaned files with a diff, and exits 2. It also exits 2 if
-released.sum lists a version with other bytes.`,
+With ` + "`bundles: gen`" + ` in rlfunc.yaml, the Python and TypeScript clients get no copy of the bundles, so
+that a repository has each bundle once. A folder that a flag names is always complete: generate into
+one when you build the wheel or the npm package.
+
+Outside a project, the flags generate Python or TypeScript clients of the built-in libraries.`,
 		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript\n  rlfunc generate --plugin ./tools/keys.py=gen/keys",
 		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -18,10 +18,11 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "List the last deploys, rollbacks and retires of the server",
-		Long: `Lists the operations that changed the server's libraries, newest first: time, operator, and the outcome on each node. An
-"unfinished" operation still runs, or its process died; to finish it, run it again.
+		Long: `Lists the deploys, rollbacks and retires of the server, newest first: time, operator, and what
+happened on each node. An operation marked "unfinished" is still running, or its process died; run it
+again to finish it.
 
-The server keeps the last 500 operations. FLUSHALL removes them.`,
+The server keeps the last 500 operations, until FLUSHALL removes them.`,
 		Example: "  rlfunc history --redis redis://127.0.0.1:6379\n  rlfunc history --last 100 --json --redis redis://127.0.0.1:6379",
 		Args:    usage.None,
 		PreRunE: func(*cobra.Command, []string) error {

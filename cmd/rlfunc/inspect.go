@@ -18,15 +18,16 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect SUBJECT",
 		Short: "Show why a subject is refused, and when it is admitted again",
-		Long: `Shows what Redis holds for one subject of a guarded service: its block and its origin, the rest of each limit and budget and when each
-admits again, attempts and strikes, reservations, challenges, and the times of admissions.
+		Long: `Shows why a subject is refused and when it is admitted again: its block and who set it, what is left
+of each limit and budget, attempts and strikes, reservations, challenges, and recent admissions.
 
-SUBJECT is an identity of the policy and its value: ip=203.0.113.7, key=ab12, user=42. A combination is tenant=a+path=b. A bare address
-is a client's. Only limits that count the subject are shown. Times are the server's, in UTC. Of a challenge only the first characters are
-shown, because the whole token is a credential. The command changes no counts; it loads missing libraries and never replaces one.
+SUBJECT is an identity of the policy with its value: ip=203.0.113.7, key=ab12, user=42, or a
+combination such as tenant=a+path=b. A bare address means the client's address. Times are the
+server's, in UTC. Only the first characters of a challenge are shown, because it is a credential.
 
-Exit code 0 if a request would be admitted now, 2 if something refuses it. Requirements of single requests, such as a challenge, do not
-count.`,
+Counts are not changed, but missing libraries are loaded. The exit code is 0 if a request would be
+admitted now, and 2 if something refuses it; what single requests must bring, such as a challenge,
+does not count.`,
 		Example: `  rlfunc inspect ip=203.0.113.7 --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect key=ab12 --policy policy.yaml --redis redis://127.0.0.1:6379 --json
   rlfunc inspect --global --policy policy.yaml --redis redis://127.0.0.1:6379`,

@@ -22,22 +22,23 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [LIBRARY ...]",
 		Short: "Show what a deploy would do, and change nothing",
-		Long: `Compares the libraries with what every node holds, and shows what a deploy would do with each:
+		Long: `Shows what a deploy would do on every node, and changes nothing:
   load       the node lacks the library
   upgrade    the node has a lower version
   same       the node has the same bytes
   newer      the node has a higher version, which a deploy keeps
   drifted    the node has the same version with other bytes
-  conflict   another library has one of the function names
+  conflict   another library has a function of the same name
   too_old    the node, or a replica of it, is older than the library's @requires
-  follow     the node is a replica and gets the library from its primary
+  follow     the node is a replica, and gets the library from its primary
 
-It compares the source with that of the libraries that it would replace, as ` + "`rlfunc breaking`" + ` does. "Breaking changes" lists what a
-deploy refuses: it would break running clients, or the state that they stored. "Contract changes" lists what needs work when
-clients are generated again.
+As ` + "`rlfunc breaking`" + ` does, it compares the source with what it would replace. "Breaking changes" lists
+what would break running clients or their state, so a deploy refuses it. "Contract changes" lists what
+needs work when you next generate clients.
 
-Exit code 0 if there is nothing to do, 2 if there is, 3 if it would break something, 1 if a node cannot be deployed to. With --out
-the plan is saved; ` + "`rlfunc deploy --plan`" + ` rejects it if the nodes or their libraries have changed since.`,
+The exit code is 0 if there is nothing to do, 2 if there is, 3 if something would break, and 1 if a
+node cannot be deployed to. --out saves the plan; ` + "`rlfunc deploy --plan`" + ` then rejects it if the
+servers have changed in between.`,
 		Example:           "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
 		ValidArgsFunction: a.libraryNames,
 		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {

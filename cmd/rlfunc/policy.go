@@ -21,9 +21,9 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Find all errors in a policy",
-		Long: `Prints each problem as file:line:column: path: message. Exit code 2 if there is a problem. It reads the files of keys that the policy
-names, relative to the current folder. It cannot check identities of the service's own code. FILE defaults to policy.yaml or limits.yaml
-in the folder.`,
+		Long: `Prints every problem of a policy as file:line:column: path: message. The exit code is 2 if there is
+one. It also reads the files of keys that the policy names, relative to the current folder. It cannot
+check identities that come from the service's own code. FILE defaults to policy.yaml or limits.yaml.`,
 		Example: "  rlfunc policy check limits.yaml",
 		Args:    usage.AtMostOne("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -32,11 +32,14 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [FILE] ['METHOD PATH']",
 		Short: "Explain a request's identities, and which limits count it",
-		Long: `Reads a request as the middleware does, without Redis. It prints the endpoint, and the endpoints by other readings of the path; the
-identities, and whether each is verified; the plan, and the overrides of the file; and the subject that each limit, budget and block
-counts. --descriptor explains the descriptors of one rate limit request of Envoy in place of a request: the entry of the policy that each
-matches, and what they count together. --identity gives the value of an identity of the service's own code. It does not know overrides that were set at run time; see
-` + "`rlfunc override list`" + `. FILE defaults to policy.yaml or limits.yaml in the folder.`,
+		Long: `Shows how the middleware would read a request: its endpoint, and other endpoints if a router may read
+the path differently; its identities, and which are verified; its plan; the overrides in the file; and
+whom each limit, budget and block counts. It does not need Redis, so it does not know overrides that
+were set at run time; see ` + "`rlfunc override list`" + `.
+
+--descriptor explains a rate limit request of Envoy instead: which entry of the policy each descriptor
+matches, and what they count together. --identity gives the value of an identity that the service's
+own code would give. FILE defaults to policy.yaml or limits.yaml.`,
 		Example: `  rlfunc policy explain limits.yaml 'POST /v1/chat' --header 'X-API-Key: abc' --address 203.0.113.7
   rlfunc policy explain limits.yaml --descriptor 'edge route=login remote_address=203.0.113.7'`,
 		Args: func(_ *cobra.Command, args []string) error { return q.check(args) },

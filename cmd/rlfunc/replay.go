@@ -28,19 +28,21 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay ACCESS_LOG --policy FILE",
 		Short: "Show what a policy would have done to the traffic in an access log",
-		Long: `Decides each line of a log as package guard does, with the same Lua, on an embedded server whose clock follows the log. It sends nothing
-to a server. ACCESS_LOG may be compressed with gzip; - is standard input.
+		Long: `Shows what a policy would have done to yesterday's traffic. Each line of the log is decided as a guard
+would have decided it, with the same Lua, on an embedded server whose clock follows the log. Nothing
+is sent to a server.
 
-It reads Apache's and nginx's common and combined formats, and JSON lines as nginx, Caddy, Traefik and zerolog write them; --json-fields
-names other fields. It reports lines that it cannot read, and skips them. A line that is slightly earlier than the line before is decided
-at the time of the line before.
+It reads the common and combined formats of Apache and nginx, and JSON lines of nginx, Caddy, Traefik
+and zerolog; --json-fields names other fields. ACCESS_LOG may be compressed with gzip, and - is
+standard input. Lines that cannot be read are reported and skipped.
 
-Each line counts for its address, and with --subject user also for its user: the first identity of the policy's client that is not an address.
-Limits by other identities are skipped; the report names them. Challenges are skipped, because a log does not show
-which request had one. Budgets are charged an endpoint's estimate, and a limit that counts only some responses counts by the line's status.
+Each line counts for its address and, with --subject user, for its user: the first identity of the
+policy's client that is not an address. What a log does not show is left out, and the report says so:
+limits by other identities, and challenges. Budgets are charged the endpoint's estimate, and limits
+that count only some responses go by the line's status.
 
-Exit code 0 if the policy would have refused nothing, 2 if it would have refused a request or if the log does not tell enough to know, 1 if
-the log or the policy cannot be read.`,
+The exit code is 0 if nothing would have been refused, 2 if something would, or if the log does not
+tell, and 1 if the log or the policy cannot be read.`,
 		Example: `  rlfunc replay access.log --policy policy.yaml
   rlfunc replay access.log.1.gz --policy policy.yaml --html report.html
   zcat access.log.*.gz | rlfunc replay - --policy policy.yaml --endpoint chat --json

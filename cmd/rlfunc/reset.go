@@ -20,10 +20,13 @@ func (a *app) resetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset SUBJECT [--limit NAME] --reason TEXT",
 		Short: "Delete a subject's counts of limits and budgets",
-		Long: `Deletes a subject's counts of every limit of the policy that counts it, and of its budgets. With --limit it deletes only those: chat/minute
-for limit minute of endpoint chat, minute for a limit in the policy's own limits, which count every endpoint, cost for the budgets. A limit by: [tenant, path] counts
-tenant=a+path=b. The IDs of earlier requests are deleted as well. A block, attempts and strikes stay; see ` + "`rlfunc unblock`" + `. Guards
-cache a refusal for a few seconds (guard.Options.CacheTTL), so every process admits the subject after that time.
+		Long: `Deletes what a subject has used of its limits and budgets, so that it starts afresh. With --limit only
+some of them: chat/minute for limit minute of endpoint chat, minute for a limit of the whole policy,
+cost for the budgets. The subject of a limit by: [tenant, path] is written tenant=a+path=b. IDs of
+earlier requests are deleted, too, so a repeated request counts again.
+
+A block, attempts and strikes stay; see ` + "`rlfunc unblock`" + `. Processes remember a refusal for up to
+guard.Options.CacheTTL, a few seconds, so it can take that long until every process admits the subject.
 
 ` + changeHelp,
 		Example: `  rlfunc reset key=ab12 --reason 'load test' --policy policy.yaml --redis redis://127.0.0.1:6379

@@ -20,15 +20,16 @@ func (a *app) retireCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retire LIBRARY_vN",
 		Short: "Remove a major version of a library from every node",
-		Long: `Removes an unused library from every node: the old major version, some time after the new one. It refuses, with exit code 2,
-while a service that uses the library announced itself within the last 15 minutes, in any database. It
-cannot see services that do not announce themselves. It prints the plan and asks for confirmation. Without a terminal it
-needs --yes; without --yes it changes nothing and exits 1.
+		Long: `Removes a major version that nobody uses any more from every node. It shows the plan and asks first;
+without a terminal it needs --yes, and otherwise exits with 1 and changes nothing.
 
-A tombstone replaces the library, so that old clients cannot load it again. ` + "`rlfunc deploy`" + ` and
-` + "`rlfunc rollback LIBRARY_vN --to VERSION`" + ` replace the tombstone. Before it removes the library, retire records the source
-and drops older releases. A server that loses its functions loses the tombstone too; then retire again. A library that
-rlfunc did not make is never removed. Keys stay until they expire.`,
+It refuses, with exit code 2, if a service that uses the library has announced itself in the last 15
+minutes, in any database. It cannot see services that do not announce themselves.
+
+A tombstone takes the library's place, so that old clients do not load it again. To bring it back, use
+` + "`rlfunc deploy`" + ` or ` + "`rlfunc rollback LIBRARY_vN --to VERSION`" + `: the source is recorded before it is
+removed. A server that loses its functions loses the tombstone, too; then retire again. Libraries that
+rlfunc did not make are never removed. Keys stay until they expire.`,
 		Example: `  rlfunc retire ratelimit_v1 --redis redis://127.0.0.1:6379
   rlfunc retire ratelimit_v1 --force --yes --redis redis://127.0.0.1:6379`,
 		Args:              usage.One("LIBRARY_vN", "ratelimit_v1"),

@@ -29,14 +29,16 @@ func (a *app) rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback LIBRARY",
 		Short: "Restore the previous release of a library",
-		Long: `Restores, on every node, the release that the current one replaced, from the source that deploys record on the server. It
-prints the plan and asks for confirmation. Without a terminal it needs --yes; without --yes it changes nothing and exits 1.
+		Long: `Restores the release that the current one replaced, on every node, from the source that deploys
+recorded on the server. It shows the plan and asks first; without a terminal it needs --yes, and
+otherwise exits with 1 and changes nothing.
 
-It lists what the restored release breaks for clients of the current one, and goes on: roll these clients back first.
+If clients of the current release would break, rollback lists what breaks and goes on, because a
+rollback cannot wait. Roll those clients back first if you can.
 
-It follows the order of deploys, not of versions, and never goes up by itself: a second rollback does not restore the bad
-release. --to gives a recorded release, lower or higher, also a retired one; ` + "`rlfunc status`" + ` lists them. If nothing is
-recorded, give a checkout of the older source with --from.`,
+It follows the order of deploys, not of versions, so a second rollback goes further back and does not
+restore the bad release. --to names a recorded release, lower or higher, even a retired one;
+` + "`rlfunc status`" + ` lists them. If nothing was recorded, give a checkout of the older source with --from.`,
 		Example: `  rlfunc rollback ratelimit --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit_v1 --to 1.0.0 --yes --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit --from ../checkout-of-1.0.0 --yes --redis redis://127.0.0.1:6379`,

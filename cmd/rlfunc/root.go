@@ -21,17 +21,18 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rlfunc",
 		Short: "Rate limits as versioned Redis Functions: generate, deploy, call",
-		Long: `rlfunc generates a versioned Redis Functions library and a typed Go client from annotated Lua. It deploys the library,
-verifies every node, and calls the functions.
+		Long: `rlfunc runs rate limits, budgets and blocks inside Redis, as versioned Redis Functions.
 
-Commands print data on standard output, and notes and errors on standard error. ` + "`rlfunc help exit-codes`" + ` lists the exit
-codes. ` + "`rlfunc completion bash --help`" + ` shows how to install shell completion; zsh, fish and powershell likewise.
+New here? ` + "`rlfunc demo`" + ` shows what it does and needs no Redis. Then check a policy and run it beside
+your proxy or service, or write a function of your own with ` + "`rlfunc init`" + `.
 
-Outside a project, commands use the libraries that are built into rlfunc.`,
+Data goes to standard output, notes and errors to standard error. ` + "`rlfunc help exit-codes`" + ` lists the
+exit codes, and ` + "`rlfunc completion bash --help`" + ` shows how to install completion for bash; zsh, fish
+and powershell are alike. Outside a project, commands use the libraries that are built into rlfunc.`,
 		Example: `  rlfunc demo
-  rlfunc init mylimits
-  rlfunc deploy --redis redis://127.0.0.1:6379
-  rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=user42 limit=10 window=1m`,
+  rlfunc call ratelimit.sliding_log --redis embedded subject=user42 limit=10 window=1m
+  rlfunc policy check limits.yaml
+  rlfunc deploy --redis redis://127.0.0.1:6379`,
 		Version:           version(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -53,22 +54,23 @@ Outside a project, commands use the libraries that are built into rlfunc.`,
 	flags.Var(&a.color, "color", "when to color; auto colors terminals unless NO_COLOR is set")
 	flags.Var((*duration.Value)(&a.timeout), "timeout", "how long the command may run, such as 30s (default no limit)")
 	complete(root, "color", values(terminal.ColorModes...))
+	cobra.EnableCommandSorting = false // each group is in the order in which a new user needs it
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"author", "Write libraries:", []*cobra.Command{
-			a.initCommand(), a.generateCommand(), a.vetCommand(), a.breakingCommand(), a.describeCommand(), a.bundleCommand(), a.configCommand(),
+		{"try", "Try it:", []*cobra.Command{a.demoCommand(), a.callCommand(), a.benchCommand()}},
+		{"protect", "Protect a service:", []*cobra.Command{a.policyCommand(), a.replayCommand(), a.serveCommand()}},
+		{"operate", "Operate it:", []*cobra.Command{
+			a.inspectCommand(), a.topCommand(), a.overrideCommand(), a.blockCommand(), a.unblockCommand(), a.resetCommand(), a.auditCommand(),
 		}},
 		{"deploy", "Deploy libraries:", []*cobra.Command{
-			a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.historyCommand(), a.rollbackCommand(), a.retireCommand(),
+			a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.rollbackCommand(), a.historyCommand(), a.retireCommand(),
 			a.doctorCommand(), a.aclCommand(),
 		}},
-		{"operate", "Operate a guarded service:", []*cobra.Command{
-			a.inspectCommand(), a.topCommand(), a.blockCommand(), a.unblockCommand(), a.overrideCommand(), a.resetCommand(), a.auditCommand(),
-			a.policyCommand(), a.replayCommand(), a.serveCommand(),
+		{"author", "Write functions:", []*cobra.Command{
+			a.initCommand(), a.vetCommand(), a.generateCommand(), a.breakingCommand(), a.describeCommand(), a.bundleCommand(), a.configCommand(),
 		}},
-		{"try", "Try it:", []*cobra.Command{a.demoCommand(), a.callCommand(), a.benchCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, cmd := range group.commands {

@@ -51,16 +51,22 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Decide the requests of proxies by a policy",
-		Long: `Answers Envoy's rate limit service and grpc.health.v1 on one port, and /forward-auth, /livez, /readyz and /metrics on another. Envoy's
-descriptors map to endpoints and identities by the descriptors section of the policy. /forward-auth is for nginx, Caddy, Traefik, HAProxy and
-Kubernetes ingresses, whose addresses the policy trusts. The limits of one request are all charged, or none is. --api opens a JSON API for
-programs. --tls-cert and --tls-key encrypt these three.
+		Long: `Decides requests for proxies and for services in any language, by the same policy as the middleware.
 
-An ADDRESS is host:port, or unix:/path of a socket. With --take-over, sockets on which another rlfunc serve listens are replaced once this one
-is ready; the other one then drains and ends.
+  --grpc   Envoy's rate limit service, and grpc.health.v1. The policy's descriptors section says
+           which endpoint and identities a descriptor means.
+  --http   /forward-auth for nginx, Caddy, Traefik, HAProxy and Kubernetes ingresses, whose addresses
+           the policy must trust; /livez, /readyz and /metrics.
+  --api    a JSON API for programs, off by default.
 
-It reloads the policy, keys, tokens and certificates when their files change, and at SIGHUP at once; a file that is not valid keeps the old
-content. On SIGTERM it is not ready at once, keeps answering for --drain-delay, then finishes the requests in flight.`,
+All limits of a request are charged, or none. --tls-cert and --tls-key encrypt all three ports. An
+ADDRESS is host:port, or unix:/path for a Unix socket. With --take-over, a new process replaces one
+that listens on the same Unix sockets without losing a request; the old one drains and ends.
+
+The policy, keys, tokens and certificates are read again when their files change, and at once at
+SIGHUP. A file with an error is reported, and the old content stays in use. At SIGTERM, /readyz
+reports "not ready" immediately; serve then answers for --drain-delay longer, finishes the requests in
+flight, and ends.`,
 		Example: `  rlfunc serve --policy limits.yaml --redis redis://127.0.0.1:6379
   rlfunc serve --policy limits.yaml --redis redis://redis:6379 --grpc :8081 --http :8080 --drain-delay 5s
   rlfunc serve --policy limits.yaml --http unix:/run/rlfunc/http.sock --grpc unix:/run/rlfunc/grpc.sock --take-over`,
@@ -83,7 +89,7 @@ content. On SIGTERM it is not ready at once, keeps answering for --drain-delay, 
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
 	cmd.Flags().StringVar(&f.announce, "announce-as", "rlfunc-serve", "`NAME` by which plan, deploy and retire see the process; empty: they do not")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
-	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that; 0s cuts them off")
+	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after --drain-delay; with 0s, open connections are closed immediately")
 	return a.withRedis(a.withPolicyFile(cmd))
 }
 

@@ -22,8 +22,9 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "List the libraries on every node, their releases and their clients",
-		Long: `Lists every node with its server and its libraries: version, functions, and the digest of the bytes. Then it lists the recorded
-releases, the services that announced themselves within a day, and the locks of running deploys.`,
+		Long: `Lists every node with its server and its libraries: version, functions, and a digest of the bytes. It
+also lists the recorded releases, the services that announced themselves in the last day, and the
+locks of running deploys.`,
 		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
 		Args:    usage.None,
 		RunE:    a.onTarget(a.status),

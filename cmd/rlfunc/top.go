@@ -26,13 +26,13 @@ func (a *app) topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch which subjects are refused most, and by which limits",
-		Long: `Adds up the reports of a guarded service's processes, which need package guard/report: requests and refusals of the last interval, the
-subjects that are refused most, and the reasons, such as limits. A count with a ~ may be too high: it took over the place of another
-subject in a full table.
+		Long: `Shows live which subjects are refused most, and by which limits, over all processes of a service that
+reports (package guard/report). A count with a ~ may be too high, because it took over the place of
+another subject in a full table.
 
-On a terminal it fills the screen: q quits, s sorts by count or name, p pauses. Otherwise, and with --plain, it prints a table per
-interval, and with --json an object per interval. With --once it prints one and ends. Only q
-and --once end it with exit code 0.`,
+On a terminal it fills the screen: q quits, s sorts by count or name, p pauses. Otherwise, and with
+--plain, it prints a table per interval; with --json, an object per interval; with --once, only one.
+Only q and --once end it with exit code 0.`,
 		Example: `  rlfunc top --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc top --once --json --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: usage.None,

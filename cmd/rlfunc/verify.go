@@ -13,8 +13,9 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [LIBRARY ...]",
 		Short: "Compare the libraries with what every node holds, byte for byte",
-		Long: `Reads every library back from every primary and replica and compares it byte for byte. Exit code 0 if all are the same, 2 if
-one is missing, older, newer, drifted, retired or foreign, 1 if a node cannot be read.`,
+		Long: `Reads every library back from every primary and replica, and compares it byte for byte. The exit code
+is 0 if all are the same, 2 if one is missing, older, newer, drifted, retired or not rlfunc's, and 1
+if a node cannot be read.`,
 		Example:           "  rlfunc verify --redis redis://127.0.0.1:6379\n  rlfunc verify --redis redis+cluster://10.0.0.1,10.0.0.2",
 		ValidArgsFunction: a.libraryNames,
 		RunE:              a.onTarget(a.verify),

@@ -21,14 +21,16 @@ func (a *app) vetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
-		Long: `Checks every function and shared Lua file and prints all findings, one per line: file:line:col: message (rule). Exit code 2
-if there is a finding. --explain RULE shows why a rule exists, with a bad and a good example.
+		Long: `Finds errors in the annotated Lua without running it, and prints each as file:line:col: message
+(rule). The exit code is 2 if there is one. --explain RULE shows why a rule exists, with a bad and a
+good example.
 
-With --run it then calls the functions as their headers allow, on an engine inside the process, and checks what they do: results in
-their bounds, declared errors, an expiry on every key, refused calls that change nothing, and more. A finding is the shortest sequence
-of calls that shows it, printed as steps for a test. The calls are the same each time; with RLFUNC_SEED they are others.
+--run then also calls the functions, as their headers allow, on an engine inside the process, and
+checks what they do: results within their bounds, only declared errors, an expiry on every key, refused
+calls that change nothing, and more. A finding is the shortest sequence of calls that shows it, printed
+as steps for a test. The calls are the same each time, unless you set RLFUNC_SEED.
 
-To exempt a line from a rule, add a comment with a reason to the line:
+To accept a finding, put a comment with a reason on its line:
   -- rlfunc:ignore RULE reason`,
 		Example: "  rlfunc vet\n  rlfunc vet --run\n  rlfunc vet --json\n  rlfunc vet --explain call-argument",
 		Args:    usage.None,

@@ -2,6 +2,9 @@ package grpcguard_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +56,10 @@ cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h}
 	const abuse = `
 abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
 ` + service + `unbounded: true, abuse: all}]`
+	page, err := os.ReadFile("../../docs/protect-a-service.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		policy  string
 		options grpcguard.Options
@@ -95,6 +102,9 @@ limits: [{name: all, by: all, limit: 1, window: 3m}]
 				}
 				if diff := cmp.Diff(c.want, answerOf(f.call(t.Context(), method, pairs...))); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if row := fmt.Sprintf("(?m)\\| `%s` \\| [^|]*`%s`[^|]*\\|$", c.want.Code, c.want.Reason); c.want.Reason != "" && !regexp.MustCompile(row).Match(page) {
+					t.Errorf("docs/protect-a-service.md has no row of %s %s", c.want.Code, c.want.Reason)
 				}
 			})
 		}

@@ -2,9 +2,12 @@ package httpguard_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,6 +36,10 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`
 		}
 	}
 	const quota, capacity = "quota-exceeded", "temporary-reduced-capacity"
+	page, err := os.ReadFile("../../docs/protect-a-service.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		policy  string
 		options httpguard.Options
@@ -116,6 +123,9 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 			}
 			if diff := cmp.Diff(c.want, s.get(t, c.headers...)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if row := fmt.Sprintf("(?m)^\\| %d \\| [^|]*`%s`", c.want.Status, c.want.Error); c.want.Error != "" && !regexp.MustCompile(row).Match(page) {
+				t.Errorf("docs/protect-a-service.md has no row of %d %s", c.want.Status, c.want.Error)
 			}
 		})
 	}

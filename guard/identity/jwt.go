@@ -46,7 +46,7 @@ type JWT struct {
 	Issuer string `yaml:"issuer" policy:"is=path"`
 	// Audience is a required entry of aud. Set it if the issuer also signs tokens for other services. Defaults to any.
 	Audience string `yaml:"audience" policy:"is=path"`
-	// Header is the name of the header with the token. Defaults to Authorization, unless Cookie is set.
+	// Header is the name of the header with the token. Defaults to Authorization, unless the token is in a cookie.
 	Header string `yaml:"header" policy:"is=header"`
 	// Scheme is the word before the token in the header, in any case, such as JWT. Defaults to Bearer in Authorization; any other header may
 	// have the token with any scheme, or without one.

@@ -29,7 +29,8 @@ func (b By) Global() bool { return len(b) == 1 && b[0] == ByAll }
 type Identity struct {
 	// IPv4Prefix is the number of bits of an IPv4 address that make a subject, 1 to 32. It makes this an address identity. Defaults to 32.
 	IPv4Prefix int `yaml:"ipv4_prefix" policy:"1..32"`
-	// IPv6Prefix is the number of bits of an IPv6 address that make a subject, 1 to 128. It makes this an address identity. Defaults to 64.
+	// IPv6Prefix is the number of bits of an IPv6 address that make a subject, 1 to 128; above 64, one client may have many. It makes this
+	// an address identity. Defaults to 64.
 	IPv6Prefix int `yaml:"ipv6_prefix" policy:"1..128"`
 	// TrustedProxies are the addresses or prefixes of the proxies whose forwarded header guard trusts, at most 1024; unix stands for each
 	// peer on a Unix socket. Only in ip; it applies to all address identities. Defaults to none: the peer is the client.
@@ -39,13 +40,15 @@ type Identity struct {
 	ForwardedHeader string `yaml:"forwarded_header" policy:"is=header"`
 	// Header is the name of a header, or of a gRPC metadata key. Defaults to none.
 	Header string `yaml:"header" policy:"is=header"`
-	// Cookie is the name of a cookie. Defaults to none.
+	// Cookie is the name of a cookie, whose value is unquoted and decoded. Defaults to none.
 	Cookie string `yaml:"cookie" policy:"is=header"`
-	// Query is the name of a query parameter. Defaults to none.
+	// Query is the name of a query parameter: 1 to 64 of A-Z a-z 0-9 _ - . : /. Defaults to none.
 	Query string `yaml:"query" policy:"is=parameter"`
-	// Path is the name of a wildcard in the endpoint's pattern, such as tenant in /t/{tenant}/search. Defaults to none.
+	// Path is the name of a wildcard in the endpoint's pattern, such as tenant in /t/{tenant}/search. It is always claimed. Defaults to
+	// none.
 	Path string `yaml:"path" policy:"is=parameter"`
-	// Fingerprint is the name of a header that holds fp:<challenge>:<stable hash>; the subject is the stable hash. Defaults to none.
+	// Fingerprint is the name of a header that holds `fp:<challenge>:<stable hash>`; the subject is the stable hash. At most one identity of
+	// a policy has it. Defaults to none.
 	Fingerprint string `yaml:"fingerprint" policy:"is=header"`
 	// JWT is a claim of a signed token. Defaults to none.
 	JWT *JWT `yaml:"jwt"`
@@ -53,19 +56,20 @@ type Identity struct {
 	Certificate identity.CertificatePart `yaml:"certificate"`
 	// Func reads the identity with a func of the service that has its name. Defaults to false.
 	Func bool `yaml:"func"`
-	// First lists other identities; this identity is the first that the request has. Defaults to none.
+	// First lists at most 16 other identities; this identity is the first that the request has. One of the address must be the last.
+	// Defaults to none.
 	First []string `yaml:"first" policy:"items=0..16,is=identity"`
-	// OneOf are the values of a jwt's claim that count, the first one best. The claim may be a list, such as the roles of a user, and then the
-	// identity is the first of them in this order that the list has. It can name a plan, but no limit counts by it. Defaults to none: any
-	// value counts, and a claim that is a list counts as missing.
+	// OneOf are the at most 32 values of a jwt's claim that count, the first one best. The claim may be a list, such as the roles of a user,
+	// and then the identity is the first of them in this order that the list has. It can name a plan, but no limit counts by it. Defaults to
+	// none: any value counts, and a claim that is a list counts as missing.
 	OneOf []string `yaml:"one_of" policy:"items=0..32,is=name"`
-	// Fold says which values of a header, cookie, query, path, jwt or func are one subject: nfc, email or case; see identity.Fold. Defaults to
-	// none: no two are.
+	// Fold says which spellings of a header, cookie, query, path, jwt or func are one subject: nfc, email or case. Defaults to none: each is
+	// its own.
 	Fold identity.Fold `yaml:"fold"`
 	// Verify is the proof of a header, cookie, query or fingerprint. Required for these unless claimed is true.
 	Verify *Verify `yaml:"verify"`
-	// Claimed marks a value that clients choose. A limit by a claimed identity can be an additional limit, never the only one. Defaults
-	// to false.
+	// Claimed marks a value of a header, cookie, query, fingerprint or func that clients choose. A limit by a claimed identity can be an
+	// additional limit, never the only one. Defaults to false.
 	Claimed bool `yaml:"claimed"`
 }
 
@@ -75,7 +79,8 @@ type JWT = identity.JWT
 
 // Verify is the proof of a value. Exactly one key is set.
 type Verify struct {
-	// SHA256File is a file of lines `<SHA-256 in hexadecimal> [name]` that lists the digests of known values. Defaults to none.
+	// SHA256File is a file of lines `<SHA-256 in hexadecimal> [name]` that lists the digests of known values. The subject is the name. In
+	// the header Authorization, the value is the key without its scheme. Defaults to none.
 	SHA256File string `yaml:"sha256_file" policy:"is=path"`
 	// HMACFile is a file of lines `<key ID> <secret in hexadecimal>` with the keys that sign fingerprints. Defaults to none.
 	HMACFile string `yaml:"hmac_file" policy:"is=path"`

@@ -18,11 +18,11 @@ import (
 // Overrides are exceptions for single subjects, such as "key=ab12", or "ip=" and a prefix. An exact subject wins over a
 // prefix, and a longer prefix over a shorter one.
 type Overrides struct {
-	// Allow lists subjects of verified identities without limits. Defaults to none.
+	// Allow lists at most 100000 subjects of verified identities without limits. Defaults to none.
 	Allow []string `yaml:"allow" policy:"items=0..100000,is=subject"`
-	// Deny lists subjects that guard always refuses, without a Redis call. Defaults to none.
+	// Deny lists at most 100000 subjects that guard always refuses, without a Redis call; of claimed identities, too. Defaults to none.
 	Deny []string `yaml:"deny" policy:"items=0..100000,is=subject"`
-	// Multiply holds factors of all limits and budgets, 1 to 1000000, by subject of a verified identity. Defaults to none.
+	// Multiply holds factors of all limits and budgets, 1 to 1000000, by at most 100000 subjects of verified identities. Defaults to none.
 	Multiply map[string]int64 `yaml:"multiply" policy:"items=0..100000,is=subject,1..1000000"`
 }
 

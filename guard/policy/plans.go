@@ -26,7 +26,7 @@ type Plan struct {
 	// Limits holds the limits that differ, at most 1000, by ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy. Global limits cannot
 	// differ. Defaults to none.
 	Limits map[string]PlanLimit `yaml:"limits" policy:"items=0..1000,is=limit"`
-	// Budgets holds the budgets that differ, by name: 0.000001 to 1000000000, of a unit 1 to 1000000000000. Defaults to none.
+	// Budgets holds at most 16 budgets that differ, by name: 0.000001 to 1000000000, of a unit 1 to 1000000000000. Defaults to none.
 	Budgets map[string]Micros `yaml:"budgets" policy:"items=0..16,is=name,0.000001..1000000000000"`
 }
 
@@ -34,7 +34,7 @@ type Plan struct {
 type PlanLimit struct {
 	// Limit is the plan's limit, 1 to 1000000000000, for a sliding_log and a concurrency to 1000000. Defaults to that of the limit.
 	Limit int64 `yaml:"limit" policy:"1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
-	// Burst is the plan's burst, 1 to 1000000000000; for a gcra only. Defaults to that of the limit, or to the plan's limit if it has none.
+	// Burst is the plan's burst, 1 to 1000000000000; for a gcra only. Defaults to that of the limit, or the plan's limit if it has none.
 	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
 	// Cost is the plan's cost of a request, 1 to 1000000000000, for a concurrency to 1000. Defaults to that of the limit.
 	Cost int64 `yaml:"cost" policy:"1..1000000000000,concurrency=1..1000"`

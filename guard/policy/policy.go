@@ -7,33 +7,34 @@ import (
 
 // A Policy holds the identities of requests and the limits that count them. The zero Policy limits nothing.
 type Policy struct {
-	// Version is the version of the policy format. Defaults to 1, the only one.
+	// Version is the version of the policy format, which is 1. Defaults to 1.
 	Version int `yaml:"version" policy:"1..1,default=1"`
-	// Namespace begins every key in Redis: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to guard.
+	// Namespace begins every key in Redis: 1 to 64 of A-Z a-z 0-9 _ - and dot. Defaults to guard.
 	Namespace string `yaml:"namespace" policy:"is=namespace,default=guard"`
-	// Timeout is the deadline of a decision's Redis call, 1ms to 1m. Defaults to 50ms.
+	// Timeout is how long a decision waits for Redis, 1ms to 1m; then the failure modes decide. Defaults to 50ms.
 	Timeout time.Duration `yaml:"timeout" policy:"1ms..1m,default=50ms"`
-	// OnFailure is the failure mode of limits that have none: open allows, closed fails the request, local decides in this process by
-	// its share. Defaults to local.
+	// OnFailure is the failure mode of limits that have none, for when Redis does not answer: open allows the request, closed fails it, and
+	// local decides in this process by its share. Defaults to local.
 	OnFailure OnFailure `yaml:"on_failure" policy:"default=local"`
-	// Share is the part of a limit that one process admits in failure mode local, above 0 and at most 1. A process that knows the number of
-	// processes admits an even part if that is more. The shares of all replicas should add up to 1. Defaults to 0.25.
+	// Share is the part of a limit that one process admits in failure mode local, above 0 and at most 1. A process that knows how many there
+	// are admits an even part if that is more. The shares of all replicas should add up to 1. Defaults to 0.25.
 	Share float64 `yaml:"share" policy:"is=share,default=0.25"`
 	// Identities are answers to "who is this?" by name, at most 15. Two need no definition: ip is the client's address, and client is ip
 	// unless you define it. Defaults to these two.
 	Identities map[string]Identity `yaml:"identities" policy:"items=0..15,is=identity"`
-	// Paths is how request paths are compared with the endpoints' patterns.
+	// Paths is how request paths are compared with the patterns of endpoints. Defaults to as they are.
 	Paths Paths `yaml:"paths"`
-	// Unmatched is how guard handles requests that no endpoint matches. Defaults to pass.
+	// Unmatched is what happens to a request that no endpoint matches: pass, or refuse with 404 (in gRPC Unimplemented). Defaults to pass.
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
-	// Exempt holds patterns, as of endpoints, of requests that guard does not decide, such as GET /healthz, at most 32: no limit, block or
-	// override applies to them, also if an endpoint matches. A request is exempt if each reading of its path is. Defaults to none.
+	// Exempt holds patterns, as of endpoints, of requests that guard does not decide at all, such as GET /healthz, at most 32: no limit,
+	// block or override applies to them, even if an endpoint matches. A request is exempt only if each reading of its path is. Defaults to
+	// none.
 	Exempt []string `yaml:"exempt" policy:"items=0..32,is=pattern"`
-	// CORS lets pages of other origins read responses, refusals too, and has guard answer their preflights. Defaults to none: no response has
+	// CORS lets pages of other origins read responses and refusals, and has guard answer their preflights. Defaults to none: no response has
 	// CORS fields, and an OPTIONS request is like any other.
 	CORS *CORS `yaml:"cors"`
-	// RetryJitter is the most time that is added at random to the wait that refused clients are told, 1ms to 1h; it is never more than that
-	// wait. It spreads clients that wait for the same moment, such as a window's end. Defaults to none: clients are told the exact wait.
+	// RetryJitter is the most time, 1ms to 1h, that is added at random to the wait that refused clients are told. It is never more than that
+	// wait, and spreads clients that wait for the same moment. Defaults to none: clients are told the exact wait.
 	RetryJitter time.Duration `yaml:"retry_jitter" policy:"1ms..1h"`
 	// Limits apply to all endpoints together, at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
@@ -57,13 +58,13 @@ type Policy struct {
 type Endpoint struct {
 	// Name begins the names of its limits in Redis and is a label in metrics: 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// Match holds patterns of net/http.ServeMux, at most 64, and 2000 of all endpoints; for gRPC "/pkg.Service/Method" and
-	// "/pkg.Service/*". Defaults to none: code names the endpoint.
+	// Match holds patterns of net/http.ServeMux, at most 64, and 2000 of all endpoints; for gRPC "/pkg.Service/Method" and "/pkg.Service/*".
+	// Defaults to none: code names the endpoint.
 	Match []string `yaml:"match" policy:"items=0..64,is=pattern"`
 	// Idempotency lets a repeat of a request pass without being counted. Defaults to none: every request counts.
 	Idempotency *Idempotency `yaml:"idempotency"`
-	// Unbounded permits requests that neither a limit by verified identities nor a global limit counts. Defaults to false: Check reports
-	// such an endpoint.
+	// Unbounded permits requests that neither a limit by verified identities nor a global limit counts. Defaults to false: such an endpoint
+	// is an error.
 	Unbounded bool `yaml:"unbounded"`
 	// Limits are the limits of this endpoint, at most 16 with the policy's. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
@@ -77,18 +78,19 @@ type Endpoint struct {
 
 // A Limit is the capacity of a subject in a window of time.
 type Limit struct {
-	// Name is unique among the limits and budgets of the endpoint: 1 to 32 of A-Z a-z 0-9 _ -. Required.
+	// Name is unique among the limits and budgets of the endpoint: 1 to 32 of A-Z a-z 0-9 _ -, and at most 63 characters with the endpoint's
+	// name. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// By is the identity that the limit counts, or several, whose combination is one subject; all counts every request. The limit skips
-	// requests that lack an identity. Defaults to client.
+	// By is the identity that the limit counts, or a list of at most 4, whose combination is one subject; all counts every request. The
+	// limit skips requests that lack an identity. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Kind is the algorithm. Defaults to sliding_log.
 	Kind Kind `yaml:"kind" policy:"default=sliding_log"`
-	// Limit is the capacity of a window, 1 to 1000000000000, for a sliding_log and a concurrency, which store each request, to 1000000; for a
-	// gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. Required.
+	// Limit is the capacity of a window, 1 to 1000000000000, for a sliding_log and a concurrency, which store each request, to 1000000; for
+	// a gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. Required.
 	Limit int64 `yaml:"limit" policy:"required,1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
-	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills Limit tokens.
-	// Required unless the limit is a quota or a concurrency, which have none.
+	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills the limit's
+	// tokens. Required unless the limit is a quota or a concurrency, which have none.
 	Window time.Duration `yaml:"window" policy:"required,1us..3650d,quota=none,concurrency=none"`
 	// Lease is how long a concurrency keeps the places of a request whose process died, 1s to 1d; guard renews the leases of running
 	// requests. For a concurrency only. Defaults to 30s.
@@ -98,12 +100,12 @@ type Limit struct {
 	// Zone is the time zone of a quota, a name of the IANA zone database such as Europe/Berlin. Defaults to UTC.
 	Zone string `yaml:"zone"`
 	// Starts is when the periods of a quota start: HH:MM, after a weekday for week, a day for month or MM-DD for year, for example 15 06:00.
-	// Defaults to midnight, Monday, the 1st and 01-01.
+	// A month that is too short for its day starts on its last one. Defaults to midnight, Monday, the 1st and 01-01.
 	Starts Starts `yaml:"starts"`
-	// Burst is the most tokens that a gcra holds, 1 to 1000000000000; for a gcra only. Defaults to Limit.
+	// Burst is the most tokens that a gcra holds, 1 to 1000000000000, refilled within 100 years; for a gcra only. Defaults to the limit.
 	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
-	// Cost is the charge of one request, 1 to 1000000000000 and at most the limit; 1 for a sliding_log. For a concurrency, the places of one
-	// request, at most 1000. Defaults to 1.
+	// Cost is the charge of one request, 1 to 1000000000000 and at most the limit or burst; 1 for a sliding_log. For a concurrency, the
+	// places of one request, at most 1000. Defaults to 1.
 	Cost int64 `yaml:"cost" policy:"1..1000000000000,concurrency=1..1000,default=1"`
 	// Count selects the responses that count. guard charges each request first, and refunds it after any other response. Defaults to all.
 	Count *Responses `yaml:"count"`
@@ -113,8 +115,9 @@ type Limit struct {
 	Share float64 `yaml:"share" policy:"is=share"`
 	// Shadow makes this a shadow limit, which counts and logs, and never refuses. Defaults to false.
 	Shadow bool `yaml:"shadow"`
-	// DynamicMax lets a request bring another limit and window, as Envoy's descriptors do, and is the most that these may admit in Window, 1 to
-	// 1000000000000, for a sliding_log to 1000000. For a sliding_log or fixed_window of an endpoint only. Defaults to none: the policy decides.
+	// DynamicMax lets a request bring another limit and window, as Envoy's descriptors do, and is the most that these may admit in the
+	// window, 1 to 1000000000000, for a sliding_log to 1000000. For a sliding_log or fixed_window of an endpoint only, without prefetch.
+	// Defaults to none: the policy decides.
 	DynamicMax int64 `yaml:"dynamic_max" policy:"1..1000000000000,sliding_log=1..1000000"`
 	// Prefetch lets each process take tokens of a hot global limit in batches. Defaults to none: each request calls Redis.
 	Prefetch *Prefetch `yaml:"prefetch"`
@@ -133,7 +136,7 @@ func (p *Policy) Endpoint(name string) (*Endpoint, bool) {
 // Cost holds the budgets of a request's subjects. guard reserves an estimate when it admits a request; the service settles the real cost.
 // Budgets with the same by and unit are one account, which each endpoint with a cost charges.
 type Cost struct {
-	// By is the identity that has the budgets without one of their own, or several, as for a limit. Defaults to client.
+	// By is the identity that has the budgets without one of their own, or a list of at most 4, as for a limit. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Budgets are 1 to 16 budgets, of money and at most 4 other units. They are decided together: guard reserves the estimates in all of them
 	// or in none. Required.
@@ -151,7 +154,8 @@ type EndpointCost struct {
 	// Estimate is the money that a request reserves unless its caller gives an amount, at most 1000000000 and at most each budget.
 	// Defaults to 0.
 	Estimate Micros `yaml:"estimate" policy:"0..1000000000"`
-	// Units holds the same for other units than money, by their names: whole numbers, at most 1000000000000. Defaults to 0 of each.
+	// Units holds the same for at most 4 other units than money, by their names: whole numbers, at most 1000000000000. Defaults to 0 of
+	// each.
 	Units map[string]int64 `yaml:"units" policy:"items=0..4,is=name,0..1000000000000"`
 }
 
@@ -159,8 +163,8 @@ type EndpointCost struct {
 type Budget struct {
 	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// By is the identity that has the budget, or several, as for a limit; all is a budget of all requests together. A request that lacks an
-	// identity is not charged to it. Defaults to that of cost.
+	// By is the identity that has the budget, or a list of at most 4, as for a limit; all is a budget of all requests together. A request
+	// that lacks an identity is not charged to it. Defaults to that of cost.
 	By By `yaml:"by" policy:"items=0..4,is=identity"`
 	// Unit is what is budgeted, such as tokens: 1 to 32 of A-Z a-z 0-9 _ -. Defaults to money.
 	Unit string `yaml:"unit" policy:"is=name"`
@@ -168,13 +172,12 @@ type Budget struct {
 	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000000"`
 	// Window is the length of a window that slides, 1us to 3650d. Required unless the budget has periods.
 	Window time.Duration `yaml:"window" policy:"1us..3650d"`
-	// Every is the length of a period. What is reserved in a period belongs to it, also if it is settled later. Required unless the budget has
-	// a window.
+	// Every is the length of a period: hour, day, week, month or year. What is reserved in a period belongs to it, even if it is settled
+	// later. Required unless the budget has a window.
 	Every Every `yaml:"every"`
 	// Zone is the time zone of the periods, as of a quota. Defaults to UTC.
 	Zone string `yaml:"zone"`
-	// Starts is when the periods start, as of a quota: a month that is too short for its day starts on its last one. Defaults to midnight,
-	// Monday, the 1st and 01-01.
+	// Starts is when the periods start, as of a quota. Defaults to midnight, Monday, the 1st and 01-01.
 	Starts Starts `yaml:"starts"`
 	// Warn is the part of the budget from which an admitted request reports a warning, above 0 and below 1. Defaults to none.
 	Warn float64 `yaml:"warn" policy:"is=warn"`
@@ -182,7 +185,7 @@ type Budget struct {
 
 // Abuse blocks a subject after too many attempts. Attempts and blocks of a subject hold on all endpoints of the policy.
 type Abuse struct {
-	// By is the identity whose attempts count; one, and not all. Defaults to client.
+	// By is the identity whose attempts count: 1, and not all. Defaults to client.
 	By By `yaml:"by" policy:"items=0..1,is=identity,default=client"`
 	// Tiers are 1 to 8 thresholds that start a block. Required.
 	Tiers []Tier `yaml:"tiers" policy:"required,items=1..8"`
@@ -207,7 +210,7 @@ type Tier struct {
 
 // Challenge is a one-time token. Exactly one request consumes it.
 type Challenge struct {
-	// By is the identity that the challenge is issued for, or several, as for a limit; not all. Defaults to client.
+	// By is the identity that the challenge is issued for, or a list of at most 4, as for a limit; not all. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Required refuses requests without a challenge. Defaults to false: a request may omit it, but a challenge that it carries must be
 	// valid.
@@ -216,10 +219,10 @@ type Challenge struct {
 	TTL time.Duration `yaml:"ttl" policy:"1us..3650d,default=5m"`
 	// Header is the name of the header with the challenge. Defaults to X-Challenge.
 	Header string `yaml:"header" policy:"is=header,default=X-Challenge"`
-	// Payload binds a challenge to a path, or to nothing. Defaults to none: it is valid for any request.
+	// Payload binds a challenge to the path of the request's URL, or to nothing. Defaults to none: it is valid for any request.
 	Payload Payload `yaml:"payload" policy:"default=none"`
-	// OnFailure is open or closed, because a process alone cannot know whether a challenge was consumed. Defaults to the policy's, and
-	// to closed where that is local.
+	// OnFailure is open or closed, because a process alone cannot know whether a challenge was consumed. Defaults to the policy's, or closed
+	// where that is local.
 	OnFailure OnFailure `yaml:"on_failure" policy:"not=local"`
 }
 
@@ -227,7 +230,7 @@ type Challenge struct {
 type Responses struct {
 	// Status holds HTTP statuses, each 100 to 599, at most 64. Defaults to none.
 	Status []int `yaml:"status" policy:"items=0..64,100..599"`
-	// Code holds gRPC status codes such as Unauthenticated, at most 17. Defaults to none.
+	// Code holds names of gRPC status codes such as Unauthenticated, at most 17. Defaults to none.
 	Code []StatusCode `yaml:"code" policy:"items=0..17"`
 }
 
@@ -258,15 +261,15 @@ type CORS struct {
 
 // Paths is how request paths are compared with patterns.
 type Paths struct {
-	// Case is exact or fold, which is for routers that treat /V1/Chat as /v1/chat. Defaults to exact.
+	// Case is whether upper and lower case differ: exact, or fold for routers that treat /V1/Chat as /v1/chat. Defaults to exact.
 	Case Case `yaml:"case" policy:"default=exact"`
 }
 
 // Idempotency is the source of a request's own ID: a header or a fingerprint. guard does not count a repeat: a request with the ID
 // and method of an earlier one, by the same client to the same endpoint.
 type Idempotency struct {
-	// Header is the name of the header with the ID. Any client can use it to repeat a request for free. Required of an
-	// endpoint with match, unless fingerprint is true; code names it in others.
+	// Header is the name of the header with the ID, which is not that of an identity. Any client can use it to repeat a request for free.
+	// Required of an endpoint with match, unless fingerprint is true; code names it in others.
 	Header string `yaml:"header" policy:"is=header"`
 	// Fingerprint makes a verified fingerprint the ID, on an endpoint that requires the challenge in it. Defaults to false.
 	Fingerprint bool `yaml:"fingerprint"`

@@ -16,7 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-var update = flag.Bool("update", false, "write schema.json")
+var update = flag.Bool("update", false, "write schema.json and the tables of docs/reference/policy.md")
 
 // TestSchema_matchesTheModel generates the schema from the model: every key, bound and doc comment.
 func TestSchema_matchesTheModel(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSchema_matchesTheModel(t *testing.T) {
 func docComments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, file := range []string{"policy.go", "identities.go", "descriptors.go", "overrides.go", "plans.go", "../identity/jwt.go"} {
+	for _, file := range []string{"policy.go", "identities.go", "descriptors.go", "overrides.go", "plans.go", "upstreams.go", "../identity/jwt.go"} {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

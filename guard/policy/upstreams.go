@@ -22,9 +22,10 @@ type Upstream struct {
 	Match []string `yaml:"match" policy:"items=0..64,is=pattern"`
 	// Account is which account a request uses. Defaults to the host: one account for each.
 	Account *Account `yaml:"account"`
-	// Limits are the limits of an account, at most 16. Required unless the upstream has budgets.
+	// Limits are the limits of an account, at most 16, without by and dynamic_max. Windows are 2 % longer in Redis, at most half a second.
+	// Required unless the upstream has budgets.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
-	// Budgets are what an account may spend, in money and other units, at most 16. Defaults to none.
+	// Budgets are what an account may spend, in money and other units, at most 16, without by. Defaults to none.
 	Budgets []Budget `yaml:"budgets" policy:"items=0..16"`
 	// Cost is what a call reserves of the budgets. Defaults to 0 of each.
 	Cost *EndpointCost `yaml:"cost"`
