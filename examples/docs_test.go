@@ -82,43 +82,10 @@ func TestReadme_isShort(t *testing.T) {
 	}
 }
 
-// Commands that take a release or Docker.
-var notRun = regexp.MustCompile(`(?m)^(go install .*|docker run .*)\n`)
-
-func TestPages_commandsRun(t *testing.T) {
+func TestQuickstart_isWhatRuns(t *testing.T) {
 	onpath.Full(t)
 	all := engines.Ends(t)
-	if len(all) == 0 {
-		t.Fatal("no engine for the pages' commands")
-	}
-	e := all[min(1, len(all)-1)] // a server if there is one; the commands are pinned on each engine elsewhere
-	t.Run(e.Name, func(t *testing.T) {
-		e.Client(t)
-		env := withCommand(t)
-		for _, page := range []string{"../docs/quickstart.md"} {
-			for _, block := range blocks(t, page, "sh") {
-				block = notRun.ReplaceAllString(block, "")
-				block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
-				// A plan that has something to do exits 2, and so does a doctor with findings.
-				block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan || [ $? = 2 ]\n")
-				block = strings.ReplaceAll(block, "rlfunc doctor\n", "rlfunc doctor || [ $? = 2 ]\n")
-				shell(t, "..", env, block)
-			}
-		}
-		quickstart(t, e)
-	})
-}
-
-func quickstart(t *testing.T, e engines.Engine) {
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(read(t, "quickstart/main.go"), "127.0.0.1:6379", e.Addr)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"welcome, 9 left\n", "welcome, 8 left\n"} {
-		if out := shell(t, "..", nil, "go run "+file); out != want {
-			t.Errorf("the quickstart printed %q", out)
-		}
-	}
+	play(t, "../docs/quickstart.md", all[min(1, len(all)-1)])
 }
 
 func TestWritingAFunction_isWhatRuns(t *testing.T) {
@@ -141,6 +108,7 @@ func TestDeploying_isWhatRuns(t *testing.T) {
 var (
 	// A block of a page, and the file that the end of the paragraph before it names.
 	pageBlock = regexp.MustCompile("(?ms)(?:`([^`\n]+)`:\n\n)?^```([a-z]+)\n(.*?)^```\n")
+	notRun    = regexp.MustCompile(`(?m)^(go install|docker run) .*\n`) // take a release or Docker
 	exits     = regexp.MustCompile(`(?m)^(.+?) +# exits ([0-9]+).*$`)
 )
 
@@ -150,16 +118,20 @@ func play(t *testing.T, page string, e engines.Engine) {
 	t.Helper()
 	e.Client(t)
 	host, port, _ := strings.Cut(e.Addr, ":")
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	home := t.TempDir()
 	dir := home
 	env := append(
 		withCommand(t), "REDIS_URL=", "GIT_CONFIG_GLOBAL="+filepath.Join(home, "none"), "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com",
 	)
-	here := strings.NewReplacer("redis://127.0.0.1:6379", e.URL, "127.0.0.1:6379", e.Addr, "redis-cli ", "redis-cli -h "+host+" -p "+port+" ")
+	here := strings.NewReplacer("redis://127.0.0.1:6379", e.URL, "127.0.0.1:6379", e.Addr, "redis-cli ", "redis-cli -h "+host+" -p "+port+" ", "go mod tidy", "go work init . '"+checkout+"'")
 	all := pageBlock.FindAllStringSubmatch(read(t, page), -1)
 	for i, block := range all {
-		file, language, body := block[1], block[2], here.Replace(block[3])
+		file, language, body := block[1], block[2], notRun.ReplaceAllString(here.Replace(block[3]), ":\n")
 		switch {
 		case language == "sh":
 			out := shell(t, dir, env, "{\n"+exits.ReplaceAllString(body, "$1 && exit 99 || [ $$? = $2 ]")+"}\npwd >"+home+"/pwd\n")
@@ -195,7 +167,7 @@ func play(t *testing.T, page string, e engines.Engine) {
 // sameAnywhere takes from a command's output what depends on the machine: servers, users, times, and with them widths of columns.
 func sameAnywhere(out string) string {
 	for pattern, word := range map[string]string{
-		`(Redis|Valkey) [0-9.]+`: "SERVER", `[0-9-]{10} [0-9:]{8} UTC`: "TIME", `\S+ \(pid [0-9]+\)`: "WHO", `\b[0-9a-f]{12}\b`: "DIGEST", `  +`: "  ", ` +\n`: "\n",
+		`(Redis|Valkey) [0-9.]+`: "SERVER", `[0-9-]{10} [0-9:]{8} UTC`: "TIME", `\S+ \(pid [0-9]+\)`: "WHO", `\b[0-9a-f]{12}\b`: "DIGEST", `(latency|come back in) .*`: "WAIT", `  +`: "  ", ` +\n`: "\n",
 	} {
 		out = regexp.MustCompile(pattern).ReplaceAllString(out, word)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// The Go of docs/limiters.md#limiters is code of this file.
+// The Go of docs/limiters.md is code of this file.
 func TestLimiters_pageMatchesExamples(t *testing.T) {
 	text, err := os.ReadFile("limiters_test.go")
 	if err != nil {
@@ -30,9 +30,9 @@ func TestLimiters_pageMatchesExamples(t *testing.T) {
 	code := strings.ReplaceAll(string(text), "\n\t\t", "\n")
 	var said []string
 	printed := regexp.MustCompile(`(?m)fmt\.Println\(.*\) // (.*)$`)
-	for _, block := range blocks(t, "../docs/limiters.md#limiters", "go") {
+	for _, block := range blocks(t, "../docs/limiters.md", "go") {
 		if !strings.Contains(code, "\n"+block) {
-			t.Errorf("no example of examples/limiters_test.go has this Go of docs/limiters.md#limiters:\n%s", block)
+			t.Errorf("no example of examples/limiters_test.go has this Go of docs/limiters.md:\n%s", block)
 		}
 		for _, line := range printed.FindAllStringSubmatch(block, -1) {
 			said = append(said, strings.Split(line[1], ", then ")...)
@@ -83,13 +83,31 @@ func Example_slidingLog() {
 			Subject: "user42", Limit: 10, Window: time.Minute, Receipt: "request-7f3a",
 		})
 		if err != nil {
-			return err // no decision: a refusal is not an error
+			return err // nobody decided; a refusal is not an error
 		}
 		fmt.Println(answer.Allowed, answer.Remaining) // true 9
 		return nil
 	})
 	// Output:
 	// true 9
+}
+
+func Example_gcra() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		// 100 per minute, so one token every 600 ms, and up to 20 at once. This request takes 15.
+		take := ratelimit.GCRAParams{Subject: "key-9c1", Limit: 100, Period: time.Minute, Burst: 20, Cost: new(int64(15))}
+		for range 2 {
+			answer, err := limits.GCRA(ctx, take)
+			if err != nil {
+				return err
+			}
+			fmt.Println(answer.Allowed, answer.Remaining, answer.RetryAfter) // true 5 0s, then false 5 6s
+		}
+		return nil
+	})
+	// Output:
+	// true 5 0s
+	// false 5 6s
 }
 
 func Example_slidingCounter() {
@@ -142,45 +160,9 @@ func Example_quota() {
 	// true 99997
 }
 
-func Example_gcra() {
-	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
-		// 100 a minute, one each 600 ms, and up to 20 at once. This request takes 15 of them.
-		take := ratelimit.GCRAParams{Subject: "key-9c1", Limit: 100, Period: time.Minute, Burst: 20, Cost: new(int64(15))}
-		for range 2 {
-			answer, err := limits.GCRA(ctx, take)
-			if err != nil {
-				return err
-			}
-			fmt.Println(answer.Allowed, answer.Remaining, answer.RetryAfter) // true 5 0s, then false 5 6s
-		}
-		return nil
-	})
-	// Output:
-	// true 5 0s
-	// false 5 6s
-}
-
-func Example_gcraAtMost() {
-	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
-		// A sender may send 30 messages a second, and has 50 in its queue.
-		batch := ratelimit.GCRAAtMostParams{Subject: "smtp", Limit: 30, Period: time.Second, Most: 50}
-		for range 2 {
-			answer, err := limits.GCRAAtMost(ctx, batch)
-			if err != nil {
-				return err
-			}
-			fmt.Println(answer.Taken, answer.RetryAfter > 0) // 30 false, then 0 true
-		}
-		return nil
-	})
-	// Output:
-	// 30 false
-	// 0 true
-}
-
 func Example_check() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
-		// Limits are packed once, for any number of calls.
+		// Pack the limits once, when your program starts.
 		perUser := ratelimit.MustPackLimit(
 			ratelimit.Limit{Name: "second", Kind: ratelimit.LimitKindGCRA, Limit: 2, Window: time.Second, Burst: 5},
 			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 100, Window: time.Hour},
@@ -199,7 +181,7 @@ func Example_check() {
 
 func Example_cost() {
 	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
-		// $2 an hour and $20 a day, in micros. The estimate is 30 cents; the model's answer has cost 12.
+		// 2 dollars per hour and 20 per day. The estimate is 30 cents, and the model's answer then costs 12.
 		reserved, err := budgets.Reserve(ctx, cost.ReserveParams{
 			Subject: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
 			Limits: []cost.ReserveLimits{
@@ -224,27 +206,10 @@ func Example_cost() {
 	// settled 0.120000
 }
 
-func Example_costAtMost() {
-	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
-		// A long answer, cut at what the hour has left: at most 5 dollars, and not worth starting for less than 10 cents.
-		reserved, err := budgets.ReserveAtMost(ctx, cost.ReserveAtMostParams{
-			Subject: "tenant7", Receipt: "completion-56", Most: 5_000_000, Least: 100_000,
-			Limits: []cost.ReserveAtMostLimits{{Budget: 2_000_000, Window: time.Hour}},
-		})
-		if err != nil {
-			return err
-		}
-		fmt.Println(reserved.Charged) // 2.000000
-		return nil
-	})
-	// Output:
-	// 2.000000
-}
-
 func Example_abuse() {
 	run(abuse.Library, abuse.New, func(ctx context.Context, logins *abuse.Client) error {
-		// The 5th attempt in 10 minutes without a success blocks; each further block of the month is longer.
-		// The address is part of the subject: by the account alone, a stranger's guesses would lock the owner out.
+		// The 5th failure in 10 minutes blocks for a minute, the next block lasts 15 minutes, and then a day.
+		// The address is part of the subject, because by the account alone a stranger could lock the owner out.
 		login := fcall.Subject("ip=203.0.113.7+account=user42")
 		answer, err := logins.Attempt(ctx, abuse.AttemptParams{
 			Subject:    login,
@@ -252,11 +217,11 @@ func Example_abuse() {
 			Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: 15 * time.Minute}, {Block: 24 * time.Hour}},
 		})
 		if err != nil || !answer.Allowed {
-			return err // answer.RetryAfter is what the block has left
+			return err // blocked for answer.RetryAfter
 		}
 		fmt.Println(answer.Tiers[0].Remaining) // 3
 
-		// The password was right: what was tried before is not held against the user.
+		// The password was right, so the failures before it are forgotten.
 		_, err = logins.Forgive(ctx, abuse.ForgiveParams{Subject: login})
 		return err
 	})
@@ -272,7 +237,7 @@ func Example_challenge() {
 		if err != nil {
 			return err
 		}
-		for range 2 { // of two clicks one logs in
+		for range 2 { // of two clicks, one logs in
 			answer, err := links.Consume(ctx, challenge.ConsumeParams{Subject: "user42", Token: issued.Token, Payload: "login"})
 			if err != nil {
 				return err

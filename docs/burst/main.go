@@ -1,8 +1,8 @@
-// Burst draws the pictures of docs/limiters.md: what each limiter admits of the same requests, most of them at the edge
-// of a window. Each picture shows a run of the released library on the embedded engine.
+// Burst draws the picture of docs/limiters.md: what each limiter admits of the same requests, most of them at the edge
+// of a window. It shows runs of the released libraries on the embedded engine.
 //
-//	go run ./docs/burst           draw the pictures
-//	go run ./docs/burst --check   fail if one differs from a run
+//	go run ./docs/burst           draw the picture
+//	go run ./docs/burst --check   fail if it differs from a run
 package main
 
 import (
@@ -11,43 +11,33 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
 func main() {
-	check := flag.Bool("check", false, "change nothing, and fail if a picture differs from a run")
-	dir := flag.String("dir", "docs/burst", "the folder of the pictures")
+	check := flag.Bool("check", false, "change nothing, and fail if the picture differs from a run")
+	file := flag.String("file", "docs/burst/limiters.svg", "the picture")
 	flag.Parse()
-	if err := draw(context.Background(), *dir, *check); err != nil {
+	if err := draw(context.Background(), *file, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "burst:", err)
 		os.Exit(1)
 	}
 }
 
-// draw writes the pictures into a folder, or compares them with what is there.
-func draw(ctx context.Context, dir string, check bool) error {
+// draw writes the picture, or compares it with what is there.
+func draw(ctx context.Context, file string, check bool) error {
 	runs, err := record(ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
-		if r.Title == "" {
-			continue
-		}
-		picture, err := picture(r)
-		if err != nil {
-			return err
-		}
-		file := filepath.Join(dir, r.File+".svg")
-		if !check {
-			if err := os.WriteFile(file, picture, 0o644); err != nil {
-				return err
-			}
-			continue
-		}
-		if there, err := os.ReadFile(file); err != nil || !bytes.Equal(there, picture) {
-			return fmt.Errorf("%s differs from a run: draw it again with `go run ./docs/burst`", file)
-		}
+	drawn, err := picture(runs)
+	if err != nil {
+		return err
+	}
+	if !check {
+		return os.WriteFile(file, drawn, 0o644)
+	}
+	if there, err := os.ReadFile(file); err != nil || !bytes.Equal(there, drawn) {
+		return fmt.Errorf("%s differs from a run: draw it again with `go run ./docs/burst`", file)
 	}
 	return nil
 }

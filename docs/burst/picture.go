@@ -9,28 +9,47 @@ import (
 	"time"
 )
 
-//go:embed picture.svg.tmpl
+//go:embed limiters.svg.tmpl
 var pictureText string
 
 var pictureTemplate = template.Must(template.New("picture").Parse(pictureText))
 
-// Positions in a picture, in pixels.
+// Positions in the picture, in pixels.
 const (
-	left, right   = 104, 676 // the run
-	ceiling, zero = 88, 148  // the curve at 20 admissions and at none
-	pixelsEach    = (zero - ceiling) / 20.0
+	left, right = 212, 688 // the run
+	top, each   = 62, 84   // the first limiter's row, and the height of a row
+	zero        = 56       // in a row: the curve at no admission
+	pixelsEach  = 2.2      // the height of one admission in the curve
 )
 
-// picture draws a run.
-func picture(r run) ([]byte, error) {
+// A row is one limiter's part of the picture.
+type row struct {
+	run
+	Y                               int
+	Over                            bool
+	AdmittedX, RefusedX             []string
+	Curve                           string
+	MostX, MostY, LimitY, PartingAt string
+}
+
+// picture draws the runs, one below the other.
+func picture(runs []run) ([]byte, error) {
+	var rows []row
+	for i, r := range runs {
+		x, y := peak(r)
+		rows = append(rows, row{
+			run: r, Y: top + i*each, Over: r.Most() > limit,
+			AdmittedX: xsOf(r.Admitted), RefusedX: xsOf(r.Refused), Curve: curve(r.Admitted),
+			MostX: x, MostY: y, LimitY: yOf(limit),
+			PartingAt: yOf(limit + 0.5), // a curve at the limit is not over it
+		})
+	}
+	bottom := top + len(rows)*each
 	var out bytes.Buffer
 	err := pictureTemplate.Execute(&out, map[string]any{
-		"Run": r, "Most": r.Most(), "Over": r.Most() > limit, "Limit": limit,
-		"Admitted": xsOf(r.Admitted), "Refused": xsOf(r.Refused), "Curve": curve(r.Admitted),
-		"Left": left, "Right": right, "Zero": zero, "LimitY": yOf(limit),
-		// Half a request above the limit: a curve at the limit is not over it.
-		"Parting": zero - pixelsEach*(limit+0.5),
-		"Seconds": seconds(), "Edge": xOf(window), "Peak": peak(r), "Story": story(r),
+		"Rows": rows, "Offered": xsOf(offered()), "Requests": len(offered()), "Limit": limit,
+		"Left": left, "Right": right, "Zero": zero, "Bottom": bottom, "Height": bottom + 34,
+		"Edge": xOf(window), "Seconds": seconds(),
 	})
 	return out.Bytes(), err
 }
@@ -48,8 +67,8 @@ func xsOf(times []time.Duration) []string {
 	return all
 }
 
-// yOf returns the position of a count.
-func yOf(count int) string { return fmt.Sprintf("%.1f", zero-pixelsEach*float64(count)) }
+// yOf returns the position of a count in its row.
+func yOf(count float64) string { return fmt.Sprintf("%.1f", zero-pixelsEach*count) }
 
 // curve returns a path of the last minute's admissions: it rises at each one and falls a minute later.
 func curve(admitted []time.Duration) string {
@@ -69,39 +88,32 @@ func curve(admitted []time.Duration) string {
 			enter++
 			count++
 		}
-		fmt.Fprintf(&path, "H%sV%s", xOf(at), yOf(count))
+		fmt.Fprintf(&path, "H%sV%s", xOf(at), yOf(float64(count)))
 	}
 	fmt.Fprintf(&path, "H%d", right)
 	return path.String()
 }
 
-// A mark is a number and its position.
-type mark struct {
-	X, Y string
+// peak returns where the count first reaches its maximum.
+func peak(r run) (x, y string) {
+	for _, at := range r.Admitted {
+		if n := inWindow(r.Admitted, at); n == r.Most() {
+			return xOf(at), yOf(float64(n))
+		}
+	}
+	return "", ""
+}
+
+// A second is a label of the axis.
+type second struct {
+	X    string
 	Text int
 }
 
-// peak marks where the count first reaches its maximum.
-func peak(r run) mark {
-	for _, at := range r.Admitted {
-		if n := inWindow(r.Admitted, at); n == r.Most() {
-			return mark{xOf(at), yOf(n), n}
-		}
-	}
-	return mark{}
-}
-
-func seconds() []mark {
-	var all []mark
+func seconds() []second {
+	var all []second
 	for s := 0; s <= int(length.Seconds()); s += 30 {
-		all = append(all, mark{X: xOf(time.Duration(s) * time.Second), Text: s})
+		all = append(all, second{xOf(time.Duration(s) * time.Second), s})
 	}
 	return all
-}
-
-// story describes the picture in words.
-func story(r run) string {
-	return fmt.Sprintf("%d requests are offered: 1 at the start, 10 in the last 9 seconds of the first minute, 12 in the first 9 of the second, "+
-		"then one every 4 seconds. %d are admitted and %d refused; in no minute are more than %d admitted.",
-		len(r.Admitted)+len(r.Refused), len(r.Admitted), len(r.Refused), r.Most())
 }
