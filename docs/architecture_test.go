@@ -40,18 +40,16 @@ func rooms() []*room {
 		{name: "serve", purpose: "rlfunc serve"},
 		{name: "guard/envoyguard", purpose: "Envoy's rate limits"},
 		{name: "guard/telemetry", purpose: "metrics, spans, records"},
-		{name: "guard/report", purpose: "what rlfunc top shows"},
-		{name: "guard", purpose: "one decision a request"},
-		{name: "guard/replay", purpose: "policies on old traffic"},
+		{name: "guard", purpose: "one decision per request"},
+		{name: "guard/replay", purpose: "a policy on old traffic"},
 		{name: "prefetch", purpose: "hot limits in batches"},
 		{name: "lua_test", purpose: "step tables, parity"},
 		{name: "guard/policy", purpose: "the policy's file"},
 		{name: "gen", purpose: "generated clients"},
-		{name: "loader", purpose: "libraries onto servers"},
+		{name: "loader", purpose: "deploys libraries"},
 		{name: "codegen", purpose: "Lua to library and client"},
-		{name: "guard/identity", purpose: "clients of requests"},
+		{name: "guard/identity", purpose: "who sent a request"},
 		{name: "embedded", purpose: "Redis in the process"},
-		{name: "calendar", purpose: "periods in time zones"},
 		{name: "fcall", purpose: "calls, keys, errors"},
 		{name: "functions", purpose: "the annotated Lua"},
 		{name: "codegen/spec", purpose: "contracts as JSON"},
@@ -121,6 +119,19 @@ func read(t *testing.T, all []*room) {
 	}
 }
 
+// style has colors for a light and a dark page, and a background of its own, for readers whose page has another color than their system.
+const style = `<style>
+path { fill: none; stroke: #8c959f }
+text { fill: #1f2328 } .purpose { fill: #59636e }
+.page { fill: #ffffff } .room { fill: #f6f8fa; stroke: #8c959f } .service { fill: #ddf4ff; stroke: #0969da }
+@media (prefers-color-scheme: dark) {
+  path { stroke: #656c76 }
+  text { fill: #f0f6fc } .purpose { fill: #9198a1 }
+  .page { fill: #0d1117 } .room { fill: #151b23; stroke: #656c76 } .service { fill: #121d2f; stroke: #4493f8 }
+}
+</style>
+`
+
 const width, height, boxWidth, boxHeight, rowGap = 980, 60, 168, 44, 56
 
 func draw(all []*room) []byte {
@@ -140,10 +151,11 @@ func draw(all []*room) []byte {
 		}
 	}
 	var b bytes.Buffer
-	total := height + (top+1)*(boxHeight+rowGap)
+	total := height + (top+1)*(boxHeight+rowGap) - rowGap/2
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="13">`+"\n", width, total)
-	fmt.Fprintf(&b, `<title>Packages of rlfunc and their imports</title><rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, total)
-	fmt.Fprint(&b, `<text x="20" y="30" fill="#30363d">A line leads from a package down to one that it imports. Blue: a service behind guard/httpguard links it.</text>`+"\n")
+	b.WriteString(style)
+	fmt.Fprintf(&b, `<title>Packages of rlfunc and their imports</title><rect class="page" width="%d" height="%d"/>`+"\n", width, total)
+	fmt.Fprint(&b, `<text x="20" y="30">A line leads from a package down to one that it imports. Blue: what a service behind guard/httpguard links.</text>`+"\n")
 	for _, r := range all {
 		names := make([]string, 0, len(r.imports))
 		for name := range r.imports {
@@ -153,17 +165,17 @@ func draw(all []*room) []byte {
 		for _, name := range names {
 			to := byName[name]
 			x1, y1, x2, y2 := r.x+boxWidth/2, y(r)+boxHeight, to.x+boxWidth/2, y(to)
-			fmt.Fprintf(&b, `<path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="#8c959f"/>`+"\n", x1, y1, x1, y1+rowGap/2, x2, y2-rowGap/2, x2, y2)
+			fmt.Fprintf(&b, `<path d="M%d %d C%d %d %d %d %d %d"/>`+"\n", x1, y1, x1, y1+rowGap/2, x2, y2-rowGap/2, x2, y2)
 		}
 	}
 	for _, r := range all {
-		fill, stroke := "#f6f8fa", "#8c959f"
+		class := "room"
 		if r.service {
-			fill, stroke = "#ddf4ff", "#0969da"
+			class = "service"
 		}
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="%s"/>`, r.x, y(r), boxWidth, boxHeight, fill, stroke)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" font-weight="600" fill="#1f2328">%s</text>`, r.x+boxWidth/2, y(r)+18, r.name)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" font-size="11" fill="#59636e">%s</text>`+"\n", r.x+boxWidth/2, y(r)+35, r.purpose)
+		fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="6"/>`, class, r.x, y(r), boxWidth, boxHeight)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" font-weight="600">%s</text>`, r.x+boxWidth/2, y(r)+18, r.name)
+		fmt.Fprintf(&b, `<text class="purpose" x="%d" y="%d" text-anchor="middle" font-size="11">%s</text>`+"\n", r.x+boxWidth/2, y(r)+35, r.purpose)
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

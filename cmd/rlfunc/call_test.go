@@ -2,13 +2,22 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/loader"
 )
 
 // listening is the address of an embedded server.
@@ -57,5 +66,71 @@ func TestCall_serverWithoutLoads(t *testing.T) {
 		if code == exitcode.OK || !strings.Contains(said, want) {
 			t.Errorf("%s: exit %d, %s, want %q", command, code, said, want)
 		}
+	}
+}
+
+// docs/reference/wire.md shows what a call and an announcement send.
+func TestWirePage_isWhatIsSent(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)\n```(?:console\n\\$ rlfunc ([^\n]*)|text)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks, want 3", len(blocks))
+	}
+	if _, out, errOut := runOutside(t, strings.Fields(blocks[0][1])...); out != blocks[0][2] {
+		t.Errorf("the call's block (-want +got):\n%s%s", cmp.Diff(out, blocks[0][2]), errOut)
+	}
+
+	rdb := redis.NewClient(&redis.Options{Addr: listening(t)})
+	defer rdb.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var sent sentCommands
+	sent.stop = stop
+	rdb.AddHook(&sent)
+	o := loader.AnnounceOptions{Service: "checkout", Instance: "pod-a:7"}
+	loader.Announce(ctx, rdb, &fcall.Library{ServerName: "ratelimit_v1", Version: "1.0.0"}, o)
+	if len(sent.lines) != 6 {
+		t.Fatalf("sent %q", sent.lines)
+	}
+	now := strings.Fields(sent.lines[1])[2]
+	member, _ := strings.CutPrefix(sent.lines[5], "ZREM rlfunc:{deploy}:clients ")
+	ms, err := strconv.ParseInt(now, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer("NOW-86400000", strconv.FormatInt(ms-86400000, 10), "NOW", now, "MEMBER", member).Replace(blocks[2][2])
+	if got := strings.Join(sent.lines[:5], "\n") + "\n"; !strings.EqualFold(got, want) {
+		t.Errorf("an announcement sends\n%sand the page has\n%s", got, want)
+	}
+	shown := strings.NewReplacer(" python ", " go ", "1763706867123", now).Replace(blocks[1][2])
+	if member+"\n" != shown {
+		t.Errorf("the member is %q, and the page has %q", member, shown)
+	}
+}
+
+// sentCommands notes each command but those with which a connection begins, and stops after EXPIRE.
+type sentCommands struct {
+	lines []string
+	stop  func()
+}
+
+func (s *sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *sentCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "hello" && cmd.Name() != "client" {
+			s.lines = append(s.lines, strings.TrimSpace(fmt.Sprintln(cmd.Args()...)))
+		}
+		err := next(ctx, cmd)
+		if cmd.Name() == "expire" {
+			s.stop()
+		}
+		return err
 	}
 }

@@ -10,7 +10,41 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 )
+
+// A page that shows a fault of a function, and what `rlfunc vet --run` prints about it, shows what it prints.
+func TestPages_faultIsFound(t *testing.T) {
+	shown := regexp.MustCompile("(?s)\n```lua\n([^`]*\nlocal function (\\w+)[^`]*)```\n.*?\n```text\n(functions/\\w+/\\w+\\.lua:[^`]*)```")
+	for _, page := range []string{"README.md", "docs/writing-a-function.md"} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := shown.FindStringSubmatch(string(text))
+		if block == nil {
+			if page != "README.md" {
+				t.Errorf("%s shows no fault", page)
+			}
+			continue
+		}
+		dir := t.TempDir()
+		if err := os.CopyFS(dir+"/functions", os.DirFS("../../examples/templates/functions")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/functions/quota/"+block[2]+".lua", []byte(block[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/rlfunc.yaml", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errOut := runOutside(t, "-C", dir, "vet", "--run")
+		if code != exitcode.Findings || !strings.Contains(out, block[3]) {
+			t.Errorf("%s: exit code %d: %s\n%s", page, code, errOut, cmp.Diff(block[3], out))
+		}
+	}
+}
 
 // Every rlfunc command in the documentation has the flags that it is shown with.
 func TestPages_flagsExist(t *testing.T) {

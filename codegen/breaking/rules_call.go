@@ -14,7 +14,7 @@ var callRules = []Rule{
 	{
 		ID: "library-removed", Category: Call, scope: everywhere, check: libraryRemoved,
 		Checks: "Checks that no library is removed.",
-		Why:    "Servers keep it until `retire`, but a new or emptied server does not get it back: `ERR Function not found`.",
+		Why:    "Servers keep it until `retire`, but a new or emptied server doesn't get it back: `ERR Function not found`.",
 	},
 	{
 		ID: "function-removed", Category: Call, check: functionRemoved,
@@ -24,7 +24,7 @@ var callRules = []Rule{
 	{
 		ID: "function-flags", Category: Call, check: functionFlags,
 		Checks: "Checks that no flag change makes a server refuse calls that it ran.",
-		Why:    "Without `no-writes` FCALL_RO and replicas refuse; without `allow-oom` a full server does; `no-cluster` is refused in a cluster.",
+		Why:    "Without `no-writes`, FCALL_RO and replicas refuse the call; without `allow-oom`, a full server does; with `no-cluster`, a cluster does.",
 	},
 	{
 		ID: "keys", Category: Call, check: keyCount,
@@ -38,8 +38,8 @@ var callRules = []Rule{
 	},
 	{
 		ID: "argument-added", Category: Call, check: argumentAdded,
-		Checks: "Checks that no argument is new but an optional one at the end: of a call, or of a packed group's row.",
-		Why:    "Arguments are read by position. Trailing omitted ones are not sent, so to the server an old client just omits the new one. An older library refuses calls that use it: deploy first.",
+		Checks: "Checks that a new argument is optional and at the end, of a call or of a packed group's row.",
+		Why:    "Arguments are read by position. An old client doesn't send one that is optional and at the end, but an older library refuses calls that do: deploy before the services.",
 	},
 	{
 		ID: "argument-order", Category: Call, check: argumentOrder,
@@ -74,7 +74,7 @@ var callRules = []Rule{
 	{
 		ID: "argument-rule", Category: Call, check: argumentRule,
 		Checks: "Checks that no @must asks more of arguments together than before.",
-		Why:    "RLARG for calls that were allowed. If the function refused them all along, and the header only says it now, allow the finding.",
+		Why:    "RLARG for calls that were allowed. If the function always refused them, and the header only says so now, allow the finding.",
 	},
 }
 

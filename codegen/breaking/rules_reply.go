@@ -11,12 +11,12 @@ var replyRules = []Rule{
 	{
 		ID: "result-removed", Category: Reply, check: resultRemoved,
 		Checks: "Checks that no result is removed.",
-		Why:    "Clients read a reply by position, to its end: an old client gets an unreadable reply after the call has charged.",
+		Why:    "Clients read a reply by position, so an old client can't read it, and the call has charged.",
 	},
 	{
 		ID: "result-added", Category: Reply, check: resultAdded,
 		Checks: "Checks that no result is new.",
-		Why:    "Clients read a reply by position, to its end: an old client gets an unreadable reply after the call has charged. A new function beside the old one breaks nothing.",
+		Why:    "Clients read a reply by position, so an old client can't read it, and the call has charged. A new function beside the old one breaks nothing.",
 	},
 	{
 		ID: "result-order", Category: Reply, check: resultOrder,
@@ -31,22 +31,22 @@ var replyRules = []Rule{
 	{
 		ID: "result-optional", Category: Reply, check: resultOptional,
 		Checks: "Checks that a result does not become optional, nor an optional one required.",
-		Why:    "A mark precedes an optional result: an old client reads it as another result.",
+		Why:    "A mark precedes an optional result, and an old client takes it for a result.",
 	},
 	{
 		ID: "result-values", Category: Reply, check: resultValues,
 		Checks: "Checks that an enum result has the same values in the same order.",
-		Why:    "A value is sent as its index, in a number that other results share: an old client reads wrong values.",
+		Why:    "A value is sent as its index, in a number that other results share, so an old client reads wrong values.",
 	},
 	{
 		ID: "result-bounds", Category: Reply, check: resultBounds,
 		Checks: "Checks that a small count keeps its upper bound.",
-		Why:    "It shares a number with other results, whose positions depend on its bounds.",
+		Why:    "It shares a number with other results, and their places in it depend on its bounds.",
 	},
 	{
 		ID: "error-added", Category: Reply, check: errorAdded,
 		Checks: "Checks that no error code is new.",
-		Why:    "An old client does not know that the code is a refusal: the outcome of the call is unknown to it.",
+		Why:    "An old client doesn't know that the code is a refusal, so it can't tell whether the call ran.",
 	},
 }
 

@@ -98,7 +98,7 @@ func (w *watch) shortened(ch change, line int, until map[string]int64) {
 	lost := func(element string) bool { return until[element] > ch.after.expires+1 }
 	if ch.after.elements == nil {
 		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && kept(b, a) {
-			w.add("shortened-ttl", line, "%s still holds what an earlier call wrote, which was to live %s longer", ch.key, milliseconds(until[""]-ch.after.expires))
+			w.add("shortened-ttl", line, "makes %s expire %s too soon: it still holds what an earlier call stored for longer", ch.key, milliseconds(until[""]-ch.after.expires))
 		}
 		return
 	}
@@ -113,7 +113,7 @@ func (w *watch) shortened(ch change, line int, until map[string]int64) {
 	}
 	for e, v := range ch.before.elements {
 		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) && until[e] > released {
-			w.add("shortened-ttl", line, "an element of %s that an earlier call wrote, %s, was to live %s longer", ch.key, word(e), milliseconds(until[e]-ch.after.expires))
+			w.add("shortened-ttl", line, "makes %s in %s expire %s too soon: an earlier call stored it for longer", word(e), ch.key, milliseconds(until[e]-ch.after.expires))
 			return
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // catalog lists every engine that there could be, in the order in which tests run on them. If they run on one, it is the last one that is
-// there.
+// there. A new one is also in .ci/images, and in .ci/run for CI.
 func catalog() []*slot {
 	slots := []*slot{
 		{name: "embedded", start: inProcess},

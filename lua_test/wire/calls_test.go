@@ -373,7 +373,7 @@ func TestArguments_everyFunctionIsTried(t *testing.T) {
 	}
 	for name := range contract(t) {
 		if !rows[name] {
-			t.Errorf("%s has no row in wireCalls", name)
+			t.Errorf("%s has no call in wireCalls: add one", name)
 		}
 	}
 	if len(rows) != len(wireCalls) || len(rows) != len(contract(t)) {
