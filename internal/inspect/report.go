@@ -194,13 +194,20 @@ func (rep *Report) State() string {
 		}
 	}
 	if n := len(rep.Attempts); n > 0 {
-		all = append(all, fmt.Sprintf("%d attempts", n))
+		all = append(all, several(int64(n), "attempt"))
 	}
 	if rep.Strikes > 0 {
-		all = append(all, fmt.Sprintf("%d strikes", rep.Strikes))
+		all = append(all, several(rep.Strikes, "strike"))
 	}
 	if len(all) == 0 {
 		return "nothing"
 	}
 	return strings.Join(all, ", ")
+}
+
+func several(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
