@@ -3,6 +3,8 @@ package deploy_test
 import (
 	"os"
 	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -49,6 +51,33 @@ func TestRules_haveSummaryAndRunbook(t *testing.T) {
 			if r.Alert == "" || r.Annotations.Summary == "" || r.Annotations.Runbook == "" {
 				t.Errorf("a rule without a name, a summary or a runbook: %+v", r)
 			}
+		}
+	}
+}
+
+// docs/operate.md names metrics to watch, each with its alert or a panel of the dashboard.
+func TestRules_ofTheOperatorsPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dashboard, err := os.ReadFile("grafana/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exprs := map[string]string{"": string(dashboard)}
+	for _, group := range readRules(t).Groups {
+		for _, r := range group.Rules {
+			exprs[r.Alert] = r.Expr
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(rlfunc_guard_\\w+)`.* \\| (?:`(\\w+)` )?\\|$").FindAllStringSubmatch(string(page), -1)
+	if len(rows) != 5 {
+		t.Errorf("%d metrics in docs/operate.md", len(rows))
+	}
+	for _, row := range rows {
+		if !strings.Contains(exprs[row[2]], row[1]) {
+			t.Errorf("docs/operate.md: alert %q is not on %s: %s", row[2], row[1], exprs[row[2]])
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (p *progress) show(at replay.Progress) {
 		return
 	}
 	p.next = now.Add(p.every)
-	text := fmt.Sprintf("%d lines, %.0f a second, at %s", at.Lines, float64(at.Lines)/now.Sub(p.began).Seconds(), at.At.Format("2006-01-02 15:04:05"))
+	text := fmt.Sprintf("%d lines, %.0f per second, at %s", at.Lines, float64(at.Lines)/now.Sub(p.began).Seconds(), at.At.Format("2006-01-02 15:04:05"))
 	if p.size > 0 {
 		part := min(1, float64(at.Bytes)/float64(p.size))
 		text = fmt.Sprintf("%3.0f %%  %s", 100*part, text)
