@@ -126,7 +126,7 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 	var bad *typeError
 	if rw.tag == tagKey {
 		if !strings.ContainsAny(w, "[(") && !slices.Contains(redisTypes, w) {
-			r.add(rw.line, col, RuleMissingType, "%s has no type: a key names its Redis type and the suffix behind the tag: string[state], list[log], ...", f.Name)
+			r.add(rw.line, col, RuleMissingType, "%s has no type: a key names its Redis type and its suffix: string[state], list[log], ...", f.Name)
 			return false
 		}
 		bad = readKeyType(w, inGroup, f)

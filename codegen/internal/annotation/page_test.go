@@ -118,6 +118,9 @@ func TestPage_isWhatTheParserTakes(t *testing.T) {
 	}
 	for _, block := range regexp.MustCompile("(?s)\n```lua\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		name := "library"
+		if strings.Contains(block[1], "@lib ") {
+			name = "tier"
+		}
 		if m := regexp.MustCompile(`local function (\w+)`).FindStringSubmatch(block[1]); m != nil {
 			name = m[1]
 		}
@@ -151,7 +154,13 @@ func findingsOf(name, text string) diag.List {
 		text = strings.Replace(text, "cart 1", "x 1", 1)
 		fsys["x/f.lua"] = &fstest.MapFile{Data: []byte("--- Looks.\n--- @key a string[a] a key\n--- @result b bool a result\nlocal function f(a)\n  return true\nend\n")}
 	}
-	fsys["x/"+name+".lua"] = &fstest.MapFile{Data: []byte(text)}
+	file := "x/" + name + ".lua"
+	if name == "tier" { // rows that a function shares
+		file = "lib/tier.lua"
+		fsys["x/f.lua"] = &fstest.MapFile{Data: []byte("--- Looks.\n--- @use tier\n--- @key a string[a] a key\n--- @arg b packed(tier)[1..8] rows\n" +
+			"--- @result c bool a result\n--- @result b group(tier) rows\nlocal function f(a, b, b_used)\n  return true, b\nend\n")}
+	}
+	fsys[file] = &fstest.MapFile{Data: []byte(text)}
 	_, found := source.Load(fsys, "functions", source.Options{})
 	return slices.DeleteFunc(found, func(d diag.Diagnostic) bool { return path.Base(d.File) != name+".lua" })
 }

@@ -351,7 +351,7 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	}
 	base, inner, ok := strings.Cut(text, "[")
 	if !ok || !strings.HasSuffix(inner, "]") {
-		return badType(0, RuleKeys, "a key names its Redis type and the suffix behind the tag: string[state], list[log], ...")
+		return badType(0, RuleKeys, "a key names its Redis type and its suffix: string[state], list[log], ...")
 	}
 	if base == "any" && inGroup {
 		return readAnyKey(inner, f)
