@@ -125,7 +125,7 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 			break
 		}
 		if i == 0 {
-			a.note("no call reached what begins at:")
+			a.note("not checked, because no call reached what begins at:")
 		}
 		a.note("  %s:%d", p.File, p.Line)
 	}
