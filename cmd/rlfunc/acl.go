@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/acl"
@@ -45,8 +46,8 @@ the line to a server.
   service    calls the functions of all libraries, or of those you name; with guard it also reads
              overrides
   deployer   runs plan, deploy, verify, status, rollback and retire, but cannot read or change limits
-  operator   runs inspect, top, block, unblock, reset, override and audit, lists libraries, and can
-             end a script that blocks the server, but cannot load anything
+  operator   runs inspect, top, block, unblock, reset, override and audit, calls what a service does,
+             lists libraries, and can end a script that blocks the server, but cannot load anything
 
 A service and an operator may call only the functions that exist now (+fcall|ratelimit_v1_gcra), so
 print the line again when a new version adds functions. While two major versions run, give the user
@@ -111,12 +112,24 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 		}
 		rule = acl.Deployer
 	case "service", "operator":
-		tree, err := a.described(ctx)
+		p, err := project.FindOrBuiltIn(a.dir)
 		if err != nil {
 			return err
 		}
-		if rule, err = a.callers(tree, names, o.namespaces); err != nil {
-			return err
+		projects := []*project.Project{p}
+		if role == "operator" && len(names) == 0 && !p.BuiltIn { // its commands call the built-in libraries
+			projects = append(projects, project.BuiltIn(a.dir))
+		}
+		for _, p := range projects {
+			tree, err := p.Describe(ctx)
+			if err != nil {
+				return err
+			}
+			calls, err := a.callers(tree, names, o.namespaces)
+			if err != nil {
+				return err
+			}
+			rule = rule.And(calls)
 		}
 		if o.anyFunction {
 			rule = rule.AnyFunction()

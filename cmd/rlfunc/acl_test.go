@@ -217,6 +217,18 @@ func TestACL_aServiceThatAnnouncesItself(t *testing.T) {
 	}
 }
 
+// In a project of other libraries, too, an operator's commands call guard's.
+func TestACL_operatorOfAProject(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "limits")
+	if code, said := rlfunc("init", "--no-tidy", dir); code != exitcode.OK {
+		t.Fatal(said)
+	}
+	code, line := rlfunc("acl", "operator", "-C", dir)
+	if code != exitcode.OK || !strings.Contains(line, " +fcall|quota_v1_take ") || !strings.Contains(line, " +fcall_ro|guard_v1_peek ") {
+		t.Errorf("exit %d: %s", code, line)
+	}
+}
+
 func TestACL_rejectsWrongArguments(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -12,7 +12,6 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
@@ -118,7 +117,7 @@ func (a *app) versionCommand() *cobra.Command {
 				_, err := fmt.Fprintln(a.out, "rlfunc", version())
 				return err
 			}
-			tree, err := (&project.Project{Config: project.Config{Functions: functions.Root}, BuiltIn: true}).Read()
+			tree, err := project.BuiltIn(a.dir).Read()
 			if err != nil {
 				return err
 			}

@@ -61,9 +61,14 @@ func Find(dir string) (*Project, error) {
 func FindOrBuiltIn(dir string) (*Project, error) {
 	p, err := Find(dir)
 	if errors.Is(err, ErrNoProject) {
-		return &Project{Dir: dir, Config: Config{Functions: functions.Root}, BuiltIn: true}, nil
+		return BuiltIn(dir), nil
 	}
 	return p, err
+}
+
+// BuiltIn returns the libraries that this program was built with, in place of a project in dir.
+func BuiltIn(dir string) *Project {
+	return &Project{Dir: dir, Config: Config{Functions: functions.Root}, BuiltIn: true}
 }
 
 // Load reads and vets every library of the project. Findings are returned as a codegen.Findings. The built-in libraries were vetted before
