@@ -297,7 +297,7 @@ func ReadPlan(text []byte, libs ...*fcall.Library) (*Plan, error) {
 		case lib == nil:
 			return refuse(ErrChanged, planned.ServerName, "the plan contains this library, and it is missing now; plan again", nil)
 		case lib.Digest() != planned.Digest:
-			return refuse(ErrChanged, planned.ServerName, "it has changed since the plan was made; plan again", nil)
+			return refuse(ErrChanged, planned.ServerName, "its source or version here has changed since the plan was made; plan again", nil)
 		}
 		p.libs = append(p.libs, lib)
 	}
