@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -93,7 +92,7 @@ func newAPI(ending context.Context, o *Options, g *guard.Guard) (http.Handler, e
 	}
 	addr, ok := o.API.Addr().(*net.TCPAddr)
 	if ok && !addr.IP.IsLoopback() && (o.TLS == nil || o.TLS.ClientCA == "") {
-		return nil, errors.New("the API's address is not a loopback address: programs need tokens or client certificates there")
+		return nil, fmt.Errorf("--api: %s is not a loopback address, so programs there must prove who they are: give --api-tokens or --tls-client-ca", addr)
 	}
 	return h, nil
 }

@@ -216,6 +216,7 @@ func TestServe_exitCodes(t *testing.T) {
 		said string
 	}{
 		{"--policy " + policyIn(t, "limits: 5\n"), exitcode.Invalid, "limits.yaml:1:9: limits: must be a list"},
+		{"--api 0.0.0.0:0 --policy " + good, exitcode.Invalid, "not a loopback address, so programs there must prove who they are: give --api-tokens or --tls-client-ca"},
 		{"--api 127.0.0.1:0 --api-tokens nofile --policy " + good, exitcode.Invalid, "nofile: no such file"},
 		{"--tls-cert nofile --tls-key nofile --policy " + good, exitcode.Invalid, "nofile: no such file"},
 		{"--http unix:" + taken + " --policy " + good, exitcode.NoListener, "--http: listen on unix:" + taken + ": another process listens there"},

@@ -62,7 +62,7 @@ func (m *Middleware) ForwardAuth() http.Handler {
 		}
 		original, err := originalRequest(r)
 		if err != nil {
-			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The proxy does not describe the request.", Cause: err})
+			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The proxy does not describe the request: " + err.Error() + ".", Cause: err})
 			return
 		}
 		m.routes.Current().cors.write(w.Header(), original)
@@ -90,7 +90,7 @@ func originalRequest(r *http.Request) (*http.Request, error) {
 	if r.Header["X-Original-Method"] != nil || r.Header["X-Original-Uri"] != nil || r.Header["X-Original-Url"] != nil {
 		prefix = "X-Original-"
 		if r.Header["X-Forwarded-Method"] != nil || r.Header["X-Forwarded-Uri"] != nil {
-			return nil, errors.New("headers of two kinds of proxies describe the request")
+			return nil, errors.New("there are headers of two kinds of proxies, and a client may have sent one")
 		}
 	}
 	method, err := only(r.Header, prefix+"Method")
@@ -113,7 +113,7 @@ func originalURL(header http.Header, prefix string) (*url.URL, string, error) {
 	const absolute = "X-Original-Url"
 	if prefix == "X-Original-" && header[absolute] != nil {
 		if header["X-Original-Uri"] != nil || header["X-Original-Host"] != nil {
-			return nil, "", errors.New("headers of two kinds of proxies describe the request")
+			return nil, "", errors.New("there are headers of two kinds of proxies, and a client may have sent one")
 		}
 		text, err := only(header, absolute)
 		if err != nil {
@@ -122,7 +122,7 @@ func originalURL(header http.Header, prefix string) (*url.URL, string, error) {
 		_, rest, _ := strings.Cut(text, "://")
 		end := strings.IndexAny(rest, "/?#")
 		if end <= 0 {
-			return nil, "", fmt.Errorf("%s is not an absolute URL: %.64q", absolute, text)
+			return nil, "", fmt.Errorf("%s is not an absolute URL", absolute)
 		}
 		u, err := parseURI(absolute, rest[end:])
 		return u, rest[:end], err
@@ -142,15 +142,15 @@ func originalURL(header http.Header, prefix string) (*url.URL, string, error) {
 // parseURI parses the path and query of a header.
 func parseURI(name, text string) (*url.URL, error) {
 	if text[0] != '/' {
-		return nil, fmt.Errorf("%s has no path: %.64q", name, text)
+		return nil, fmt.Errorf("%s has no path", name)
 	}
 	if strings.Contains(text, "#") {
 		// Services that drop a fragment would serve another path than guard matches.
-		return nil, fmt.Errorf("%s has a #: %.64q", name, text)
+		return nil, fmt.Errorf("%s has a #", name)
 	}
 	u, err := url.ParseRequestURI(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s cannot be parsed", name)
 	}
 	return u, nil
 }
@@ -159,7 +159,7 @@ func parseURI(name, text string) (*url.URL, error) {
 func only(header http.Header, name string) (string, error) {
 	lines := header[name]
 	if len(lines) != 1 || lines[0] == "" {
-		return "", fmt.Errorf("the request has %d lines %s, and needs one with a value", len(lines), name)
+		return "", fmt.Errorf("it must send one %s, with a value", name)
 	}
 	return lines[0], nil
 }

@@ -181,6 +181,9 @@ func TestForwardAuth_rejectsWhatNoProxySends(t *testing.T) {
 		}
 		checkHeaders(t, w.Header())
 	}
+	if w, _ := p.ask(without(caddy, "Host")); !strings.Contains(w.Body.String(), "it must send one X-Forwarded-Host, with a value.") {
+		t.Errorf("without a host: %s", w.Body)
+	}
 	for _, peer := range []string{"192.0.2.1:4711", "[2001:db8::1]:80", "@", ""} {
 		w, whom := p.askFrom(peer, "/forward-auth", caddy)
 		if w.Code != 403 || whom != "" || !strings.Contains(w.Body.String(), `"error":"untrusted_proxy"`) {
