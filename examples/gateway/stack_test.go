@@ -54,9 +54,6 @@ func start(t *testing.T) *stack {
 		program, "serve", "--policy", s.policy, "--redis", "redis://" + s.redis.Addr, "--http", limits, "--grpc", engines.FreeAddr(t),
 	}
 	s.startServe(t)
-	if err := os.Mkdir(filepath.Join(dir, "nginx"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	addresses := []string{"127.0.0.1:8080", limits, "127.0.0.1:9000", service.Listener.Addr().String()}
 	for i, name := range names {
 		s.proxies[name] = engines.FreeAddr(t)
