@@ -104,7 +104,7 @@ func (p *Plan) InUse() error {
 	}
 	return &Error{
 		Op: "retire", Library: p.Libraries[0].ServerName, Reason: ErrInUse,
-		Text: fmt.Sprintf("%s seen in the last 15 minutes, the last one %s at %s; nothing was deleted; stop them, or use force, which makes their calls fail",
+		Text: fmt.Sprintf("%s seen in the last 15 minutes, the last one %s at %s; nothing was deleted; stop them, or give --force, which makes their calls fail",
 			who, last, clockTime(last.Seen)),
 	}
 }

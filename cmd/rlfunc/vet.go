@@ -64,7 +64,10 @@ To accept a finding, put a comment with a reason on its line:
 func (a *app) explainRule(id string) error {
 	page, ids := codegen.Explain(id)
 	if page == "" {
-		return fmt.Errorf("no rule %q%s; the rules are:\n  %s", id, spelling.DidYouMean(id, ids), strings.Join(ids, "\n  "))
+		if near := spelling.DidYouMean(id, ids); near != "" {
+			return fmt.Errorf("no rule %q%s", id, near)
+		}
+		return fmt.Errorf("no rule %q; the rules are:\n  %s", id, strings.Join(ids, "\n  "))
 	}
 	fmt.Fprint(a.out, page)
 	return nil

@@ -200,7 +200,7 @@ func (rep *Report) State() string {
 		all = append(all, several(rep.Strikes, "strike"))
 	}
 	if len(all) == 0 {
-		return "nothing"
+		return "nothing recorded"
 	}
 	return strings.Join(all, ", ")
 }
