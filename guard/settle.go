@@ -107,9 +107,9 @@ func (h *held) settle(ctx context.Context, actual Amounts) error {
 	errs := make([]error, len(h.reservations))
 	var calls sync.WaitGroup
 	for i := range h.reservations[1:] {
-		calls.Go(func() { errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], h.reserved, actual) })
+		calls.Go(func() { _, errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], h.reserved, actual) })
 	}
-	errs[0] = h.guard.settle(ctx, &h.reservations[0], h.reserved, actual)
+	_, errs[0] = h.guard.settle(ctx, &h.reservations[0], h.reserved, actual)
 	calls.Wait()
 	err := errors.Join(errs...)
 	if err != nil {
@@ -119,8 +119,8 @@ func (h *held) settle(ctx context.Context, actual Amounts) error {
 	return err
 }
 
-// settle settles what one call reserved.
-func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, actual Amounts) error {
+// settle settles what one call reserved. It reports whether a budget is exceeded then.
+func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, actual Amounts) (exceeded bool, err error) {
 	result, err := r.Settle(ctx, g.asker.Client, actual.Money, actual.Units)
 	var done []Settlement
 	for i, subject := range r.Params.BudgetsOf {
@@ -138,7 +138,64 @@ func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, act
 		g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
 		g.hooks.settled(ctx, s, err)
 	}
-	return err
+	return result.Exceeded, err
+}
+
+// Record records what a request has spent of units in which it reserved nothing, as one with Request.Unreserved: r.Units, in full, in all budgets of
+// r.Endpoint and r.Subjects that have these units. It reports whether one is exceeded then. Each call records, so a repeat counts again. A call
+// that has begun does not end with ctx, but after 5 s. After an error, some or all of the budgets lack what was spent.
+func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error) {
+	lost := func(err error) error {
+		if err != nil {
+			g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
+		}
+		return err
+	}
+	rules, request := g.rules.Load().ForSubjects(r.Subjects), (*decide.Request)(&r)
+	ep, err := rules.EndpointFor(request)
+	if err != nil {
+		return false, lost(err)
+	}
+	if err := request.Check(); err != nil {
+		return false, lost(err)
+	}
+	var resolved decide.Resolved
+	var d Decision
+	overrides := rules.Overrides()
+	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+		return false, lost(err)
+	}
+	if overridden(overrides, &d, request) && d.Allowed {
+		return false, nil
+	}
+	type result struct {
+		exceeded bool
+		err      error
+	}
+	done := make(chan result, 1)
+	g.finish(ctx, func(ctx context.Context) {
+		exceeded, err := g.record(ctx, decide.Spent(ep, request, &resolved, g.split.Load()), r.Units)
+		if isCrossSlot(err) {
+			g.split.Store(true)
+			exceeded, err = g.record(ctx, decide.Spent(ep, request, &resolved, true), r.Units)
+		}
+		done <- result{exceeded, lost(err)}
+	})
+	select {
+	case r := <-done:
+		return r.exceeded, r.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+func (g *Guard) record(ctx context.Context, reservations []decide.Reservation, units []Amount) (exceeded bool, err error) {
+	spent := Amounts{Units: units}
+	for i := range reservations {
+		over, failed := g.settle(ctx, &reservations[i], spent.none(), spent)
+		exceeded, err = exceeded || over, errors.Join(err, failed)
+	}
+	return exceeded, err
 }
 
 // settleAtEnd settles a reservation that was not settled, in the background.

@@ -28,6 +28,7 @@ type Request struct {
 	Rates          []Rate
 	Estimate       fcall.Micros
 	Units          []Amount
+	Unreserved     []string
 	Timeout        time.Duration
 	Refundable     bool
 }

@@ -38,6 +38,14 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 	if w.Units, err = InUnits("guard.decide", ep.Units, r.Units); err != nil {
 		return err
 	}
+	if len(r.Unreserved) > 0 {
+		w.Units = slices.Clone(w.Units)
+	}
+	for i := range w.Units {
+		if slices.Contains(r.Unreserved, w.Units[i].Unit) {
+			w.Units[i].N = max(w.Units[i].N, 1)
+		}
+	}
 	for i := range ep.Rows {
 		if w.RowSubjects[i] = ep.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
 			w.Rows |= 1 << i
