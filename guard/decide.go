@@ -202,7 +202,7 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
 			reserved := Amounts{q.Estimate(), q.ReservedUnits()}
-			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, reserved, reserved.none()) }) // Hooks.Settled reports the error
+			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none()) }) // Hooks.Settled reports the error
 		}
 	}
 }

@@ -41,10 +41,12 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 	if len(r.Unreserved) > 0 {
 		w.Units = slices.Clone(w.Units)
 	}
-	for i := range w.Units {
-		if slices.Contains(r.Unreserved, w.Units[i].Unit) {
-			w.Units[i].N = max(w.Units[i].N, 1)
+	for _, unit := range r.Unreserved {
+		i := slices.IndexFunc(w.Units, func(a Amount) bool { return a.Unit == unit })
+		if i < 0 {
+			return argumentError("Unreserved", "be units of the endpoint's budgets", strconv.Quote(unit))
 		}
+		w.Units[i].N = max(w.Units[i].N, 1)
 	}
 	for i := range ep.Rows {
 		if w.RowSubjects[i] = ep.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
