@@ -118,6 +118,7 @@ func (q *Query) reservation(c *Call, in func(unit string) bool) (r Reservation, 
 		return r, false
 	}
 	r.Params = guard.SettleParams{Subject: c.Params.Subject, Reservation: c.Params.Reservation}
+	r.Budgets, r.Params.BudgetsOf = make([]guard.Budget, 0, len(c.Budgets.Each)), make([]fcall.Subject, 0, len(c.Budgets.Each))
 	for i := range c.Budgets.Rows.All() {
 		if b := c.Budgets.Each[c.Budgets.Rows.Rank(i)]; in(b.Unit) {
 			r.Budgets, r.Params.BudgetsOf = append(r.Budgets, b), append(r.Params.BudgetsOf, fcall.Subject(q.BudgetSubjects[i]))
