@@ -312,10 +312,34 @@ func TestDecide_unreserved(t *testing.T) {
 	}
 }
 
-// On a cluster the accounts are on several servers.
+// What an override allows is not charged, and neither is what it has spent.
+func TestRecord_ofAnExemptSubject(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := gateway()
+	p.Overrides.Allow = []string{"ip=203.0.113.7"}
+	g := newGuard(t, rdb, p, guard.Options{})
+	r := fullRequest
+	r.Subjects, r.Units = append(slices.Clone(r.Subjects), "ip=203.0.113.7"), []guard.Amount{{Unit: "tokens", N: 50_000}}
+	if exceeded, err := g.Record(t.Context(), r); exceeded || err != nil {
+		t.Errorf("exceeded %v, %v", exceeded, err)
+	}
+	if got := peeked(t, g, fullRequest)["key_tokens"]; got != "0 of key=k1" {
+		t.Errorf("spent %s", got)
+	}
+}
+
+// On a cluster the accounts are on several servers. A client of one server learns from what it records that this is a cluster's.
 func TestRecord_onACluster(t *testing.T) {
-	cluster := engines.OnPath(t).StartCluster(t, 3, 0)
-	g := newGuard(t, cluster.Client(t), gateway(), guard.Options{CacheSize: -1})
+	program := engines.OnPath(t)
+	for name, rdb := range map[string]redis.UniversalClient{
+		"cluster": program.StartCluster(t, 3, 0).Client(t), "its only node": program.StartCluster(t, 1, 0).Primaries[0].Client(t),
+	} {
+		t.Run(name, func(t *testing.T) { recordOn(t, rdb) })
+	}
+}
+
+func recordOn(t *testing.T, rdb redis.UniversalClient) {
+	g := newGuard(t, rdb, gateway(), guard.Options{CacheSize: -1})
 	r := fullRequest
 	r.Units, r.Unreserved = []guard.Amount{{Unit: "tokens", N: 41_000}}, []string{"tokens"}
 	if exceeded, err := g.Record(t.Context(), r); !exceeded || err != nil {

@@ -147,6 +147,7 @@ func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved *Amo
 // r.Endpoint and r.Subjects that have these units. It reports whether one is exceeded then. Each call records, so a repeat counts again. A call
 // that has begun does not end with ctx, but after 5 s. After an error, some or all of the budgets lack what was spent. Hooks.Settled reports it.
 func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error) {
+	r = r.clone() // a call that goes on after Record needs its slices
 	spent, err := g.spent(&r)
 	if err != nil {
 		for _, a := range r.Units {
@@ -161,6 +162,9 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 		if isCrossSlot(err) {
 			g.split.Store(true)
 			exceeded, err = g.record(ctx, &r, spent(true))
+		}
+		if err != nil {
+			g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
 		}
 		done <- func() (bool, error) { return exceeded, err }
 	})
@@ -201,9 +205,6 @@ func (g *Guard) record(ctx context.Context, r *Request, spent []decide.Reservati
 	for i := range spent {
 		over, failed := g.settle(ctx, &spent[i], nil, actual)
 		exceeded, err = exceeded || over, errors.Join(err, failed)
-	}
-	if err != nil {
-		g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
 	}
 	return exceeded, err
 }
