@@ -1,10 +1,18 @@
 package guard_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +24,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // llm is a policy with one upstream.
@@ -246,6 +255,94 @@ func TestPause_holdsInAllProcesses(t *testing.T) {
 		}
 		pause(365*24*time.Hour, time.Hour)
 	})
+}
+
+const pauseEnv = "RLFUNC_TEST_PAUSE" // the URL of the server
+
+var endless = llm(0, policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 1_000_000_000, Window: time.Minute})
+
+// In real time, with processes of their own that call all the while: what one of them decides after Pause has returned in another one waits.
+func TestPause_holdsWithTheNextDecisionOfAnotherProcess(t *testing.T) {
+	const processes, rounds = 3, 20
+	e := engines.OnPath(t).Start(t)
+	rdb := redis.NewClient(&redis.Options{Addr: e.Addr})
+	defer rdb.Close()
+	g := newGuard(t, rdb, endless, guard.Options{})
+	var ask [processes]io.Writer
+	var answers [processes]*bufio.Scanner
+	for i := range processes {
+		process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPause_process$")
+		process.Env, process.Stderr = append(os.Environ(), pauseEnv+"=redis://"+e.Addr), os.Stderr
+		in, err := process.StdinPipe()
+		out, noOut := process.StdoutPipe()
+		if err = errors.Join(err, noOut, process.Start()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = in.Close(); _ = process.Wait() }()
+		ask[i], answers[i] = in, bufio.NewScanner(out)
+	}
+	decided := func(i int) (reason string) {
+		for answers[i].Scan() {
+			if reason, ok := strings.CutPrefix(answers[i].Text(), "decided"); ok {
+				return strings.TrimSpace(reason)
+			}
+		}
+		t.Fatal("a process ended")
+		return ""
+	}
+	var longest time.Duration
+	for round := range rounds {
+		account := strconv.Itoa(round)
+		for i := range processes {
+			fmt.Fprintln(ask[i], account) // it begins to call with the account
+			if reason := decided(i); reason != "" {
+				t.Fatalf("refused by %s before the pause", reason)
+			}
+		}
+		began := time.Now()
+		if err := g.Pause(t.Context(), "account=llm/"+account, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		for i := range processes {
+			fmt.Fprintln(ask[i], account)
+			if reason := decided(i); reason != string(guard.ReasonBlocked) {
+				t.Errorf("round %d, process %d: %q after the pause", round, i, reason)
+			}
+		}
+		longest = max(longest, time.Since(began))
+	}
+	t.Logf("at most %s from the call of Pause until all of %d processes were refused", longest, processes)
+}
+
+// A process of the test above: it calls with an account again and again, so that its caches know what they can, and after each line of its input it
+// tells what its next decision is.
+func TestPause_process(t *testing.T) {
+	url := os.Getenv(pauseEnv)
+	if url == "" {
+		return
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t, redis.NewClient(options), endless, guard.Options{})
+	var account atomic.Value
+	account.Store("first")
+	go func() {
+		for t.Context().Err() == nil {
+			_, _ = g.Acquire(t.Context(), call(account.Load().(string)))
+		}
+	}()
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		account.Store(lines.Text())
+		_, err := g.Acquire(t.Context(), call(lines.Text()))
+		var refused *guard.RefusedError
+		if errors.As(err, &refused) {
+			fmt.Println("decided", refused.Decision.Reason)
+		} else if err == nil {
+			fmt.Println("decided")
+		}
+	}
 }
 
 func TestAcquire_badInput(t *testing.T) {
