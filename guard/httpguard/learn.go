@@ -167,32 +167,26 @@ func anthropic(h http.Header, at time.Time) (pause time.Duration) {
 	return pause
 }
 
-// rateOf returns the tightest limit of requests that RateLimit-Policy or RateLimit-Limit tell, if any: "burst";q=100;w=60, or 100;w=60.
-func rateOf(h http.Header) (tightest guard.Rate) {
+// ratesOf returns the limits of requests that RateLimit-Policy or RateLimit-Limit tell: "burst";q=100;w=60, or 100;w=60.
+func ratesOf(endpoint string, h http.Header) (rates []guard.Rate) {
 	for _, m := range append(members(h["Ratelimit-Policy"]), members(h["Ratelimit-Limit"])...) {
 		quota := m.params["q"]
 		if quota == "" {
 			quota = m.name // of earlier drafts
 		}
 		limit, err := strconv.ParseInt(quota, 10, 64)
-		window, noWindow := strconv.ParseInt(m.params["w"], 10, 64)
-		unit := m.params["qu"]
-		if err != nil || noWindow != nil || limit < 1 || limit > maxRate || window < 1 || window > maxRateWindow || unit != "" && unit != "requests" {
-			continue
-		}
-		r := guard.Rate{Limit: limit, Window: policy.OutboundWindow(time.Duration(window) * time.Second)}
-		if tightest.Limit == 0 || float64(r.Limit)/float64(r.Window) < float64(tightest.Limit)/float64(tightest.Window) {
-			tightest = r
+		window, noWindow := strconv.ParseInt(m.params["w"], 10, 32) // so that it is a duration
+		r := guard.Rate{Endpoint: endpoint, Limit: limit, Window: policy.OutboundWindow(time.Duration(window) * time.Second)}
+		if unit := m.params["qu"]; err == nil && noWindow == nil && (unit == "" || unit == "requests") && r.Check() == nil {
+			rates = append(rates, r)
 		}
 	}
-	return tightest
+	return rates
 }
 
 const (
-	maxRate       = 1_000_000 // of a guard.Rate
-	maxRateWindow = 366 * 24 * 60 * 60
-	maxField      = 4096 // bytes of a field that are read
-	maxMembers    = 16
+	maxField   = 4096 // bytes of a field that are read
+	maxMembers = 16
 )
 
 // A member is one of a structured field (RFC 9651), with what matters here: its name or number, and its parameters as text. The value of a
@@ -276,7 +270,7 @@ type rates struct {
 }
 
 type learned struct {
-	guard.Rate
+	rates []guard.Rate
 	until time.Time
 }
 
@@ -285,26 +279,25 @@ const (
 	learnedFor = time.Hour // a limit that no response tells again
 )
 
-// learn stores what a response told; a response that tells nothing changes nothing.
-func (rs *rates) learn(call guard.Request, r guard.Rate) {
-	if r.Limit == 0 {
+// learn stores what a response told of an account; a response that tells nothing changes nothing.
+func (rs *rates) learn(subject string, told []guard.Rate) {
+	if len(told) == 0 {
 		return
 	}
-	r.Endpoint = call.Endpoint
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.by == nil || len(rs.by) >= maxLearned {
 		rs.by = map[string]learned{}
 	}
-	rs.by[call.Subjects[0]] = learned{r, time.Now().Add(learnedFor)}
+	rs.by[subject] = learned{told, time.Now().Add(learnedFor)}
 }
 
-// of returns what was told of an account, as guard takes it.
+// of returns what was told of an account.
 func (rs *rates) of(subject string) []guard.Rate {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if r, ok := rs.by[subject]; ok && time.Now().Before(r.until) {
-		return []guard.Rate{r.Rate}
+		return r.rates
 	}
 	return nil
 }

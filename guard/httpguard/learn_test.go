@@ -96,12 +96,17 @@ func TestTransport_learnsSmallerLimits(t *testing.T) {
 	}{
 		"smaller":            {`"burst";q=3;w=60`, 3},
 		"larger":             {`"burst";q=100;w=60`, 10},
-		"the tightest":       {`"daily";q=100000;w=86400, "burst";q=4;w=60`, 4},
+		"several":            {`"daily";q=100000;w=86400, "burst";q=4;w=60`, 4},
+		"a day's, too":       {`"burst";q=4;w=60, "daily";q=1000;w=86400`, 4},
+		"the smaller":        {`"burst";q=4;w=60, "daily";q=2;w=86400`, 2},
 		"of another unit":    {`"bytes";q=3;w=60;qu="content-bytes"`, 10},
 		"zero":               {`"burst";q=0;w=60`, 10},
 		"negative":           {`"burst";q=-3;w=60`, 10},
 		"without a window":   {`"burst";q=3`, 10},
+		"as large as it may": {`"burst";q=1000000000000;w=1`, 10},
 		"more than a number": {`"burst";q=3;w=99999999999999999999`, 10},
+		"a long time":        {`"burst";q=3;w=9999999999`, 10},
+		"earlier drafts":     {`3;w=60, 100;w=86400`, 3},
 		"garbage":            {`q=3;w=60;;`, 10},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -171,7 +171,7 @@ func (t *Transport) send(r *http.Request, call guard.Request) (*http.Response, t
 	if pause > 0 {
 		_ = t.guard.Pause(ctx, d.Subject, pause) // guard reports the error
 	}
-	t.learned.learn(call, rateOf(response.Header))
+	t.learned.learn(call.Subjects[0], ratesOf(call.Endpoint, response.Header))
 	if d.Charge != nil {
 		t.endWithBody(ctx, response, d.Charge)
 	}
