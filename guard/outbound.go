@@ -83,7 +83,7 @@ func (g *Guard) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	a, first := g.accounts.enter(r.Subjects[0])
 	var refused *Decision
 	if first {
-		d, err := g.Decide(ctx, r)
+		d, err := g.decideFor(ctx, a, r)
 		if err != nil || d.Allowed || d.RetryAfter == 0 {
 			return g.acquired(a, d, err)
 		}
@@ -97,6 +97,15 @@ func (g *Guard) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	return g.acquired(a, d, err)
 }
 
+// decideFor decides about a call of an account. An admission is noted before the next call in line asks, which then gives way to other processes.
+func (g *Guard) decideFor(ctx context.Context, a *account, r Request) (*Decision, error) {
+	d, err := g.Decide(ctx, r)
+	if err == nil && d.Allowed {
+		g.accounts.start(a, d.Charge != nil)
+	}
+	return d, err
+}
+
 // acquired ends the wait of a call, and returns what Acquire does.
 func (g *Guard) acquired(a *account, d *Decision, err error) (*Decision, error) {
 	if d != nil && d.Allowed {
@@ -106,7 +115,6 @@ func (g *Guard) acquired(a *account, d *Decision, err error) (*Decision, error) 
 			began := monotime.Now()
 			d.Charge.load().leave = sync.OnceFunc(func() { g.accounts.end(a, began) })
 		}
-		g.accounts.start(a, d.Charge != nil)
 		d.Charge.Keep()
 		return d, nil
 	}
@@ -166,7 +174,7 @@ func (g *Guard) inLine(ctx context.Context, a *account, r Request, refused *Deci
 				return g.accounts.refusal(a, nil, r), ctx.Err()
 			}
 		}
-		d, err := g.Decide(ctx, r)
+		d, err := g.decideFor(ctx, a, r)
 		if err != nil || d.Allowed || d.RetryAfter == 0 {
 			return d, err
 		}
