@@ -2,6 +2,7 @@ package httpguard
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -59,34 +60,33 @@ func pauseOf(response *http.Response, now time.Time) (pause time.Duration) {
 	return min(pause, guard.MaxPause)
 }
 
-// seconds reads a number of seconds, which may have decimals; 0 if it is none.
-func seconds(text string) time.Duration {
+// inUnits reads a number of units of time, which may have decimals; 0 if it is none.
+func inUnits(text string, unit time.Duration) time.Duration {
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || math.IsNaN(n) || n <= 0 {
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n) || n <= 0 {
 		return 0
 	}
-	return time.Duration(min(n, guard.MaxPause.Seconds()) * float64(time.Second))
+	return time.Duration(min(n, float64(guard.MaxPause/unit)) * float64(unit))
 }
+
+func seconds(text string) time.Duration { return inUnits(text, time.Second) }
 
 // epoch is above any number of seconds to wait, and below any time in seconds or milliseconds since 1970.
 const epoch = 1e8
 
-// secondsOrEpoch reads a reset: seconds from now on, or a time in seconds or milliseconds since 1970.
+// secondsOrEpoch reads a reset: seconds from now on, or a time in seconds or milliseconds since 1970. Each may have decimals.
 func secondsOrEpoch(text string, at time.Time) time.Duration {
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
-	case err != nil || n < epoch:
+	case err != nil || !(n >= epoch):
 		return seconds(text)
 	case n < epoch*1000:
-		return time.Unix(n, 0).Sub(at)
+		n *= 1000
 	}
-	return time.UnixMilli(n).Sub(at)
+	return time.UnixMilli(int64(min(n, math.MaxInt64/2))).Sub(at)
 }
 
 func retryAfter(h http.Header, at time.Time) time.Duration {
@@ -101,7 +101,7 @@ func retryAfter(h http.Header, at time.Time) time.Duration {
 }
 
 func retryAfterMillis(h http.Header, _ time.Time) time.Duration {
-	return seconds(h.Get("Retry-After-Ms")) / 1000
+	return inUnits(h.Get("Retry-After-Ms"), time.Millisecond)
 }
 
 // draft11 reads RateLimit: "burst";r=0;t=30, and RateLimit: limit=10, remaining=0, reset=30 of earlier drafts.
