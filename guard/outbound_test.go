@@ -196,6 +196,27 @@ func TestAcquire_boundsItsLine(t *testing.T) {
 	})
 }
 
+// However many calls of an account come at once, Redis decides each: those that were too many in flight would be decided without it.
+func TestAcquire_manyAtOnce(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, llm(time.Minute, policy.Limit{Name: "hour", Limit: 20, Window: time.Hour}), guard.Options{MaxInFlight: 16})
+	var all sync.WaitGroup
+	var admitted, alone atomic.Int64
+	for range 200 {
+		all.Go(func() {
+			switch d, err := g.Acquire(t.Context(), call("a")); {
+			case err == nil && d.Fallback != guard.FallbackNone:
+				alone.Add(1)
+			case err == nil:
+				admitted.Add(1)
+			}
+		})
+	}
+	if all.Wait(); admitted.Load() != 20 || alone.Load() != 0 {
+		t.Errorf("admitted %d of 20, and %d without Redis", admitted.Load(), alone.Load())
+	}
+}
+
 // A call has its places until it ends, however long that takes.
 func TestAcquire_keepsPlaces(t *testing.T) {
 	bubble(t, func(t *testing.T, join func(*policy.Policy, guard.Options) *guard.Guard) {
@@ -381,8 +402,9 @@ func TestAcquire_withoutRedis(t *testing.T) {
 	if err := g.Pause(t.Context(), "account=llm/b", time.Minute); err == nil {
 		t.Error("a pause that no other process knows is no error")
 	}
+	_ = g.Pause(t.Context(), "account=llm/b", time.Millisecond)
 	var refused *guard.RefusedError
-	if _, err := g.Acquire(t.Context(), call("b")); !errors.As(err, &refused) || refused.Decision.Reason != guard.ReasonBlocked {
-		t.Errorf("got %v", err)
+	if _, err := g.Acquire(t.Context(), call("b")); !errors.As(err, &refused) || refused.Decision.Reason != guard.ReasonBlocked || refused.Decision.RetryAfter < 50*time.Second {
+		t.Errorf("after a pause and a shorter one: %v", err)
 	}
 }
