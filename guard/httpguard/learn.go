@@ -79,6 +79,9 @@ const epoch = 1e8
 
 // secondsOrEpoch reads a reset: seconds from now on, or a time in seconds or milliseconds since 1970. Each may have decimals.
 func secondsOrEpoch(text string, at time.Time) time.Duration {
+	if text == "" {
+		return 0
+	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
 	case err != nil || !(n >= epoch):
