@@ -178,6 +178,28 @@ func TestAcquire_cancelledInLine(t *testing.T) {
 	})
 }
 
+// Calls that wait while the guard is closed go on.
+func TestAcquire_whileTheGuardIsClosed(t *testing.T) {
+	bubble(t, func(t *testing.T, join func(*policy.Policy, guard.Options) *guard.Guard) {
+		g := join(llm(time.Hour, policy.Limit{Name: "second", Limit: 1, Window: time.Second}, policy.Limit{Name: "at_once", Kind: policy.Concurrency, Limit: 1}), guard.Options{})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				d, err := g.Acquire(t.Context(), call("a"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(500 * time.Millisecond)
+				d.Charge.End(t.Context(), guard.End{})
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		_ = g.Close()
+		all.Wait()
+	})
+}
+
 func TestAcquire_boundsItsLine(t *testing.T) {
 	bubble(t, func(t *testing.T, join func(*policy.Policy, guard.Options) *guard.Guard) {
 		g := join(llm(time.Hour, policy.Limit{Name: "long", Limit: 1, Window: 50 * time.Minute}), guard.Options{MaxWaiting: 4})
