@@ -494,6 +494,7 @@ func TestTransport_settles(t *testing.T) {
 	}{
 		"OpenAI":                  {text: `{"choices":[],"usage":{"prompt_tokens":13,"completion_tokens":5,"total_tokens":18}}`, want: 18},
 		"Anthropic":               {text: `{"content":[],"usage":{"input_tokens":10,"output_tokens":4}}`, want: 14},
+		"Anthropic's cache":       {text: `{"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":5000,"output_tokens":4}}`, want: 214},
 		"OpenAI's stream":         {kind: "text/event-stream", text: openAI, want: 20},
 		"OpenAI's Responses":      {kind: "text/event-stream", text: `data: {"type":"response.completed","response":{"usage":{"input_tokens":3,"output_tokens":4}}}` + "\n\n", want: 7},
 		"Anthropic's stream":      {kind: "text/event-stream; charset=utf-8", text: anthropic, want: 40},
