@@ -97,7 +97,7 @@ func retryAfter(h http.Header, at time.Time) time.Duration {
 	if text == "" {
 		return 0
 	}
-	if t, err := http.ParseTime(text); err == nil {
+	if t, err := http.ParseTime(strings.Replace(text, "UTC", "GMT", 1)); err == nil { // which is what some servers write
 		return t.Sub(at)
 	}
 	return seconds(text)

@@ -50,7 +50,7 @@ func TestTransport_pauses(t *testing.T) {
 		"more than a float has":   {503, "Retry-After: 1e400", time.Hour},
 		"infinite":                {503, "Retry-After: Inf", time.Hour},
 		"infinite milliseconds":   {503, "Retry-After-Ms: 1e400", time.Hour},
-		"a date in UTC":           {503, "Retry-After: Fri, 31 Dec 1999 23:59:50 UTC", 0},
+		"a date in UTC":           {503, "Retry-After: Fri, 31 Dec 1999 23:59:50 UTC", 30 * time.Second},
 		"a date of another zone":  {503, "Retry-After: Fri, 31 Dec 1999 15:59:50 -0800", 0},
 		"a date of the year 0":    {503, "Retry-After: Fri, 31 Dec 0000 23:59:50 GMT", 0},
 		"a reset far ahead":       {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1e300", time.Hour},
