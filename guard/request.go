@@ -39,8 +39,8 @@ type Request struct {
 	Payload string
 	// Weight multiplies the cost of each limit, except that a sliding log counts each request once. Defaults to 1.
 	Weight int64
-	// Rates replace limits that have a dynamic_max in the policy, at most one for each endpoint. They have no effect on other limits.
-	// Defaults to none.
+	// Rates replace limits that have a dynamic_max in the policy: each takes the smallest of its endpoint's rates that dynamic_max allows. They have
+	// no effect on other limits. Defaults to none.
 	Rates []Rate
 	// Estimate is the expected cost of the request in money. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros

@@ -74,9 +74,10 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
 			if rate.Limit == 0 {
 				return matched, closedBy(matched, i, r.dynamic[rule.Endpoint], l), nil
 			}
-			if !slices.Contains(request.Rates, rate) {
-				request.Rates = append(request.Rates, rate) // a second one of the endpoint is an ErrArgument
+			if slices.ContainsFunc(request.Rates, func(r guard.Rate) bool { return r.Endpoint == rate.Endpoint && r != rate }) {
+				return matched, rejected(matched, "bad_request"), nil
 			}
+			request.Rates = append(request.Rates, rate)
 		}
 		if rule.Endpoint != request.Endpoint && !slices.Contains(request.OtherEndpoints, rule.Endpoint) {
 			if request.Endpoint == "" {
