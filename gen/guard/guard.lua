@@ -3050,20 +3050,61 @@ end
 return limit_rows
 end)()
 
-local ledger = (function() -- rlfunc: lines=231 file=functions/lib/cost/ledger.lua
+local charge_log = (function() -- rlfunc: lines=39 file=functions/lib/cost/charge_log.lua
+--- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
+---
+--- A charge has a time, an amount in micros, the lane that sums it, the end of its hold (0: with the window), a kind and a
+--- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
+--- @use refusal
+--- @lib charge_log
+--- @state charge_log 3 time, amount and end as little-endian doubles, a byte each for lane and kind (1 open, 2 settled, 3 gone) and the receipt, in the field of its number; the number in 'r:<receipt>'
+local charge_log = {}
+
+local kinds, codes = {'open', 'settled', 'gone'}, {open = 1, settled = 2, gone = 3}
+
+-- Reports whether five stored numbers are whole, not negative, and at most 2^53.
+function charge_log.whole(one, two, three, four, five)
+  return one % 1 + two % 1 + three % 1 + four % 1 + five % 1 == 0 -- NaN for NaN and infinity
+    and one >= 0 and two >= 0 and three >= 0 and four >= 0 and five >= 0 and one <= 9007199254740992 and two <= 9007199254740992
+    and three <= 9007199254740992 and four <= 9007199254740992 and five <= 9007199254740992
+end
+
+-- Parses a charge; nil if it is invalid.
+function charge_log.parse(text)
+  if #text < 26 then
+    return nil
+  end
+  local time_us, amount_micros, end_us, lane, kind = struct.unpack('<dddBB', text)
+  if not charge_log.whole(time_us, amount_micros, end_us, 0, 0) or lane < 1 or lane > 9 or not kinds[kind] then
+    return nil
+  end
+  return {time_us = time_us, amount_micros = amount_micros, lane = lane, end_us = end_us, kind = kinds[kind], receipt = string.sub(text, 27)}
+end
+
+function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
+  return struct.pack('<dddBB', time_us, amount_micros, end_us, lane, codes[kind]) .. receipt
+end
+
+function charge_log.refusal(bucket)
+  return refusal.state(bucket, 'lacks a charge or a sum, or holds an invalid one')
+end
+
+return charge_log
+end)()
+
+local ledger = (function() -- rlfunc: lines=172 file=functions/lib/cost/ledger.lua
 --- The state of a subject's budgets, in field 'state' of its hash of charges.
 ---
---- Seven numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
---- time stored, when nothing will be spent in the longest window (0: unknown), the sum of all stored charges, and the total of
---- lane 1. Then five per window after a ';': its length, its budget, its use, and number and time of the oldest charge inside;
---- five zeros if there is no window. A ':' in place of the ';' is a period of the calendar, which does not slide: the last number is when it
---- starts. Periods that have ended are dropped. Then five per further lane after a '|': its hold, its total, its total before the oldest
---- charge that may count, and that charge's number and time. Last, after a '!': the time up to which charges are forgotten (0:
---- twice the longest window ago), how long a penalty lasts, when the active one ends, the length of the longest period that was dropped, and
---- until when charges of such a period are kept.
---- @use refusal
+--- Eight numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
+--- time stored, when nothing will be spent in the longest window (0: unknown), when the key expires, the sum of all stored charges, and the
+--- total of lane 1. Then rows, each a byte and five numbers. 1, a window: its length, its budget, its use, and number and time of the oldest
+--- charge inside. 2, a period of the calendar, which does not slide: the last number is when it starts. Periods that have ended are dropped.
+--- 3, a further lane: its hold, its total, its total before the oldest charge that may count, and that charge's number and time. 4, if one
+--- of its numbers is not 0, or there is no window: the time up to which charges are forgotten (0: twice the longest window ago), how long a
+--- penalty lasts, when the active one ends, the length of the longest period that was dropped, and until when charges of such a period are kept.
+--- @use charge_log refusal
 --- @lib ledger
---- @state ledger 3 field 'state': seven numbers, five a window behind a ';', or a period behind a ':', five a lane behind a '|', five behind a '!'
+--- @state ledger 4 field 'state': eight little-endian doubles, then rows of a byte and five
 local ledger = {}
 
 local largest = 9007199254740992
@@ -3071,12 +3112,15 @@ local largest = 9007199254740992
 -- How long charges are kept while no window is known: something was settled before anything was reserved.
 local unknown_us = 86400000000
 
+-- With the first row, which is read and written together with the head.
+local head_bytes, row_bytes = 105, 41
+
 -- Written if there is no window.
 local nothing = {window_us = 0, budget_micros = 0, spent_micros = 0, head = 0, head_us = 0}
 
--- Creates a lane; lane 1 has no hold, only a total.
+-- Creates a lane, whose total differs from its base if it has open charges. Lane 1 has no hold, only a total.
 function ledger.lane(hold_us, total_micros, base_micros, head, head_us)
-  return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us, old_head = head}
+  return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us}
 end
 
 -- Returns the longest window, period or dropped period; or how long charges are kept without any.
@@ -3093,142 +3137,82 @@ function ledger.longest_us(windows, dropped_us)
   return longest_us
 end
 
--- Returns the state of an unknown subject.
-local function fresh(clock_us)
-  local main = ledger.lane(0, 0, 0, 0, 0)
+-- Creates the state of a subject without windows and further lanes.
+local function state_of(first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, clock_us)
   return {
-    first = 1, next = 1, next_field = '1', due_us = 0, empty_us = 0, stored_micros = 0, windows = {}, lanes = {main}, main = main,
-    longest_us = unknown_us, kept_us = 0, penalty_us = 0, penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, newest_us = 0, clock_us = clock_us, now_us = clock_us, read = {}, charges = {},
-    corrupt_fields = 0, restarted = false,
+    first = first, next = next_number, due_us = due_us, empty_us = empty_us, expiry_us = expiry_us, stored_micros = stored_micros,
+    windows = {nil, nil}, lanes = {ledger.lane(0, total_micros, 0, 0, 0), nil}, longest_us = unknown_us, kept_us = 0, penalty_us = 0,
+    penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, clock_us = clock_us, now_us = newest_us > clock_us and newest_us or clock_us, newest_us = newest_us,
+    read = {}, corrupt_fields = 0,
   }
 end
 
--- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found. A charge counts for as long as
--- the window, or to the end of the period; holds below outlasts_us may end before that.
+-- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found.
 function ledger.row(window_us, budget_micros, spent_micros, head, head_us, start_us, unknown)
-  return {
-    window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us, unknown = unknown,
-    start_us = start_us, end_us = start_us and start_us + window_us or largest, outlasts_us = start_us and largest or window_us,
-  }
+  local row = {window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us}
+  if start_us then
+    row.start_us = start_us
+    row.end_us = start_us + window_us
+  end
+  if unknown then
+    row.unknown = true
+  end
+  return row
 end
 
--- Returns a window's row, or nil if its numbers are impossible.
-local function row_of(first, next_number, stored_micros, sign, window, budget, spent, head, time)
-  local window_us, budget_micros, spent_micros, number, head_us = window + 0, budget + 0, spent + 0, head + 0, time + 0
-  if number < first or number > next_number or number == next_number and spent_micros ~= 0 or spent_micros > stored_micros
-    or math.max(window_us, budget_micros, head_us) > largest then
-    return nil
-  end
-  if sign == ':' then
-    return ledger.row(window_us, budget_micros, spent_micros, number, head_us, head_us, false)
-  end
-  return ledger.row(window_us, budget_micros, spent_micros, number, head_us, nil, false)
-end
-
--- Returns a lane, or nil if its numbers are impossible.
-local function lane_of(next_number, hold, total, base, head, time)
-  local hold_us, total_micros, base_micros, number, head_us = hold + 0, total + 0, base + 0, head + 0, time + 0
-  if number > next_number or math.max(total_micros, base_micros) >= largest or math.max(hold_us, head_us) > largest then
-    return nil
-  end
-  return ledger.lane(hold_us, total_micros, base_micros, number, head_us)
-end
-
--- Reads what follows the first window: further windows, lanes, and the end. Returns whether all of it is valid.
-local function parse_more(state, more)
-  local place, windows, lanes = 1, state.windows, state.lanes
-  while place <= #more do
-    local sign, one, two, three, four, five, following = string.match(more, '^([;:|]) (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
-    if not following then
-      break
-    end
-    local row, lane
-    if following - place > 86 then
-      return false
-    elseif sign == '|' then
-      lane = lane_of(state.next, one, two, three, four, five)
-    elseif #lanes == 1 then
-      row = row_of(state.first, state.next, state.stored_micros, sign, one, two, three, four, five)
-    end
-    if lane then
-      lanes[#lanes + 1] = lane
-    elseif row then
-      windows[#windows + 1] = row
-    else
-      return false
-    end
-    place = following
-  end
-  if place > #more then
-    return true
-  end
-  local kept, penalty, penalty_end, dropped, dropped_end = string.match(more, '^! (%d+) (%d+) (%d+) (%d+) (%d+)$', place)
-  if not dropped_end or #more - place > 86 then
+-- Reads a row of a kind into the state. Returns whether its numbers are possible. A period that has ended is dropped: its charges are kept for
+-- twice its length, as those of a window.
+local function add_row(state, kind, one, two, three, four, five)
+  if not charge_log.whole(one, two, three, four, five) then
     return false
-  end
-  state.kept_us = kept + 0
-  state.penalty_us = penalty + 0
-  state.penalty_end_us = penalty_end + 0
-  state.dropped_us = dropped + 0
-  state.dropped_end_us = dropped_end + 0
-  return math.max(state.kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us) <= largest
-end
-
--- Drops the periods that have ended. Their charges are kept for twice their length, as those of a window.
-local function drop_ended(state)
-  if state.dropped_end_us <= state.now_us then
-    state.dropped_us = 0
-    state.dropped_end_us = 0
-  end
-  for i = #state.windows, 1, -1 do
-    local row = state.windows[i]
-    if row.end_us <= state.now_us then
-      table.remove(state.windows, i)
-      local kept_until_us = row.end_us + 2 * row.window_us
-      if kept_until_us > state.now_us then
-        state.dropped_us = math.max(state.dropped_us, row.window_us)
-        state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
-      end
+  elseif kind == 1 or kind == 2 and five + one > state.now_us then
+    state.windows[#state.windows + 1] = ledger.row(one, two, three, four, five, kind == 2 and five or nil)
+    return four >= state.first and four <= state.next and three <= state.stored_micros and (four < state.next or three == 0)
+  elseif kind == 2 then
+    local kept_until_us = five + 3 * one
+    if kept_until_us > state.now_us then
+      state.dropped_us = math.max(state.dropped_us, one)
+      state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
     end
+    return true
+  elseif kind == 3 then
+    state.lanes[#state.lanes + 1] = ledger.lane(one, two, three, four, five)
+    return four <= state.next and two < largest and three < largest
   end
+  state.kept_us = one
+  state.penalty_us = two
+  state.penalty_end_us = three
+  if five > state.now_us then
+    state.dropped_us = math.max(state.dropped_us, four)
+    state.dropped_end_us = math.max(state.dropped_end_us, five)
+  end
+  return kind == 4
 end
 
 -- Parses a state as of the later of the clock and the newest time stored; nil if it is invalid.
 local function parse(text, clock_us)
-  local first, next_field, due, newest, empty, stored, total, sign, window, budget, spent, head, time, more =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)([;:]) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  -- Twelve numbers of 16 digits at most: not every Lua can read more than 300.
-  if not more or #text - #more > 204 then
+  if #text < head_bytes or (#text - head_bytes) % row_bytes > 0 then
     return nil
   end
-  local first_number, next_number, due_us, newest_us = first + 0, next_field + 0, due + 0, newest + 0
-  local empty_us, stored_micros, total_micros = empty + 0, stored + 0, total + 0
-  if first_number % 8 ~= 1 or first_number > next_number or math.max(stored_micros, total_micros) >= largest
-    or math.max(next_number, due_us, newest_us, empty_us) > largest then
+  local first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, kind, one, two, three, four, five =
+    struct.unpack('<ddddddddBddddd', text)
+  if not charge_log.whole(first, next_number, due_us, newest_us, empty_us) or not charge_log.whole(expiry_us, stored_micros, total_micros, 0, 0)
+    or first % 8 ~= 1 or first > next_number or stored_micros >= largest or total_micros >= largest then
     return nil
   end
-  local windows = {}
-  if window ~= '0' then
-    local row = row_of(first_number, next_number, stored_micros, sign, window, budget, spent, head, time)
-    if not row then
+  local state = state_of(first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, clock_us)
+  if not add_row(state, kind, one, two, three, four, five) then
+    return nil
+  end
+  for place = head_bytes + 1, #text, row_bytes do
+    if not add_row(state, struct.unpack('<Bddddd', text, place)) then
       return nil
     end
-    windows = {row, nil}
-  elseif string.find(more, '^[;:]') then
-    return nil
   end
-  local main = ledger.lane(0, total_micros, 0, 0, 0)
-  local state = {
-    first = first_number, next = next_number, next_field = next_field, due_us = due_us, empty_us = empty_us, stored_micros = stored_micros,
-    windows = windows, lanes = {main}, main = main, longest_us = 0, kept_us = 0, penalty_us = 0, penalty_end_us = 0,
-    dropped_us = 0, dropped_end_us = 0, newest_us = newest_us, clock_us = clock_us, now_us = math.max(newest_us, clock_us), read = {}, charges = {},
-    corrupt_fields = 0, restarted = false,
-  }
-  if more ~= '' and not parse_more(state, more) then
-    return nil
+  state.longest_us = ledger.longest_us(state.windows, state.dropped_us)
+  if state.kept_us < newest_us - 2 * state.longest_us then
+    state.kept_us = newest_us - 2 * state.longest_us
   end
-  state.longest_us = ledger.longest_us(windows, state.dropped_us)
-  state.kept_us = math.max(state.kept_us, newest_us - 2 * state.longest_us)
   return state
 end
 
@@ -3236,47 +3220,46 @@ end
 -- the longest window, a wrong clock wrote it, and the subject starts without charges.
 function ledger.read(bucket, receipt, clock_us)
   local found = redis.call('HMGET', bucket, 'state', 'r:' .. receipt)
-  if not found[1] then
+  local text = found[1]
+  if not text then
     if redis.call('EXISTS', bucket) == 1 then
       return nil, refusal.state(bucket, 'holds charges but no state')
     end
-    return fresh(clock_us), nil
+    return state_of(1, 1, 0, 0, 0, 0, 0, 0, clock_us), nil
   end
-  local state = parse(found[1], clock_us)
+  local state = parse(text, clock_us)
   if not state then
     return nil, refusal.state(bucket, 'has an invalid state')
   end
   if state.now_us - clock_us > state.longest_us then
-    state = fresh(clock_us)
+    state = state_of(1, 1, 0, 0, 0, 0, 0, 0, clock_us)
     state.restarted = true
     return state, nil
   end
-  drop_ended(state)
   return state, found[2] or nil
 end
 
 -- Formats the state.
 function ledger.format(state)
-  local windows, lanes = state.windows, state.lanes
+  local windows, lanes, kept_us = state.windows, state.lanes, state.kept_us
   local one = windows[1] or nothing
-  local text = string.format('%d %d %d %d %d %d %d%s %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
-    state.stored_micros, state.main.total_micros, one.start_us and ':' or ';', one.window_us, one.budget_micros, one.spent_micros, one.head,
-    one.start_us or one.head_us)
+  local text = struct.pack('<ddddddddBddddd', state.first, state.next, state.due_us, state.now_us, state.empty_us, state.expiry_us,
+    state.stored_micros, lanes[1].total_micros, one == nothing and 4 or one.start_us and 2 or 1, one.window_us, one.budget_micros,
+    one.spent_micros, one.head, one.start_us or one.head_us)
   for i = 2, #windows do
     local row = windows[i]
-    text = text .. string.format('%s %d %d %d %d %d', row.start_us and ':' or ';', row.window_us, row.budget_micros, row.spent_micros, row.head,
+    text = text .. struct.pack('<Bddddd', row.start_us and 2 or 1, row.window_us, row.budget_micros, row.spent_micros, row.head,
       row.start_us or row.head_us)
   end
   for i = 2, #lanes do
     local lane = lanes[i]
-    text = text .. string.format('| %d %d %d %d %d', lane.hold_us, lane.total_micros, lane.base_micros, lane.head, lane.head_us)
+    text = text .. struct.pack('<Bddddd', 3, lane.hold_us, lane.total_micros, lane.base_micros, lane.head, lane.head_us)
   end
-  local kept_us = state.kept_us
   if kept_us <= state.now_us - 2 * state.longest_us then
     kept_us = 0
   end
   if kept_us > 0 or state.penalty_us > 0 or state.penalty_end_us > 0 or state.dropped_us > 0 then
-    return text .. string.format('! %d %d %d %d %d', kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
+    return text .. struct.pack('<Bddddd', 4, kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
   end
   return text
 end
@@ -3284,43 +3267,7 @@ end
 return ledger
 end)()
 
-local charge_log = (function() -- rlfunc: lines=33 file=functions/lib/cost/charge_log.lua
---- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
----
---- A charge has a time, an amount in micros, the lane that sums it, the end of its hold (0: with the window), a kind and a
---- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
---- @use refusal
---- @lib charge_log
---- @state charge_log 2 '<time> <amount> <lane> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
-local charge_log = {}
-
--- Parses a charge; nil if it is invalid.
-function charge_log.parse(text)
-  local time, amount, lane, ending, kind, receipt = string.match(text, '^(%d+) (%d+) ([1-9]) (%d+) (%l+) (.*)$')
-  -- Three numbers of at most 16 digits, a digit, and a kind.
-  if not receipt or #text - #receipt > 66 then
-    return nil
-  end
-  local time_us, amount_micros, end_us = time + 0, amount + 0, ending + 0
-  if math.max(time_us, amount_micros, end_us) > 9007199254740992 then
-    return nil
-  end
-  return {time_us = time_us, amount_micros = amount_micros, lane = lane + 0, end_us = end_us, kind = kind, receipt = receipt}
-end
-
--- The receipt is concatenated, because Lua's %s ends at a NUL.
-function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
-  return string.format('%d %d %d %d ', time_us, amount_micros, lane, end_us) .. kind .. ' ' .. receipt
-end
-
-function charge_log.refusal(bucket)
-  return refusal.state(bucket, 'lacks a charge or a sum, or holds an invalid one')
-end
-
-return charge_log
-end)()
-
-local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/charge_sums.lua
+local charge_sums = (function() -- rlfunc: lines=270 file=functions/lib/cost/charge_sums.lua
 --- Sums over a subject's charges, so that no call reads them one by one.
 ---
 --- Eight charges form a page. Field 's<k>' holds the sums of page k and of as many pages before it as the lowest bit of k says (a
@@ -3333,7 +3280,7 @@ local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/cha
 --- increments corrupt_fields; callers check that before they answer or write.
 --- @use charge_log
 --- @lib charge_sums
---- @state charge_sums 1 '<time of the last charge> <sum of lane 1> <sum of lane 2> ...' in field 's<number of the page>'
+--- @state charge_sums 2 the last charge's time and the sum of each lane, as little-endian doubles, in field 's<number of the page>'
 local charge_sums = {}
 
 local modulus = 9007199254740992
@@ -3378,39 +3325,36 @@ end
 
 -- Returns a charge that was read.
 function charge_sums.charge(state, number)
-  local field = field_of(number, 1)
-  local charge = state.charges[field]
-  if charge then
-    return charge
-  end
-  charge = charge_log.parse(state.read[field] or '')
+  local charge = charge_log.parse(state.read[field_of(number, 1)] or '')
   if not charge then
     state.corrupt_fields = state.corrupt_fields + 1
     return {time_us = 0, amount_micros = 0, lane = 1, end_us = 0, kind = 'gone', receipt = ''}
   end
-  state.charges[field] = charge
   return charge
 end
 
 -- Returns the time of a full page's last charge and the sums up to it by lane; the page must have been read.
 local function sums_of(state, position)
-  local text = state.read[field_of(position, 8)] or ''
-  local time, parts = string.match(text, '^(%d+)( %d[ %d]*)$')
-  if not parts or #text > 170 then
+  local text, sums = state.read[field_of(position, 8)] or '', {}
+  local time_us = #text >= 16 and #text <= 80 and #text % 8 == 0 and struct.unpack('<d', text) or -1
+  for place = 9, #text - 7, 8 do
+    local sum = struct.unpack('<d', text, place)
+    if not charge_log.whole(time_us, sum, 0, 0, 0) or sum == modulus then
+      time_us = -1
+    end
+    sums[#sums + 1] = sum
+  end
+  if time_us < 0 then
     state.corrupt_fields = state.corrupt_fields + 1
     return 0, {}
   end
-  local sums = {}
-  for digits in string.gmatch(parts, '%d+') do
-    sums[#sums + 1] = math.min(digits + 0, modulus - 1)
-  end
-  return math.min(time + 0, modulus), sums
+  return time_us, sums
 end
 
 local function format(state, time_us, sums)
-  local text = string.format('%d', time_us)
+  local text = struct.pack('<d', time_us)
   for lane = 1, #state.lanes do
-    text = text .. string.format(' %d', sums[lane] or 0)
+    text = text .. struct.pack('<d', sums[lane] or 0)
   end
   return text
 end
@@ -3596,7 +3540,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=286 file=functions/lib/cost/spent_windows.lua
 --- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -3606,17 +3550,12 @@ local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/s
 --- @lib spent_windows
 local spent_windows = {}
 
--- Returns whether a lane has open charges.
-function spent_windows.in_use(lane)
-  return lane.total_micros ~= lane.base_micros
-end
-
 -- Returns whether a window still counts a charge of a lane: not once its hold has ended.
 local function counts(state, row, charge, number)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
-  local from = lane.old_head
-  if lane.hold_us < row.outlasts_us then
-    from = lane.head
+  local from = lane.head
+  if not row.start_us and lane.hold_us >= row.window_us then
+    from = lane.old_head or from
   end
   return charge.lane == 1 or number >= from
 end
@@ -3684,9 +3623,9 @@ local function lapse(state, lane, base_micros)
   local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if row.start_us and lane.old_head < row.head then
+    if row.start_us and (lane.old_head or lane.head) < row.head then
       row.unknown = true
-    elseif lane.hold_us < row.outlasts_us and not row.unknown then
+    elseif (row.start_us or lane.hold_us < row.window_us) and not row.unknown then
       row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
         state.corrupt_fields = state.corrupt_fields + 1
@@ -3698,21 +3637,24 @@ end
 
 -- Advances every used lane to the first charge whose hold may not have ended.
 local function advance_lanes(bucket, state)
-  local marks = {}
+  local marks = nil
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+    if lane.total_micros ~= lane.base_micros and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+      lane.old_head = lane.head
       local moved, left = step(bucket, state, lane, lane.hold_us)
       if not moved then
+        marks = marks or {}
         marks[#marks + 1] = mark_of(state, i, state.now_us - lane.hold_us)
       elseif left and left.lane == i then
         lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local lane = state.lanes[mark.place]
@@ -3749,20 +3691,23 @@ end
 
 -- Advances every window to the first charge inside. A new window or period needs a search.
 local function advance_windows(bucket, state)
-  local now_us, kept_us, marks = state.now_us, state.kept_us, {}
+  local now_us, kept_us, marks = state.now_us, state.kept_us, nil
   for i = 1, #state.windows do
-    local row = state.windows[i]
+    local row, horizon_us = state.windows[i], nil
     if row.start_us then
-      if row.unknown then
-        marks[#marks + 1] = mark_of(state, i, row.start_us - 1)
-      end
+      horizon_us = row.unknown and row.start_us - 1
     elseif (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
-      marks[#marks + 1] = mark_of(state, i, now_us - row.window_us)
+      horizon_us = now_us - row.window_us
+    end
+    if horizon_us then
+      marks = marks or {}
+      marks[#marks + 1] = mark_of(state, i, horizon_us)
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local row = state.windows[mark.place]
@@ -3772,6 +3717,28 @@ local function advance_windows(bucket, state)
     row.spent_micros = spent(state, row, mark.sums)
     check(state, row)
   end
+end
+
+-- Returns the length and the start of the window or period that a limit has at a time, no start for a window; or nil and a refusal.
+local function span_of(limits, i, now_us)
+  local limit, refused = limits[i], nil
+  local start_us, next_us = limit.start_us, nil
+  if not start_us then
+    return limit.window_us
+  end
+  next_us = start_us + limit.window_us
+  if now_us < limit.previous_us then
+    refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
+  elseif now_us < start_us then
+    return start_us - limit.previous_us, limit.previous_us
+  elseif now_us < next_us then
+    return limit.window_us, start_us
+  elseif now_us < limit.after_us then
+    return limit.after_us - next_us, next_us
+  else
+    refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
+  end
+  return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
 end
 
 -- Returns the index of the window of that length, or of the period that starts then, or nil.
@@ -3784,25 +3751,25 @@ local function place_of(windows, window_us, start_us)
   return nil
 end
 
--- Moves the windows of spans to the front, and returns them in the order of the spans.
-local function arrange(state, spans)
+-- Moves the windows of limits to the front, and returns them in the order of the limits.
+local function arrange(state, limits)
   local windows, chosen = state.windows, {}
   if #windows == 0 and state.next > 1 and state.dropped_us == 0 then
     -- What was settled before any window was known stays for as long as its expiry said.
     windows[1] = ledger.row(state.longest_us, 9007199254740992, 0, state.next, 0, nil, true)
   end
-  for i = #spans, 1, -1 do
-    local span = spans[i]
-    local place = place_of(windows, span.window_us, span.start_us)
+  for i = #limits, 1, -1 do
+    local window_us, start_us = span_of(limits, i, state.now_us)
+    local place = place_of(windows, window_us, start_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = ledger.row(span.window_us, 0, 0, state.next, 0, span.start_us, true)
-      if span.window_us == state.longest_us then
+      chosen[i] = ledger.row(window_us, 0, 0, state.next, 0, start_us, true)
+      if window_us == state.longest_us then
         state.empty_us = 0 -- it was that of a period of this length, or of a window that was dropped
       end
     end
-    chosen[i].budget_micros = span.budget_micros
+    chosen[i].budget_micros = limits[i].budget_micros
     table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
@@ -3816,55 +3783,25 @@ local function arrange(state, spans)
   return chosen
 end
 
--- Returns the windows of spans, which usually are the first ones already.
-local function choose(state, spans)
-  local windows = state.windows
-  for i = 1, #spans do
-    local row, span = windows[i], spans[i]
-    if not row or row.window_us ~= span.window_us or row.start_us ~= span.start_us then
-      return arrange(state, spans)
-    end
-    row.budget_micros = span.budget_micros
-  end
-  return windows
-end
-
--- Returns the spans that limits have now: of a limit with periods the period, of any other its window. Or nil and a refusal.
-local function spans_of(limits, now_us)
-  local spans = {}
+-- Returns the windows of limits, which usually are the first ones already; or nil and a refusal.
+local function choose(state, limits)
+  local windows, arranged = state.windows, true
   for i = 1, #limits do
-    local limit = limits[i]
-    local start_us, next_us, refused = limit.start_us, nil, nil
-    if start_us then
-      next_us = start_us + limit.window_us
-      if now_us < limit.previous_us then
-        refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
-      elseif now_us < start_us then
-        next_us = start_us
-        start_us = limit.previous_us
-      elseif now_us >= limit.after_us then
-        refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
-      elseif now_us >= next_us then
-        start_us = next_us
-        next_us = limit.after_us
-      end
-      if refused then
-        return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
+    local row, limit = windows[i], limits[i]
+    local window_us, start_us = limit.window_us, nil
+    if limit.start_us then
+      window_us, start_us = span_of(limits, i, state.now_us)
+      if not window_us then
+        return nil, start_us
       end
     end
-    spans[i] = {budget_micros = limit.budget_micros, window_us = start_us and next_us - start_us or limit.window_us, start_us = start_us}
-  end
-  return spans
-end
-
--- Reports whether any of the limits has periods.
-local function has_period(limits)
-  for i = 1, #limits do
-    if limits[i].start_us then
-      return true
+    if row and row.window_us == window_us and row.start_us == start_us then
+      row.budget_micros = limit.budget_micros
+    else
+      arranged = false
     end
   end
-  return false
+  return arranged and windows or arrange(state, limits)
 end
 
 -- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
@@ -3874,14 +3811,10 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not state then
     return nil, field
   end
-  local spans, refused = limits, nil
-  if has_period(limits) then
-    spans, refused = spans_of(limits, state.now_us)
-  end
-  if not spans then
+  local chosen, refused = choose(state, limits)
+  if not chosen then
     return nil, refused
   end
-  local chosen = choose(state, spans)
   state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
@@ -3896,7 +3829,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=287 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=278 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -4014,18 +3947,13 @@ local function start_penalty(state, more_micros)
   end
 end
 
--- Returns the fields to delete: those of the oldest page if it is due.
-local function clean(bucket, state)
-  if state.due_us == 0 or state.due_us > math.max(state.kept_us, state.now_us - 2 * state.longest_us) then
-    return {}
-  end
-  return charge_sums.forget(bucket, state)
-end
-
--- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
-local function prepared(bucket, state, to_delete, written)
-  state.to_delete = to_delete
+-- Notes for store the fields to write, with their values, and those to delete: of the oldest page, if it is due and may_forget. Returns a
+-- refusal or nil.
+local function prepared(bucket, state, written, may_forget)
   state.written = written
+  if may_forget and state.due_us > 0 and state.due_us <= state.kept_us then
+    state.to_delete = charge_sums.forget(bucket, state)
+  end
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
@@ -4033,28 +3961,28 @@ local function prepared(bucket, state, to_delete, written)
 end
 
 -- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+-- The expiry is set for an eighth longer than needed, and only if it is not late enough, which is seldom.
 function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #state.to_delete > 0 then
+  if state.to_delete then
     redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  local ttl_us = 2 * state.longest_us
+  local kept_us = 2 * state.longest_us
   if state.dropped_us > 0 and #state.windows > 0 then
-    ttl_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
+    kept_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
   elseif state.dropped_us > 0 then
-    state.dropped_end_us = state.now_us + ttl_us
+    state.dropped_end_us = state.now_us + kept_us
+  end
+  local ttl_us, until_us = 0, math.max(state.now_us + kept_us, state.penalty_end_us)
+  if until_us > state.expiry_us then
+    ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
+    state.expiry_us = state.clock_us + ttl_us
   end
   redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
-  if state.penalty_end_us - state.now_us > ttl_us then
-    ttl_us = state.penalty_end_us - state.now_us
-  end
-  ttl_us = ttl_us + state.now_us - state.clock_us
-  if ttl_us == 2 * state.longest_us then
+  if ttl_us > 0 then
     clock.expire_after(bucket, ttl_us)
-  else
-    clock.expire(bucket, ttl_us)
   end
 end
 
@@ -4064,7 +3992,7 @@ local function lane_for(state, hold_us)
   local free, longer
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) then
+    if lane.total_micros ~= lane.base_micros then
       if lane.hold_us == hold_us then
         return i, hold_us
       elseif lane.hold_us > hold_us and (not longer or lane.hold_us < state.lanes[longer].hold_us) then
@@ -4092,7 +4020,7 @@ local function add_to_lane(state, number, hold_us, amount_micros)
     state.lanes[place] = ledger.lane(0, 0, 0, 0, 0)
   end
   local lane = state.lanes[place]
-  if place > 1 and not spent_windows.in_use(lane) then
+  if place > 1 and lane.total_micros == lane.base_micros then
     lane.hold_us = counted_us
     lane.head = number
     lane.head_us = state.now_us
@@ -4106,7 +4034,8 @@ local function move(bucket, state, charge, amount_micros, written)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
   charge_sums.amend(bucket, state, charge, amount_micros, written)
   lane.total_micros = charge_sums.subtract(lane.total_micros, charge.amount_micros)
-  state.main.total_micros = charge_sums.add(state.main.total_micros, amount_micros)
+  lane = state.lanes[1]
+  lane.total_micros = charge_sums.add(lane.total_micros, amount_micros)
 end
 
 -- Rewrites a charge with another lane, amount, kind and receipt.
@@ -4132,12 +4061,13 @@ end
 -- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
 -- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
-  local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
+  local number, now_us, end_us = state.next, state.now_us, 0
+  local field = string.format('%d', number)
+  local written = {field, '', 'r:' .. receipt, field}
   if old then
     release_receipt(bucket, state, old, written)
   end
   local lane, counted_us = add_to_lane(state, number, hold_us, amount_micros)
-  local end_us = 0
   if counted_us > 0 then
     end_us = now_us + counted_us
   end
@@ -4148,20 +4078,15 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   if kind == 'settled' then
     start_penalty(state, amount_micros)
   end
+  written[2] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
   if number % 8 == 0 then
     charge_sums.complete(bucket, state, number, written)
     if number == state.first + 7 then
       state.due_us = now_us
     end
-  elseif not old or old.number >= state.first + 8 then
-    to_delete = clean(bucket, state)
   end
-  written[#written + 1] = field
-  written[#written + 1] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
-  written[#written + 1] = 'r:' .. receipt
-  written[#written + 1] = field
   state.next = number + 1
-  return prepared(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, written, number % 8 > 0 and (not old or old.number >= state.first + 8)), end_us
 end
 
 -- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
@@ -4173,20 +4098,19 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   local written = {}
   move(bucket, state, charge, amount_micros, written)
   start_penalty(state, amount_micros - charge.amount_micros)
-  local to_delete = clean(bucket, state)
+  rewrite(state, charge, 1, amount_micros, kind, kind == 'gone' and '' or charge.receipt, written)
+  failure = prepared(bucket, state, written, true)
   if kind == 'gone' then
-    to_delete[#to_delete + 1] = 'r:' .. charge.receipt
-    rewrite(state, charge, 1, amount_micros, kind, '', written)
-  else
-    rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
+    state.to_delete = state.to_delete or {}
+    state.to_delete[#state.to_delete + 1] = 'r:' .. charge.receipt
   end
-  return prepared(bucket, state, to_delete, written)
+  return failure
 end
 
 return charge_store
 end)()
 
-local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/spent_search.lua
+local spent_search = (function() -- rlfunc: lines=209 file=functions/lib/cost/spent_search.lua
 --- Finds when enough of a window's use will have left it, if nothing else happens.
 ---
 --- Charges leave in groups: within a group in the order of their numbers, a fixed span after each charge's time. Charges without
@@ -4196,11 +4120,14 @@ local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/sp
 --- @lib spent_search
 local spent_search = {}
 
+local largest = 9007199254740992
+
 -- Creates a group: its lanes, its span, which row's end cuts off, its oldest charge and when that leaves, and the sum of its lanes before that.
 local function group_of(state, row, span_us, head, head_us, base_micros)
+  local end_us = row.end_us or largest
   return {
-    lanes = {}, span_us = span_us, end_us = row.end_us, head = head, first_us = math.min(head_us + span_us, row.end_us), base_micros = base_micros, position = 0, sum_micros = 0,
-    next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
+    lanes = {}, span_us = span_us, end_us = end_us, head = head, first_us = math.min(head_us + span_us, end_us), base_micros = base_micros,
+    position = 0, sum_micros = 0, next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
   }
 end
 
@@ -4214,7 +4141,8 @@ end
 -- Returns the groups of a window, the one that leaves with it, and what is in that one.
 local function groups_of(bucket, state, row)
   local total_micros, inside_micros, groups, beginning = 0, row.spent_micros, {}, nil
-  local main = group_of(state, row, row.outlasts_us, row.head, row.head_us, 0)
+  local longest_us = row.start_us and largest or row.window_us -- a shorter hold may end before the window or period
+  local main = group_of(state, row, longest_us, row.head, row.head_us, 0)
   groups[1] = main
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
@@ -4227,8 +4155,8 @@ local function groups_of(bucket, state, row)
       base_micros = beginning.sums[i] or 0
     end
     local open_micros = charge_sums.subtract(lane.total_micros, base_micros)
-    if i > 1 and open_micros > 0 and (lane.hold_us < row.outlasts_us or lane.head > row.head) then
-      local group = group_of(state, row, math.min(lane.hold_us, row.outlasts_us), head, head_us, base_micros)
+    if i > 1 and open_micros > 0 and (lane.hold_us < longest_us or lane.head > row.head) then
+      local group = group_of(state, row, math.min(lane.hold_us, longest_us), head, head_us, base_micros)
       group.lanes[1] = i
       groups[#groups + 1] = group
       inside_micros = inside_micros - open_micros

@@ -12,6 +12,9 @@ import (
 // costStep is one step of a table of library cost.
 type costStep = luatest.Step[*budget.Client]
 
+// keptFor is the expiry of charges whose longest window is that long, as a call sets it: an eighth more than twice the window.
+func keptFor(window time.Duration) time.Duration { return 2*window + window/4 }
+
 // costKeys is the expiry of u1's key; 0 means a missing key.
 func costKeys(charges time.Duration) ttls {
 	if charges == 0 {

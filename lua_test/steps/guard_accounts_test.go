@@ -45,7 +45,7 @@ func TestAdmit_budgetsOfSeveralAccounts(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{Call: admit(p("a", 60, 900)), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Budgets: rows(-1, 0, 60, 900, 60, 60)}), TTLs: ttls{
-			"guard:{team}:charges": 2 * time.Hour, "guard:{u1}:charges:tokens": 2 * time.Minute, "guard:{org}:charges": 2 * time.Hour,
+			"guard:{team}:charges": keptFor(time.Hour), "guard:{u1}:charges:tokens": keptFor(time.Minute), "guard:{org}:charges": keptFor(time.Hour),
 		}},
 		guardStep{Name: "the tokens do not fit", Call: admit(p("b", 1, 101)), Want: suites.Answered(admitResult{Reason: "budget", RetryAfter: time.Minute, Budgets: rows(1, time.Minute, 60, 900, 60, 60)})},
 		guardStep{Name: "the team's money does not fit", Call: admit(p("b", 41, 0)), Want: suites.Answered(admitResult{Reason: "budget", RetryAfter: time.Hour, Budgets: rows(0, time.Hour, 60, 900, 60, 60)})},
