@@ -202,10 +202,10 @@ func Example_cost() {
 		// $2 an hour and $20 a day, in micros. The estimate is 30 cents; the model's answer has cost 12.
 		reserved, err := budgets.Reserve(ctx, cost.ReserveParams{
 			Subject: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
-			Limits: []cost.ReserveLimits{
-				{Budget: 2_000_000, Window: time.Hour},
-				{Budget: 20_000_000, Window: 24 * time.Hour},
-			},
+			Limits: cost.MustPackAccountBudget(
+				cost.AccountBudget{Budget: 2_000_000, Window: time.Hour},
+				cost.AccountBudget{Budget: 20_000_000, Window: 24 * time.Hour},
+			),
 		})
 		if err != nil || !reserved.Allowed {
 			return err
@@ -229,7 +229,7 @@ func Example_costAtMost() {
 		// A long answer, cut at what the hour has left: at most 5 dollars, and not worth starting for less than 10 cents.
 		reserved, err := budgets.ReserveAtMost(ctx, cost.ReserveAtMostParams{
 			Subject: "tenant7", Receipt: "completion-56", Most: 5_000_000, Least: 100_000,
-			Limits: []cost.ReserveAtMostLimits{{Budget: 2_000_000, Window: time.Hour}},
+			Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 2_000_000, Window: time.Hour}),
 		})
 		if err != nil {
 			return err

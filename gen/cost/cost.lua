@@ -109,6 +109,80 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
+-- Decodes packed groups.
+local rlfunc_pack = (function() -- rlfunc: shared lines=70
+  local pack = {}
+
+  -- The text of a cell, where bytes that are not plain are written %hh; nil when the cell is none.
+  function pack.text(cell)
+    if not string.find(cell, '[^A-Za-z0-9_.@+/=-]') then
+      return cell
+    end
+    local plain = string.gsub(cell, '%%[0-9a-f][0-9a-f]', '')
+    if string.find(plain, '[^A-Za-z0-9_.@+/=-]') then
+      return nil
+    end
+    return (string.gsub(cell, '%%(..)', function(digits)
+      return string.char(tonumber(digits, 16))
+    end))
+  end
+
+  -- An error that says what a row must be; place counts rows from 0, as the names of arguments do.
+  function pack.refusal(group, place, text)
+    return {err = string.format('RLARG %s.%d', group, place) .. text}
+  end
+
+  -- The error of a row that was refused when it was prepared, with the row's place.
+  function pack.unprepared(group, place, refusal)
+    if string.find(refusal.err, '^RLARG ') then
+      return pack.refusal(group, place, '.' .. string.sub(refusal.err, 7))
+    end
+    return refusal
+  end
+
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells,
+  -- and holds it to shape.own, the rules of the function at hand, before it is prepared.
+  -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
+  function pack.rows(text, shape)
+    local rows, at = {nil, nil}, 1
+    while at <= #text do
+      local place = #rows
+      if place == shape.most then
+        return nil, {err = shape.count}
+      end
+      local stop = string.find(text, ';', at, true)
+      if not stop or stop - at > shape.bytes then
+        return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
+      end
+      local cells, count = {}, 0
+      if stop > at or shape.required == 1 then -- one cell may be empty
+        for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
+          count = count + 1
+          cells[count] = cell
+        end
+      end
+      if count < shape.required or count > shape.cells then
+        return nil, pack.refusal(shape.group, place, string.format(' must have %d to %d cells, and has %d', shape.required, shape.cells, count))
+      end
+      for i = count + 1, shape.cells do
+        cells[i] = ''
+      end
+      local row, refusal = shape.row(cells, place, rows, shape.group, shape.own)
+      if refusal then
+        return nil, refusal
+      end
+      rows[place + 1] = row
+      at = stop + 1
+    end
+    if #rows < shape.least then
+      return nil, {err = shape.count}
+    end
+    return rows
+  end
+
+  return pack
+end)()
+
 local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
@@ -1762,6 +1836,88 @@ end
 return cost_reservation
 end)()
 
+local account_budget = (function() -- rlfunc: lines=20 file=functions/lib/cost/account_budget.lua
+--- A budget of a call's account, and its result.
+--- @lib account_budget
+--- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period
+--- @arg    window      duration[1us..3650d]     length of the window
+--- @arg    previous    time?                    of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    start       time?                    when the period starts, which window is the length of
+--- @arg    after       time?                    when the period after the next one starts
+--- @must   previous and after be given if start
+--- @must   start be given if previous
+--- @must   start be given if after
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
+--- @result allowed     bool                     whether the amount fits this budget, or is already part of it
+--- @result spent       micros                   what is spent in the window after the call: 300000 of a budget of 1000000
+--- @result remaining   micros                   what is left of the budget: 700000; 0 when it is exceeded
+--- @result retry_after duration                 wait until the amount fits this budget; 0 when it does, and when it never will
+local account_budget = {}
+
+return account_budget
+end)()
+
+-- A row that lib/account_budget.lua declares, from the cells of its text; or nil and a refusal.
+local rlfunc_row_account_budget = (function() -- rlfunc: shared lines=55
+return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
+  local in_budget_micros = rlfunc_whole(rlfunc_cells[1])
+  if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.budget must be from 0 to 1000000000000000 micros')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[2])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_previous_us
+  if rlfunc_cells[3] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[3])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[4] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[4])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[5] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[5])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  if in_start_us and (not in_previous_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+  if in_previous_us and not in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be given if previous')
+  end
+  if in_after_us and not in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be given if after')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_wrong then
+    return nil, rlfunc_wrong
+  end
+  return rlfunc_row
+end
+end)()
+
 do -- rlfunc: lines=24 file=functions/cost/cancel.lua
 --- Refunds what a receipt reserved: nothing was spent.
 ---
@@ -1866,27 +2022,17 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Refunds what a receipt reserved: nothing was spent.'}
 end
 
-do -- rlfunc: lines=56 file=functions/cost/peek.lua
+do -- rlfunc: lines=42 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
---- @use clock charge_store budget_fit
+--- @use clock charge_store budget_fit account_budget
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges
---- @arg    limits      group[1..16]        budgets to report
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets to report
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate would be reserved
@@ -1896,11 +2042,7 @@ do -- rlfunc: lines=56 file=functions/cost/peek.lua
 ---     refused
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window; 0 when nothing does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether the estimate fits this budget
---- @result limits.spent micros             what is spent in the window: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           a budget's periods contradict each other, or do not contain the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt, unit)
@@ -1923,6 +2065,38 @@ local function peek(bucket, limits, estimate_micros, receipt, unit)
   end
   return reason == 'none', reason, status, charged_micros, retry_us, reset_us, rows
 end
+
+-- What this function alone asks of a row of limits: the refusal, or nil.
+local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
+    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_places_status = {['unknown'] = 0, ['reserved'] = 1, ['settled'] = 2, ['lapsed'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -1930,113 +2104,39 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 1 then
-    return {err = 'RLARG peek must be called with at least 1 key and 1 argument'}
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 4 then
+    return {err = 'RLARG peek must be called with 1 key and 1 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 0
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  end
+  local estimate_micros, receipt, unit = 0
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      estimate_micros = rlfunc_whole(args[2])
+      if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
+        return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 256 then
+        return {err = 'RLARG receipt must be 1 to 256 bytes'}
       end
     end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      unit = args[4]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
       end
-    end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local estimate_micros = 0
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    estimate_micros = rlfunc_whole(args[rlfunc_arg])
-    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
-      return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local receipt
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    receipt = args[rlfunc_arg]
-    if #receipt < 1 or #receipt > 256 then
-      return {err = 'RLARG receipt must be 1 to 256 bytes'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
     end
   end
   if rlfunc_unproven > 0 then
@@ -2209,33 +2309,23 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=45 file=functions/cost/reserve.lua
+do -- rlfunc: lines=31 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
 --- different holds at a time are exact. While eight are open, a further one lasts as long as the next longer of them, or has no
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
---- @use cost_reservation
+--- @use cost_reservation account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
---- @arg    limits      group[1..16]        budgets that are decided together
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets that are decided together
 --- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
@@ -2245,15 +2335,43 @@ do -- rlfunc: lines=45 file=functions/cost/reserve.lua
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
 ---     does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether the estimate fits this budget, or is already part of it
---- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
+end
+
+-- What this function alone asks of a row of limits: the refusal, or nil.
+local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
+    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -2261,8 +2379,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 then
-    return {err = 'RLARG reserve must be called with at least 1 key and 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 3 or rlfunc_args > 6 then
+    return {err = 'RLARG reserve must be called with 1 key and 3 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -2275,107 +2393,33 @@ local function cost_v1_reserve(keys, args)
   if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
     return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+  local limits = rlfunc_limits_young[args[3]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[3])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  end
+  local hold_us, penalty_us, unit = nil
+  if rlfunc_args > 3 then
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      hold_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      penalty_us = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
       end
     end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      unit = args[6]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
       end
-    end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local hold_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local penalty_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
     end
   end
   if rlfunc_unproven > 0 then
@@ -2544,31 +2588,21 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=44 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=30 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
---- @use cost_reservation
+--- @use cost_reservation account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    most        micros[1..1000000000000000] most to reserve
---- @arg    limits      group[1..16]        budgets that are decided together
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets that are decided together
 --- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   least be at most most
@@ -2579,15 +2613,43 @@ do -- rlfunc: lines=44 file=functions/cost/reserve_at_most.lua
 --- @result retry_after duration            wait until least fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
 ---     does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether least fits this budget, or the receipt is already part of it
---- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until least fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
+end
+
+-- What this function alone asks of a row of limits: the refusal, or nil.
+local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
+    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -2595,8 +2657,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins reserve_at_most to Redis.
 local function cost_v1_reserve_at_most(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 then
-    return {err = 'RLARG reserve_at_most must be called with at least 1 key and 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 3 or rlfunc_args > 7 then
+    return {err = 'RLARG reserve_at_most must be called with 1 key and 3 to 7 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -2609,115 +2671,39 @@ local function cost_v1_reserve_at_most(keys, args)
   if not most_micros or most_micros < 1 or most_micros > 1000000000000000 then
     return {err = 'RLARG most must be from 1 to 1000000000000000 micros'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+  local limits = rlfunc_limits_young[args[3]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[3])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  end
+  local least_micros, hold_us, penalty_us, unit = 1
+  if rlfunc_args > 3 then
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      least_micros = rlfunc_whole(args[4])
+      if not least_micros or least_micros < 1 or least_micros > 1000000000000000 then
+        return {err = 'RLARG least must be from 1 to 1000000000000000 micros'}
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      hold_us = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
       end
     end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      penalty_us = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
       end
     end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local least_micros = 1
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    least_micros = rlfunc_whole(args[rlfunc_arg])
-    if not least_micros or least_micros < 1 or least_micros > 1000000000000000 then
-      return {err = 'RLARG least must be from 1 to 1000000000000000 micros'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local hold_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local penalty_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      unit = args[7]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
+      end
     end
   end
   if least_micros > most_micros then
@@ -2953,31 +2939,21 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets everything that a subject has spent and reserved, and its penalty.'}
 end
 
-do -- rlfunc: lines=46 file=functions/cost/settle.lua
+do -- rlfunc: lines=36 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate with the actual cost, once, however often it is called.
 ---
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock cost_reservation charge_store budget_fit
+--- @use clock cost_reservation charge_store budget_fit account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @arg    actual      micros[0..1000000000000000] actual cost
---- @arg    limits      group[0..16]        budgets to report and enforce; when omitted, those of the last calls are enforced and none is
+--- @arg    limits      packed(account_budget)[0..16] budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 ---     reported
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
 --- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,
@@ -3000,14 +2976,47 @@ local function settle(bucket, receipt, actual_micros, limits, unit)
   end
   return outcome, charged_micros, charge_store.exceeded(state), cost_reservation.penalty_us(state), budget_fit.rows(windows, limits)
 end
+
+-- What this function alone asks of a row of limits: the refusal, or nil.
+local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
+    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 then
-    return {err = 'RLARG settle must be called with at least 1 key and 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG settle must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -3020,91 +3029,23 @@ local function cost_v1_settle(keys, args)
   if not actual_micros or actual_micros < 0 or actual_micros > 1000000000000000 then
     return {err = 'RLARG actual must be from 0 to 1000000000000000 micros'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 0 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  local limits, unit = rlfunc_none
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      limits = rlfunc_limits_young[args[3]]
+      if not limits then
+        local rlfunc_refusal
+        limits, rlfunc_refusal = rlfunc_limits_rows(args[3])
+        if not limits then
+          return rlfunc_refusal
+        end
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      unit = args[4]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
       end
-    end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
-      end
-    end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
     end
   end
   if rlfunc_unproven > 0 then

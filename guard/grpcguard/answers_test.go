@@ -298,7 +298,7 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estima
 				if err != nil {
 					t.Fatal(err)
 				}
-				peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+				peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: 24 * time.Hour})})
 				if err != nil {
 					t.Fatal(err)
 				}

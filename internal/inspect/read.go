@@ -280,14 +280,14 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	if rep.Subject == globalSubject {
 		subject, counted = wire.GlobalPrefix+wire.GlobalAccount, func(b *policy.Budget) bool { return b.By.Global() }
 	}
-	accounts := map[string]*cost.PeekParams{}
+	accounts := map[string][]cost.AccountBudget{} // by unit
 	for i := range r.policy.Cost.Budgets {
 		b := &r.policy.Cost.Budgets[i]
 		if !counted(b) {
 			continue
 		}
 		row := Budget{Name: b.Name, Unit: b.Unit, Budget: Money(wire.MultiplyBudget(b.Budget, times)), Window: Seconds(b.Window), Every: string(b.Every)}
-		limit := cost.PeekLimits{Budget: fcall.Micros(row.Budget), Window: b.Window}
+		limit := cost.AccountBudget{Budget: fcall.Micros(row.Budget), Window: b.Window}
 		if b.Unit != "" {
 			limit.Budget /= oneUnit
 		}
@@ -296,14 +296,15 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 			limit.Window, limit.Previous, limit.Start, limit.After = p.Next.Sub(p.Start), p.Previous, p.Start, p.After
 			row.Window = Seconds(limit.Window)
 		}
-		if accounts[b.Unit] == nil {
-			accounts[b.Unit] = &cost.PeekParams{Subject: subject, Unit: b.Unit, Estimate: 1}
-		}
-		accounts[b.Unit].Limits = append(accounts[b.Unit].Limits, limit)
+		accounts[b.Unit] = append(accounts[b.Unit], limit)
 		rep.Budgets = append(rep.Budgets, row)
 	}
-	for unit, p := range accounts {
-		found, err := r.cost.Peek(ctx, *p)
+	for unit, limits := range accounts {
+		pack, err := cost.PackAccountBudget(limits...)
+		if err != nil {
+			return err
+		}
+		found, err := r.cost.Peek(ctx, cost.PeekParams{Subject: subject, Limits: pack, Unit: unit, Estimate: 1})
 		if err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 
 func TestReserveAtMost_reservesWhatIsLeft(t *testing.T) {
 	type result = budget.ReserveAtMostResult
-	type rows = []budget.ReserveAtMostLimitsResult
-	hour := budget.ReserveAtMostLimits{Budget: 5000, Window: time.Hour}
-	most := func(receipt string, least, most fcall.Micros, more ...budget.ReserveAtMostLimits) func(context.Context, *budget.Client) (any, error) {
-		limits := append([]budget.ReserveAtMostLimits{{Budget: 1000, Window: window10}}, more...)
+	type rows = []budget.AccountBudgetResult
+	hour := budget.AccountBudget{Budget: 5000, Window: time.Hour}
+	most := func(receipt string, least, most fcall.Micros, more ...budget.AccountBudget) func(context.Context, *budget.Client) (any, error) {
+		limits := budget.MustPackAccountBudget(append([]budget.AccountBudget{{Budget: 1000, Window: window10}}, more...)...)
 		return luatest.Call((*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Subject: "u1", Receipt: receipt, Most: most, Limits: limits, Least: least})
 	}
 	full := rows{{Spent: 1000, RetryAfter: 9 * time.Minute}}

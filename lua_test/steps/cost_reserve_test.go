@@ -26,11 +26,11 @@ func TestReserve_admitsTheBudgetThenWaitsForChargesToLeave(t *testing.T) {
 }
 
 func TestReserve_moreThanAWholeBudgetNeverFits(t *testing.T) {
-	tooLarge := budget.ReserveResult{Reason: "too_large", Limits: []budget.ReserveLimitsResult{{Remaining: 1000}}}
+	tooLarge := budget.ReserveResult{Reason: "too_large", Limits: []budget.AccountBudgetResult{{Remaining: 1000}}}
 	budgets.Run(
 		t,
 		costStep{Call: reserves(reserve("a", 1001, within(1000))), Want: tooLarge},
-		costStep{Name: "a budget of nothing", Call: reserves(reserve("a", 1, within(0))), Want: budget.ReserveResult{Reason: "too_large", Limits: []budget.ReserveLimitsResult{{}}}},
+		costStep{Name: "a budget of nothing", Call: reserves(reserve("a", 1, within(0))), Want: budget.ReserveResult{Reason: "too_large", Limits: []budget.AccountBudgetResult{{}}}},
 		costStep{Name: "holds nothing", Call: reserves(reserve("a", 0, within(0))), Writes: true, Want: granted(0, 0, 0, 0)},
 	)
 }
@@ -64,8 +64,8 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 		costStep{Name: "waits for the hold, not for the window", Call: reserves(reserve("c", 900, within(1000))), Want: over(1000, 1000, 50*time.Second, window10)},
 		costStep{Name: "or for the window, if that is later", Call: reserves(reserve("c", 901, within(1000))), Want: over(1000, 1000, window10, window10)},
 		costStep{Name: "one tick sooner", Advance: 50*time.Second - time.Microsecond, Call: reserves(reserve("c", 900, within(1000))), Want: over(1000, 1000, time.Microsecond, window10-50*time.Second+time.Microsecond)},
-		costStep{Name: "the hold has ended", Advance: time.Microsecond, Call: peeks("a", 900, budget.PeekLimits{Budget: 1000, Window: window10}), Want: budget.PeekResult{
-			Allowed: true, Reason: "none", Status: "lapsed", ResetAfter: window10 - 50*time.Second, Limits: []budget.PeekLimitsResult{{Allowed: true, Spent: 100, Remaining: 900}},
+		costStep{Name: "the hold has ended", Advance: time.Microsecond, Call: peeks("a", 900, budget.AccountBudget{Budget: 1000, Window: window10}), Want: budget.PeekResult{
+			Allowed: true, Reason: "none", Status: "lapsed", ResetAfter: window10 - 50*time.Second, Limits: []budget.AccountBudgetResult{{Allowed: true, Spent: 100, Remaining: 900}},
 		}},
 		costStep{Name: "the receipt is judged again", Call: reserves(again), Writes: true, TTLs: costKeys(keptFor(window10) - time.Minute), Want: granted(800, 900, 1000, window10-50*time.Second)},
 		costStep{Name: "settled in time, it stays for the window", Call: settles("a", 850), Writes: true, TTLs: costKeys(keptFor(window10) - time.Minute), Want: settled("settled", 850)},
@@ -76,17 +76,17 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 
 func TestReserve_smallestAndLargestArguments(t *testing.T) {
 	const most = 1_000_000_000_000_000
-	smallest := reserve("a", 1, []budget.ReserveLimits{{Budget: 1, Window: 1}})
+	smallest := reserve("a", 1, budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1, Window: 1}))
 	smallest.Hold, smallest.Penalty = 1, 1
-	largest := reserve(string(make([]byte, 256)), most, []budget.ReserveLimits{{Budget: most, Window: 3650 * day}})
+	largest := reserve(string(make([]byte, 256)), most, budget.MustPackAccountBudget(budget.AccountBudget{Budget: most, Window: 3650 * day}))
 	largest.Hold, largest.Penalty = 3650*day, 3650*day
-	var many []budget.ReserveLimits
+	var many []budget.AccountBudget
 	for i := range 16 {
-		many = append(many, budget.ReserveLimits{Budget: 10, Window: time.Duration(i+1) * time.Second})
+		many = append(many, budget.AccountBudget{Budget: 10, Window: time.Duration(i+1) * time.Second})
 	}
 	want := budget.ReserveResult{Allowed: true, Reason: "none", Charged: 10, ResetAfter: 16 * time.Second}
 	for range many {
-		want.Limits = append(want.Limits, budget.ReserveLimitsResult{Allowed: true, Spent: 10})
+		want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: true, Spent: 10})
 	}
 	budgets.Run(
 		t,
@@ -96,6 +96,6 @@ func TestReserve_smallestAndLargestArguments(t *testing.T) {
 		costStep{Advance: time.Second, Call: reserves(largest), Writes: true, TTLs: costKeys(keptFor(3650 * day)), Want: granted(most, most, most, 3650*day)},
 		costStep{Call: reserves(reserve("b", 1, largest.Limits)), Want: over(most, most, 3650*day, 3650*day)},
 		costStep{Advance: 3650*day - time.Microsecond, Call: reserves(reserve("b", 1, largest.Limits)), Want: over(most, most, time.Microsecond, time.Microsecond)},
-		costStep{Advance: 20_000 * day, Call: reserves(reserve("a", 10, many)), Writes: true, TTLs: costKeys(keptFor(16 * time.Second)), Want: want},
+		costStep{Advance: 20_000 * day, Call: reserves(reserve("a", 10, budget.MustPackAccountBudget(many...))), Writes: true, TTLs: costKeys(keptFor(16 * time.Second)), Want: want},
 	)
 }

@@ -21,7 +21,7 @@ const chargesKey = "cost:{u1}:charges"
 func costCalls() map[string]func(context.Context, *budget.Client) (any, error) {
 	return map[string]func(context.Context, *budget.Client) (any, error){
 		"reserve": reserves(reserve("b", 1000, within(1000))), "reserve again": reserves(reserve("a", 5, within(1000))),
-		"settle": settles("a", 5), "cancel": cancels("a"), "peek": peeks("a", 1000, budget.PeekLimits{Budget: 1000, Window: window10}),
+		"settle": settles("a", 5), "cancel": cancels("a"), "peek": peeks("a", 1000, budget.AccountBudget{Budget: 1000, Window: window10}),
 	}
 }
 
