@@ -2022,7 +2022,7 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Refunds what a receipt reserved: nothing was spent.'}
 end
 
-do -- rlfunc: lines=42 file=functions/cost/peek.lua
+do -- rlfunc: lines=41 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
 --- @use clock charge_store budget_fit account_budget
 --- @flags  no-writes
@@ -2032,7 +2032,6 @@ do -- rlfunc: lines=42 file=functions/cost/peek.lua
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate would be reserved
@@ -2066,13 +2065,6 @@ local function peek(bucket, limits, estimate_micros, receipt, unit)
   return reason == 'none', reason, status, charged_micros, retry_us, reset_us, rows
 end
 
--- What this function alone asks of a row of limits: the refusal, or nil.
-local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
-  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
-    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
-  end
-end
-
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
@@ -2082,7 +2074,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -2309,7 +2301,7 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=31 file=functions/cost/reserve.lua
+do -- rlfunc: lines=30 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
@@ -2325,7 +2317,6 @@ do -- rlfunc: lines=31 file=functions/cost/reserve.lua
 --- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
@@ -2342,13 +2333,6 @@ local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalt
   return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
 end
 
--- What this function alone asks of a row of limits: the refusal, or nil.
-local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
-  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
-    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
-  end
-end
-
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
@@ -2358,7 +2342,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -2588,7 +2572,7 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=30 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=29 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
@@ -2602,7 +2586,6 @@ do -- rlfunc: lines=30 file=functions/cost/reserve_at_most.lua
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   least be at most most
@@ -2620,13 +2603,6 @@ local function reserve_at_most(bucket, receipt, most_micros, limits, least_micro
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
 end
 
--- What this function alone asks of a row of limits: the refusal, or nil.
-local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
-  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
-    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
-  end
-end
-
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
@@ -2636,7 +2612,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -2939,7 +2915,7 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets everything that a subject has spent and reserved, and its penalty.'}
 end
 
-do -- rlfunc: lines=36 file=functions/cost/settle.lua
+do -- rlfunc: lines=35 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate with the actual cost, once, however often it is called.
 ---
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
@@ -2953,7 +2929,6 @@ do -- rlfunc: lines=36 file=functions/cost/settle.lua
 --- @arg    limits      packed(account_budget)[0..16] budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 ---     reported
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,
@@ -2977,13 +2952,6 @@ local function settle(bucket, receipt, actual_micros, limits, unit)
   return outcome, charged_micros, charge_store.exceeded(state), cost_reservation.penalty_us(state), budget_fit.rows(windows, limits)
 end
 
--- What this function alone asks of a row of limits: the refusal, or nil.
-local function rlfunc_limits_own(rlfunc_row, rlfunc_place, rlfunc_group)
-  if rlfunc_row.start_us and (not rlfunc_row.previous_us or not rlfunc_row.after_us) then
-    return rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
-  end
-end
-
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
 -- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
 local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
@@ -2993,7 +2961,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
-      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget, own = rlfunc_limits_own,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
     })
     if not rows or #text > 4096 then
       return rows, refusal

@@ -32,7 +32,6 @@ var peekFunction = &fcall.Function{
 // PeekParams are the arguments of Peek.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -131,13 +130,6 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptText("unit", p.Unit, 1, 32)
-	if a.Err() == nil {
-		for i, row := range p.Limits.rows {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
-		}
-	}
 	return a
 }
 

@@ -32,7 +32,6 @@ var reserveAtMostFunction = &fcall.Function{
 // ReserveAtMostParams are the arguments of ReserveAtMost.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -137,11 +136,6 @@ func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
 	if a.Err() == nil {
 		if cmp.Or(p.Least, 1) > p.Most {
 			a.Must("least", "be at most most")
-		}
-		for i, row := range p.Limits.rows {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
 		}
 	}
 	return a

@@ -31,7 +31,6 @@ var reserveFunction = &fcall.Function{
 // ReserveParams are the arguments of Reserve.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -132,13 +131,6 @@ func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
 	a.OptText("unit", p.Unit, 1, 32)
-	if a.Err() == nil {
-		for i, row := range p.Limits.rows {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
-		}
-	}
 	return a
 }
 

@@ -3,7 +3,6 @@
 package cost
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -36,10 +35,7 @@ type AccountBudget struct {
 
 // AccountBudgetPack holds encoded rows for any number of calls; PackAccountBudget creates it. It is immutable and safe for
 // concurrent use. The zero value has no rows.
-type AccountBudgetPack struct {
-	pack *fcall.Pack
-	rows []AccountBudget // for the rules of calls
-}
+type AccountBudgetPack struct{ pack *fcall.Pack }
 
 // Len returns the number of rows.
 func (p AccountBudgetPack) Len() int { return p.pack.Len() }
@@ -78,7 +74,7 @@ func PackAccountBudget(rows ...AccountBudget) (AccountBudgetPack, error) {
 
 	}
 	pack, err := p.Pack()
-	return AccountBudgetPack{pack, slices.Clone(rows)}, err
+	return AccountBudgetPack{pack}, err
 }
 
 // MustPackAccountBudget is like PackAccountBudget but panics if a row is out of bounds. It is for rows that are constants.

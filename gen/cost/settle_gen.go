@@ -29,7 +29,6 @@ var settleFunction = &fcall.Function{
 // SettleParams are the arguments of Settle.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -125,13 +124,6 @@ func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 	a.Int("actual", int64(p.Actual), 0, 1000000000000000)
 	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptText("unit", p.Unit, 1, 32)
-	if a.Err() == nil {
-		for i, row := range p.Limits.rows {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
-		}
-	}
 	return a
 }
 

@@ -6120,25 +6120,27 @@ local function guard_v1_admit(keys, args)
   end
   local rlfunc_key = 1
   local receipts, attempts, pages, challenges, left
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    receipts = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    attempts = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    pages = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    challenges = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 18 and args[18] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    left = keys[rlfunc_key]
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      receipts = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      attempts = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      pages = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 15 and args[15] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      challenges = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 18 and args[18] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      left = keys[rlfunc_key]
+    end
   end
   local limits = rlfunc_none
   if rlfunc_args >= 1 and args[1] ~= '' then
@@ -6168,162 +6170,147 @@ local function guard_v1_admit(keys, args)
     limits_state[rlfunc_row] = rlfunc_of
   end
   rlfunc_key = rlfunc_key + rlfunc_limits
-  local weight = 1
-  if rlfunc_args >= 2 and args[2] ~= '' then
-    weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-    if not weight or weight < 1 or weight > 1000000000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
+  local weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units = 1, nil, 10000000, nil, rlfunc_none, rlfunc_none, 0, nil, nil, nil, rlfunc_none, rlfunc_none, 2592000000000, false, nil, false, nil, nil, rlfunc_none
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+      if not weight or weight < 1 or weight > 1000000000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
+      end
     end
-  end
-  local receipt
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    receipt = args[3]
-    if #receipt < 1 or #receipt > 224 then
-      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 224 then
+        return {err = 'RLARG receipt must be 1 to 224 bytes'}
+      end
     end
-  end
-  local dedup_us = 10000000
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local repeats
-  if rlfunc_args >= 5 and args[5] ~= '' then
-    repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
-    if not repeats or repeats < 0 or repeats > 8 then
-      return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+      if not repeats or repeats < 0 or repeats > 8 then
+        return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+      end
     end
-  end
-  local budgets = rlfunc_none
-  if rlfunc_args >= 6 and args[6] ~= '' then
-    budgets = rlfunc_budgets_young[args[6]]
-    if not budgets then
-      local rlfunc_refusal
-      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      budgets = rlfunc_budgets_young[args[6]]
       if not budgets then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+        if not budgets then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local rlfunc_budgets = #budgets
-  if rlfunc_keys < rlfunc_key + rlfunc_budgets then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
-  if not budgets_charges then
-    budgets_charges = {}
-    rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
-  end
-  for rlfunc_row = 1, rlfunc_budgets do
-    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
-    if rlfunc_of:find('{}', 1, true) then
-      return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
+    local rlfunc_budgets = #budgets
+    if rlfunc_keys < rlfunc_key + rlfunc_budgets then
+      return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
     end
-    budgets_charges[rlfunc_row] = rlfunc_of
-  end
-  rlfunc_key = rlfunc_key + rlfunc_budgets
-  local estimate_micros = 0
-  if rlfunc_args >= 7 and args[7] ~= '' then
-    estimate_micros = rlfunc_whole(args[7])
-    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
-      return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
+    budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
+    if not budgets_charges then
+      budgets_charges = {}
+      rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
     end
-  end
-  local hold_us
-  if rlfunc_args >= 8 and args[8] ~= '' then
-    hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+    for rlfunc_row = 1, rlfunc_budgets do
+      local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+      if rlfunc_of:find('{}', 1, true) then
+        return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
+      end
+      budgets_charges[rlfunc_row] = rlfunc_of
     end
-  end
-  local penalty_us
-  if rlfunc_args >= 9 and args[9] ~= '' then
-    penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+    rlfunc_key = rlfunc_key + rlfunc_budgets
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      estimate_micros = rlfunc_whole(args[7])
+      if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
+        return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
+      end
     end
-  end
-  local reservation
-  if rlfunc_args >= 10 and args[10] ~= '' then
-    reservation = args[10]
-    if #reservation < 1 or #reservation > 64 then
-      return {err = 'RLARG reservation must be 1 to 64 bytes'}
+    if rlfunc_args >= 8 and args[8] ~= '' then
+      hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local tiers = rlfunc_none
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    tiers = rlfunc_tiers_young[args[11]]
-    if not tiers then
-      local rlfunc_refusal
-      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+    if rlfunc_args >= 9 and args[9] ~= '' then
+      penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+      end
+    end
+    if rlfunc_args >= 10 and args[10] ~= '' then
+      reservation = args[10]
+      if #reservation < 1 or #reservation > 64 then
+        return {err = 'RLARG reservation must be 1 to 64 bytes'}
+      end
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      tiers = rlfunc_tiers_young[args[11]]
       if not tiers then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+        if not tiers then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local escalation = rlfunc_none
-  if rlfunc_args >= 12 and args[12] ~= '' then
-    escalation = rlfunc_escalation_young[args[12]]
-    if not escalation then
-      local rlfunc_refusal
-      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+    if rlfunc_args >= 12 and args[12] ~= '' then
+      escalation = rlfunc_escalation_young[args[12]]
       if not escalation then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+        if not escalation then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local strike_memory_us = 2592000000000
-  if rlfunc_args >= 13 and args[13] ~= '' then
-    strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
-    if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
-      return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
+    if rlfunc_args >= 13 and args[13] ~= '' then
+      strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
+      if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
+        return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local count_refused = false
-  if rlfunc_args >= 14 and args[14] ~= '' then
-    count_refused = args[14] == '1'
-    if not count_refused and args[14] ~= '0' then
-      return {err = 'RLARG count_refused must be 1 or 0'}
+    if rlfunc_args >= 14 and args[14] ~= '' then
+      count_refused = args[14] == '1'
+      if not count_refused and args[14] ~= '0' then
+        return {err = 'RLARG count_refused must be 1 or 0'}
+      end
     end
-  end
-  local challenge
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    challenge = args[15]
-    if #challenge < 1 or #challenge > 128 then
-      return {err = 'RLARG challenge must be 1 to 128 bytes'}
+    if rlfunc_args >= 15 and args[15] ~= '' then
+      challenge = args[15]
+      if #challenge < 1 or #challenge > 128 then
+        return {err = 'RLARG challenge must be 1 to 128 bytes'}
+      end
     end
-  end
-  local challenge_required = false
-  if rlfunc_args >= 16 and args[16] ~= '' then
-    challenge_required = args[16] == '1'
-    if not challenge_required and args[16] ~= '0' then
-      return {err = 'RLARG challenge_required must be 1 or 0'}
+    if rlfunc_args >= 16 and args[16] ~= '' then
+      challenge_required = args[16] == '1'
+      if not challenge_required and args[16] ~= '0' then
+        return {err = 'RLARG challenge_required must be 1 or 0'}
+      end
     end
-  end
-  local payload
-  if rlfunc_args >= 17 and args[17] ~= '' then
-    payload = args[17]
-    if #payload < 1 or #payload > 1024 then
-      return {err = 'RLARG payload must be 1 to 1024 bytes'}
+    if rlfunc_args >= 17 and args[17] ~= '' then
+      payload = args[17]
+      if #payload < 1 or #payload > 1024 then
+        return {err = 'RLARG payload must be 1 to 1024 bytes'}
+      end
     end
-  end
-  local holder
-  if rlfunc_args >= 18 and args[18] ~= '' then
-    holder = args[18]
-    if #holder < 1 or #holder > 64 then
-      return {err = 'RLARG holder must be 1 to 64 bytes'}
+    if rlfunc_args >= 18 and args[18] ~= '' then
+      holder = args[18]
+      if #holder < 1 or #holder > 64 then
+        return {err = 'RLARG holder must be 1 to 64 bytes'}
+      end
     end
-  end
-  local units = rlfunc_none
-  if rlfunc_args >= 19 and args[19] ~= '' then
-    units = rlfunc_units_young[args[19]]
-    if not units then
-      local rlfunc_refusal
-      units, rlfunc_refusal = rlfunc_units_rows(args[19])
+    if rlfunc_args >= 19 and args[19] ~= '' then
+      units = rlfunc_units_young[args[19]]
       if not units then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        units, rlfunc_refusal = rlfunc_units_rows(args[19])
+        if not units then
+          return rlfunc_refusal
+        end
       end
     end
   end

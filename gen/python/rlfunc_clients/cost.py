@@ -224,10 +224,6 @@ def _peek_args(
     a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
     return a
 
 
@@ -323,10 +319,6 @@ def _reserve_args(
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
     return a
 
 
@@ -425,9 +417,6 @@ def _reserve_at_most_args(
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
     if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
         if (1 if least is None else least) > most:
             a.must("least must be at most most")
     return a
@@ -563,10 +552,6 @@ def _settle_args(
     a.integer("actual", actual, 0, 1000000000000000)
     a.pack("limits", limits, AccountBudgetPack, 0, 16)
     a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
     return a
 
 
@@ -655,7 +640,6 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -698,7 +682,6 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -740,7 +723,6 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -794,7 +776,6 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -864,7 +845,6 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -907,7 +887,6 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -949,7 +928,6 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -1003,7 +981,6 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the

@@ -161,8 +161,6 @@ export type PeekStatus = typeof PeekStatusValues[number];
  *
  * Besides the bounds of each:
  *
- * - each row of limits: previous and after must be given if start.
- *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
  *
@@ -216,11 +214,6 @@ function peekArgs(a: Args, p: PeekParams): Args {
   a.integer("estimate", p.estimate, 0, 1000000000000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-  }
   return a;
 }
 
@@ -250,8 +243,6 @@ export type ReserveReason = typeof ReserveReasonValues[number];
  * The arguments of reserve.
  *
  * Besides the bounds of each:
- *
- * - each row of limits: previous and after must be given if start.
  *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
@@ -318,11 +309,6 @@ function reserveArgs(a: Args, p: ReserveParams): Args {
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
   a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-  }
   return a;
 }
 
@@ -352,8 +338,6 @@ export type ReserveAtMostReason = typeof ReserveAtMostReasonValues[number];
  * The arguments of reserveAtMost.
  *
  * Besides the bounds of each:
- *
- * - each row of limits: previous and after must be given if start.
  *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
@@ -426,9 +410,6 @@ function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
   a.text("unit", p.unit, 1, 32, true);
   if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
     if ((p.least ?? 1) > p.most) a.must("least must be at most most");
   }
   return a;
@@ -505,8 +486,6 @@ export interface SettleLimitsResult {
  *
  * Besides the bounds of each:
  *
- * - each row of limits: previous and after must be given if start.
- *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
  *
@@ -562,11 +541,6 @@ function settleArgs(a: Args, p: SettleParams): Args {
   a.integer("actual", p.actual, 0, 1000000000000000);
   a.pack("limits", p.limits, 0, 16);
   a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-  }
   return a;
 }
 
