@@ -99,8 +99,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, budgets_charges,
-      reservation, hold_us, penalty_us, challenges, challenge, clock_us)
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation,
+      hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end

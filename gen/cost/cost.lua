@@ -799,7 +799,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=286 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=289 file=functions/lib/cost/spent_windows.lua
 --- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -1074,7 +1074,10 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not chosen then
     return nil, refused
   end
-  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
+  local kept_us = state.now_us - 2 * state.longest_us -- this call may forget so far
+  if kept_us > state.kept_us then
+    state.kept_us = kept_us
+  end
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end
@@ -1088,7 +1091,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=278 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=281 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -1234,7 +1237,10 @@ function charge_store.store(bucket, state)
   elseif state.dropped_us > 0 then
     state.dropped_end_us = state.now_us + kept_us
   end
-  local ttl_us, until_us = 0, math.max(state.now_us + kept_us, state.penalty_end_us)
+  local ttl_us, until_us = 0, state.now_us + kept_us
+  if state.penalty_end_us > until_us then
+    until_us = state.penalty_end_us
+  end
   if until_us > state.expiry_us then
     ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
     state.expiry_us = state.clock_us + ttl_us
@@ -1663,7 +1669,7 @@ end
 -- Checks whether an amount fits: the rows, with the wait of each; the longest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' if the amount alone exceeds a budget. Or nil and a refusal.
 function budget_fit.check(bucket, state, windows, limits, amount_micros)
-  local rows, retry_us, reason = {}, 0, 'none'
+  local rows, retry_us, reason = {nil, nil}, 0, 'none'
   if state.penalty_end_us > state.now_us then
     reason = 'penalty'
     retry_us = state.penalty_end_us - state.clock_us

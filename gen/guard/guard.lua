@@ -3540,7 +3540,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=286 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=289 file=functions/lib/cost/spent_windows.lua
 --- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -3815,7 +3815,10 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not chosen then
     return nil, refused
   end
-  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
+  local kept_us = state.now_us - 2 * state.longest_us -- this call may forget so far
+  if kept_us > state.kept_us then
+    state.kept_us = kept_us
+  end
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end
@@ -3829,7 +3832,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=278 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=281 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -3975,7 +3978,10 @@ function charge_store.store(bucket, state)
   elseif state.dropped_us > 0 then
     state.dropped_end_us = state.now_us + kept_us
   end
-  local ttl_us, until_us = 0, math.max(state.now_us + kept_us, state.penalty_end_us)
+  local ttl_us, until_us = 0, state.now_us + kept_us
+  if state.penalty_end_us > until_us then
+    until_us = state.penalty_end_us
+  end
   if until_us > state.expiry_us then
     ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
     state.expiry_us = state.clock_us + ttl_us
@@ -4404,7 +4410,7 @@ end
 -- Checks whether an amount fits: the rows, with the wait of each; the longest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' if the amount alone exceeds a budget. Or nil and a refusal.
 function budget_fit.check(bucket, state, windows, limits, amount_micros)
-  local rows, retry_us, reason = {}, 0, 'none'
+  local rows, retry_us, reason = {nil, nil}, 0, 'none'
   if state.penalty_end_us > state.now_us then
     reason = 'penalty'
     retry_us = state.penalty_end_us - state.clock_us
@@ -4585,14 +4591,14 @@ local accounts = {}
 
 local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
--- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
--- of money, or of a unit, 0 if the call names none.
+-- Returns the accounts of budgets, by their keys. An account has its budgets as limits, with their places in the call, and its amount: of
+-- money, or of a unit, 0 if the call names none.
 function accounts.of(budgets, charges, amount_micros, units)
-  local all = {}
+  local all = {nil, nil}
   for i = 1, #budgets do
-    local row, account = budgets[i], nil
+    local row, key, account = budgets[i], charges[i], nil
     for j = 1, #all do
-      if charges[all[j].places[1]] == charges[i] then
+      if all[j].key == key then
         account = all[j]
       end
     end
@@ -4600,7 +4606,7 @@ function accounts.of(budgets, charges, amount_micros, units)
       account.limits[#account.limits + 1] = row
       account.places[#account.places + 1] = i
     else
-      account = {limits = {row}, places = {i}, amount_micros = amount_micros}
+      account = {key = key, limits = {row}, places = {i}, amount_micros = amount_micros, state = nil}
       if row.unit then
         account.amount_micros = 0
         for j = 1, #units do
@@ -4628,11 +4634,11 @@ end
 -- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
 -- the accounts, those that will be charged with a state. Or nil and a refusal.
 function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  local result = {reason = 'none', retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
   for i = 1, #result.accounts do
     local account = result.accounts[i]
     local state, rows, retry_us, reason, charge = cost_reservation.check(
-      charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
+      account.key, reservation, account.amount_micros, account.limits, clock_us)
     if not state then
       return nil, of_row(rows, account)
     end
@@ -4660,18 +4666,18 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
 end
 
 -- Reserves what check allowed, in all accounts. Returns nil; or a refusal, and then nothing is written.
-function accounts.reserve(all, charges, reservation, hold_us, penalty_us)
+function accounts.reserve(all, reservation, hold_us, penalty_us)
   for i = 1, #all do
     local account = all[i]
     if account.state then
       local failure = cost_reservation.create(
-        charges[account.places[1]], reservation, account.amount_micros, account.state, account.rows, account.charge, hold_us, penalty_us)
+        account.key, reservation, account.amount_micros, account.state, account.rows, account.charge, hold_us, penalty_us)
       if failure then
         return failure
       end
     end
   end
-  accounts.store(all, charges)
+  accounts.store(all)
   return nil
 end
 
@@ -4679,13 +4685,13 @@ end
 function accounts.cancel(budgets, charges, reservation, clock_us)
   local all = accounts.of(budgets, charges, 0, {})
   for i = 1, #all do
-    local outcome, failure, state = cost_reservation.cancel(charges[all[i].places[1]], reservation, clock_us)
+    local outcome, failure, state = cost_reservation.cancel(all[i].key, reservation, clock_us)
     if not outcome then
       return failure
     end
     all[i].state = state
   end
-  accounts.store(all, charges)
+  accounts.store(all)
   return nil
 end
 
@@ -4696,7 +4702,7 @@ function accounts.settle(budgets, charges, actual_micros, units, reservation, cl
   for i = 1, #all do
     local account = all[i]
     local outcome, charged, state, windows = cost_reservation.settle(
-      charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
+      account.key, reservation, account.amount_micros, account.limits, clock_us)
     if not outcome then
       return nil, of_row(charged, account)
     end
@@ -4707,15 +4713,15 @@ function accounts.settle(budgets, charges, actual_micros, units, reservation, cl
       account.state = state
     end
   end
-  accounts.store(all, charges)
+  accounts.store(all)
   return all
 end
 
 -- Writes the accounts that were changed.
-function accounts.store(all, charges)
+function accounts.store(all)
   for i = 1, #all do
     if all[i].state then
-      charge_store.store(charges[all[i].places[1]], all[i].state)
+      charge_store.store(all[i].key, all[i].state)
     end
   end
 end
@@ -4860,10 +4866,10 @@ end
 
 -- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, reservation, hold_us, penalty_us,
-  challenges, challenge, clock_us)
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation, hold_us, penalty_us, challenges,
+  challenge, clock_us)
   -- The reservation is first, because it can still be refused.
-  local failure = accounts.reserve(parts.cost.accounts, charges, reservation or '', hold_us, penalty_us)
+  local failure = accounts.reserve(parts.cost.accounts, reservation or '', hold_us, penalty_us)
   if failure then
     return failure
   end
@@ -5931,8 +5937,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, budgets_charges,
-      reservation, hold_us, penalty_us, challenges, challenge, clock_us)
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation,
+      hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end

@@ -143,7 +143,10 @@ function charge_store.store(bucket, state)
   elseif state.dropped_us > 0 then
     state.dropped_end_us = state.now_us + kept_us
   end
-  local ttl_us, until_us = 0, math.max(state.now_us + kept_us, state.penalty_end_us)
+  local ttl_us, until_us = 0, state.now_us + kept_us
+  if state.penalty_end_us > until_us then
+    until_us = state.penalty_end_us
+  end
   if until_us > state.expiry_us then
     ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
     state.expiry_us = state.clock_us + ttl_us

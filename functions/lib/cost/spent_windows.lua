@@ -272,7 +272,10 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not chosen then
     return nil, refused
   end
-  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
+  local kept_us = state.now_us - 2 * state.longest_us -- this call may forget so far
+  if kept_us > state.kept_us then
+    state.kept_us = kept_us
+  end
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end

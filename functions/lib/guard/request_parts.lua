@@ -54,10 +54,10 @@ end
 
 -- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, reservation, hold_us, penalty_us,
-  challenges, challenge, clock_us)
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation, hold_us, penalty_us, challenges,
+  challenge, clock_us)
   -- The reservation is first, because it can still be refused.
-  local failure = accounts.reserve(parts.cost.accounts, charges, reservation or '', hold_us, penalty_us)
+  local failure = accounts.reserve(parts.cost.accounts, reservation or '', hold_us, penalty_us)
   if failure then
     return failure
   end
