@@ -81,10 +81,9 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 	}}
 }
 
-// drawPeriods draws three periods around the start, the last of which may be long. None is shorter than a second: the calendar's last an hour
-// or more, and the expiry of a key, in milliseconds, would end charges of shorter ones that the model keeps.
+// drawPeriods draws three periods around the start, the last of which may be long.
 func drawPeriods(t *rapid.T, l *model.CostLimit, spans []time.Duration) {
-	span := rapid.Map(rapid.SampledFrom(spans), func(d time.Duration) time.Duration { return max(d.Truncate(time.Microsecond), time.Second) })
+	span := rapid.Map(rapid.SampledFrom(spans), func(d time.Duration) time.Duration { return max(d.Truncate(time.Microsecond), time.Microsecond) })
 	l.Previous = luatest.Start.Add(-span.Draw(t, "since"))
 	l.Start = l.Previous.Add(span.Draw(t, "previous"))
 	l.Window = span.Draw(t, "period")

@@ -146,6 +146,8 @@ func costWork(t *testing.T, s *luatest.Server, c *budget.Client, asked func() wo
 		measure("reserve refused", reserves(reserve("x", full*(part+1)/20, spent)))
 		measure("peek", peeks("x", full*(part+1)/20, budget.AccountBudget{Budget: full, Window: 2 * time.Hour}))
 		window := time.Duration(all) * time.Millisecond * time.Duration(part+1) / 20
+		start := luatest.Start.Add(window / 2)
+		measure("peek in a new period", peeks("x", 1, budget.AccountBudget{Budget: full, Previous: start.Add(-time.Hour), Start: start, Window: time.Hour, After: start.Add(3 * time.Hour)}))
 		measure("peek in a new window", peeks("x", 1, budget.AccountBudget{Budget: full, Window: window + 17*time.Microsecond}))
 	}
 	held := reserve("new hold", 1, limits)
