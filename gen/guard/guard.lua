@@ -3267,7 +3267,7 @@ end
 return ledger
 end)()
 
-local charge_sums = (function() -- rlfunc: lines=270 file=functions/lib/cost/charge_sums.lua
+local charge_sums = (function() -- rlfunc: lines=276 file=functions/lib/cost/charge_sums.lua
 --- Sums over a subject's charges, so that no call reads them one by one.
 ---
 --- Eight charges form a page. Field 's<k>' holds the sums of page k and of as many pages before it as the lowest bit of k says (a
@@ -3276,8 +3276,9 @@ local charge_sums = (function() -- rlfunc: lines=270 file=functions/lib/cost/cha
 --- hold. Sums from the first charge on are modulo 2^53; the sum of all stored charges is less, so a difference is exact.
 ---
 --- Positions are numbers of charges, and steps are powers of two. From position x, a multiple of two steps, step s covers the
---- charges x + 1 to x + s. Fields that were read are cached in the state's read. A missing or invalid field counts as zero and
---- increments corrupt_fields; callers check that before they answer or write.
+--- charges x + 1 to x + s. Fields that were read are cached in the state's read, and parsed charges at their negated numbers
+--- (gopher-lua allocates a table up to its greatest number). A missing or invalid field counts as zero and increments corrupt_fields; callers
+--- check that before they answer or write.
 --- @use charge_log
 --- @lib charge_sums
 --- @state charge_sums 2 the last charge's time and the sum of each lane, as little-endian doubles, in field 's<number of the page>'
@@ -3325,11 +3326,16 @@ end
 
 -- Returns a charge that was read.
 function charge_sums.charge(state, number)
-  local charge = charge_log.parse(state.read[field_of(number, 1)] or '')
+  local charge = state.read[-number]
+  if charge then
+    return charge
+  end
+  charge = charge_log.parse(state.read[field_of(number, 1)] or '')
   if not charge then
     state.corrupt_fields = state.corrupt_fields + 1
     return {time_us = 0, amount_micros = 0, lane = 1, end_us = 0, kind = 'gone', receipt = ''}
   end
+  state.read[-number] = charge
   return charge
 end
 
@@ -3832,7 +3838,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=281 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=282 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -4048,6 +4054,7 @@ end
 local function rewrite(state, charge, lane, amount_micros, kind, receipt, written)
   local text = charge_log.format(charge.time_us, amount_micros, lane, 0, kind, receipt)
   state.read[charge.field] = text
+  state.read[-charge.number] = nil
   written[#written + 1] = charge.field
   written[#written + 1] = text
 end

@@ -213,6 +213,7 @@ end
 local function rewrite(state, charge, lane, amount_micros, kind, receipt, written)
   local text = charge_log.format(charge.time_us, amount_micros, lane, 0, kind, receipt)
   state.read[charge.field] = text
+  state.read[-charge.number] = nil
   written[#written + 1] = charge.field
   written[#written + 1] = text
 end

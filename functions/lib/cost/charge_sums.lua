@@ -6,8 +6,9 @@
 --- hold. Sums from the first charge on are modulo 2^53; the sum of all stored charges is less, so a difference is exact.
 ---
 --- Positions are numbers of charges, and steps are powers of two. From position x, a multiple of two steps, step s covers the
---- charges x + 1 to x + s. Fields that were read are cached in the state's read. A missing or invalid field counts as zero and
---- increments corrupt_fields; callers check that before they answer or write.
+--- charges x + 1 to x + s. Fields that were read are cached in the state's read, and parsed charges at their negated numbers
+--- (gopher-lua allocates a table up to its greatest number). A missing or invalid field counts as zero and increments corrupt_fields; callers
+--- check that before they answer or write.
 --- @use charge_log
 --- @lib charge_sums
 --- @state charge_sums 2 the last charge's time and the sum of each lane, as little-endian doubles, in field 's<number of the page>'
@@ -55,11 +56,16 @@ end
 
 -- Returns a charge that was read.
 function charge_sums.charge(state, number)
-  local charge = charge_log.parse(state.read[field_of(number, 1)] or '')
+  local charge = state.read[-number]
+  if charge then
+    return charge
+  end
+  charge = charge_log.parse(state.read[field_of(number, 1)] or '')
   if not charge then
     state.corrupt_fields = state.corrupt_fields + 1
     return {time_us = 0, amount_micros = 0, lane = 1, end_us = 0, kind = 'gone', receipt = ''}
   end
+  state.read[-number] = charge
   return charge
 end
 
