@@ -47,7 +47,7 @@ type PeekParams struct {
 	Subject fcall.Subject
 	// Limits: budgets to report. 1 to 16 rows.
 	Limits []PeekLimits
-	// Estimate: what would be reserved. From 0 to 1000000000000000. Defaults to 0.
+	// Estimate: what would be reserved. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
 	// Receipt: receipt to report. 1 to 256 bytes. The zero value omits it.
 	Receipt string
@@ -57,7 +57,7 @@ type PeekParams struct {
 
 // PeekLimits is one row of PeekParams.Limits.
 type PeekLimits struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
+	// Budget: most that may be spent in a window. From 0 to 10^15.
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration

@@ -46,7 +46,7 @@ type ReserveParams struct {
 	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Estimate: expected cost of the request. From 0 to 1000000000000000.
+	// Estimate: expected cost of the request. From 0 to 10^15.
 	Estimate fcall.Micros
 	// Limits: budgets that are decided together. 1 to 16 rows.
 	Limits []ReserveLimits
@@ -62,7 +62,7 @@ type ReserveParams struct {
 
 // ReserveLimits is one row of ReserveParams.Limits.
 type ReserveLimits struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
+	// Budget: most that may be spent in a window. From 0 to 10^15.
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration

@@ -44,7 +44,7 @@ type SettleParams struct {
 	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
-	// Actual: actual cost. From 0 to 1000000000000000.
+	// Actual: actual cost. From 0 to 10^15.
 	Actual fcall.Micros
 	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 	// reported. 0 to 16 rows.
@@ -55,7 +55,7 @@ type SettleParams struct {
 
 // SettleLimits is one row of SettleParams.Limits.
 type SettleLimits struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
+	// Budget: most that may be spent in a window. From 0 to 10^15.
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration

@@ -62,7 +62,7 @@ type AdmitParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 224 bytes. The zero value omits it.
 	Receipt string
@@ -76,7 +76,7 @@ type AdmitParams struct {
 	Budgets BudgetPack
 	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
 	BudgetsOf []fcall.Subject
-	// Estimate: expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
+	// Estimate: expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.

@@ -30,8 +30,7 @@ type ListParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
 	// it. It must not be empty.
 	Subject fcall.Subject
-	// Known: version that the caller has; omit it to always get the list. From 0 to 9007199254740992. Nil omits
-	// it.
+	// Known: version that the caller has; omit it to always get the list. From 0 to 2^53. Nil omits it.
 	Known *int64
 }
 

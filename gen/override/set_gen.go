@@ -35,8 +35,8 @@ type SetParams struct {
 	By string
 	// Reason: why it is set. 1 to 256 bytes.
 	Reason string
-	// Factor: factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
-	// Defaults to 1.
+	// Factor: factor for each limit of the subject; ignored unless effect is multiply. From 1 to 10^6. Defaults
+	// to 1.
 	Factor int64
 }
 

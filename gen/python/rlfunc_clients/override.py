@@ -324,8 +324,7 @@ class Client(SyncClient):
         Args:
             subject: One name for each namespace, under which its overrides are kept. The call's keys are made
                 from it.
-            known: Version that the caller has; omit it to always get the list. From 0 to 9007199254740992. None
-                omits it.
+            known: Version that the caller has; omit it to always get the list. From 0 to 2^53. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
@@ -356,7 +355,7 @@ class Client(SyncClient):
             duration: How long it lasts. From 1ms to 3650 days.
             by: Operator that sets it. 1 to 128 bytes.
             reason: Why it is set. 1 to 256 bytes.
-            factor: Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
+            factor: Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 10^6.
                 Defaults to 1.
 
         Raises, besides what every call does:
@@ -426,8 +425,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: One name for each namespace, under which its overrides are kept. The call's keys are made
                 from it.
-            known: Version that the caller has; omit it to always get the list. From 0 to 9007199254740992. None
-                omits it.
+            known: Version that the caller has; omit it to always get the list. From 0 to 2^53. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
@@ -458,7 +456,7 @@ class AsyncClient(AsyncioClient):
             duration: How long it lasts. From 1ms to 3650 days.
             by: Operator that sets it. 1 to 128 bytes.
             reason: Why it is set. 1 to 256 bytes.
-            factor: Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
+            factor: Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 10^6.
                 Defaults to 1.
 
         Raises, besides what every call does:

@@ -78,7 +78,7 @@ export type PeekStatus = typeof PeekStatusValues[number];
 
 /** One row of peek.limits. */
 export interface PeekLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window. From 0 to 10^15. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -139,7 +139,7 @@ export interface PeekParams {
   subject: Subject;
   /** Budgets to report. 1 to 16 rows. */
   limits: readonly PeekLimits[];
-  /** What would be reserved. From 0 to 1000000000000000. Defaults to 0. */
+  /** What would be reserved. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
   /** Receipt to report. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -238,7 +238,7 @@ export type ReserveReason = typeof ReserveReasonValues[number];
 
 /** One row of reserve.limits. */
 export interface ReserveLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window. From 0 to 10^15. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -299,7 +299,7 @@ export interface ReserveParams {
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Expected cost of the request. From 0 to 1000000000000000. */
+  /** Expected cost of the request. From 0 to 10^15. */
   estimate: Micros;
   /** Budgets that are decided together. 1 to 16 rows. */
   limits: readonly ReserveLimits[];
@@ -410,7 +410,7 @@ export type ReserveAtMostReason = typeof ReserveAtMostReasonValues[number];
 
 /** One row of reserve_at_most.limits. */
 export interface ReserveAtMostLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window. From 0 to 10^15. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -473,11 +473,11 @@ export interface ReserveAtMostParams {
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Most to reserve. From 1 to 1000000000000000. */
+  /** Most to reserve. From 1 to 10^15. */
   most: Micros;
   /** Budgets that are decided together. 1 to 16 rows. */
   limits: readonly ReserveAtMostLimits[];
-  /** Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1. */
+  /** Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1. */
   least?: Micros;
   /**
    * How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650 days.
@@ -624,7 +624,7 @@ export type SettleOutcome = typeof SettleOutcomeValues[number];
 
 /** One row of settle.limits. */
 export interface SettleLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window. From 0 to 10^15. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -681,7 +681,7 @@ export interface SettleParams {
   subject: Subject;
   /** Receipt of the reservation. 1 to 256 bytes. */
   receipt: Text;
-  /** Actual cost. From 0 to 1000000000000000. */
+  /** Actual cost. From 0 to 10^15. */
   actual: Micros;
   /**
    * Budgets to report and enforce; when omitted, those of the last calls are enforced and none is reported.

@@ -116,10 +116,7 @@ export interface ListOverridesResult {
 export interface ListParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
   subject: Subject;
-  /**
-   * Version that the caller has; omit it to always get the list. From 0 to 9007199254740992. Undefined omits
-   * it.
-   */
+  /** Version that the caller has; omit it to always get the list. From 0 to 2^53. Undefined omits it. */
   known?: Count;
 }
 
@@ -185,10 +182,7 @@ export interface SetParams {
   by: Text;
   /** Why it is set. 1 to 256 bytes. */
   reason: Text;
-  /**
-   * Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000. Defaults to
-   * 1.
-   */
+  /** Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 10^6. Defaults to 1. */
   factor?: Count;
 }
 
