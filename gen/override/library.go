@@ -2,7 +2,8 @@
 
 // Package override calls the functions of the Redis library override_v1, version 1.0.0.
 //
-// Overrides that operators set at run time: allow or deny a subject, or multiply its limits.
+// Overrides that operators set at run time: allow or deny a subject, multiply its limits, or add to a budget
+// of it.
 //
 // A namespace has one bucket with at most 1,000 overrides, each with an expiry. Processes poll list for
 // changes.
@@ -30,23 +31,23 @@ var Library = &fcall.Library{
 		{Line: 220, File: "functions/lib/refusal.lua", FileLine: 1},
 		{Line: 236},
 		{Line: 239, File: "functions/lib/override/override_set.lua", FileLine: 1},
-		{Line: 353},
-		{Line: 356, File: "functions/override/clear.lua", FileLine: 1},
-		{Line: 381},
-		{Line: 431, File: "functions/override/clear.lua", FileLine: 11},
-		{Line: 432},
-		{Line: 437, File: "functions/override/clear_all.lua", FileLine: 1},
-		{Line: 444},
-		{Line: 484, File: "functions/override/clear_all.lua", FileLine: 5},
-		{Line: 485},
-		{Line: 490, File: "functions/override/list.lua", FileLine: 1},
-		{Line: 526},
-		{Line: 677, File: "functions/override/list.lua", FileLine: 23},
-		{Line: 678},
-		{Line: 683, File: "functions/override/set.lua", FileLine: 1},
-		{Line: 723},
-		{Line: 825, File: "functions/override/set.lua", FileLine: 20},
-		{Line: 826},
+		{Line: 375},
+		{Line: 378, File: "functions/override/clear.lua", FileLine: 1},
+		{Line: 404},
+		{Line: 462, File: "functions/override/clear.lua", FileLine: 12},
+		{Line: 463},
+		{Line: 468, File: "functions/override/clear_all.lua", FileLine: 1},
+		{Line: 475},
+		{Line: 515, File: "functions/override/clear_all.lua", FileLine: 5},
+		{Line: 516},
+		{Line: 521, File: "functions/override/list.lua", FileLine: 1},
+		{Line: 560},
+		{Line: 728, File: "functions/override/list.lua", FileLine: 26},
+		{Line: 729},
+		{Line: 734, File: "functions/override/set.lua", FileLine: 1},
+		{Line: 793},
+		{Line: 941, File: "functions/override/set.lua", FileLine: 33},
+		{Line: 942},
 	},
 }
 
