@@ -67,6 +67,22 @@ func (b *Budget) checkAmount(at string, found *problems) {
 	}
 }
 
+// ParseAmount reads an amount to add to the budget: of money a decimal number, of another unit a whole one.
+func (b *Budget) ParseAmount(text string) (Micros, error) {
+	amount, err := ParseMicros(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w, got %s", err, quote(text))
+	case amount <= 0:
+		return 0, fmt.Errorf("must be more than 0, got %s", text)
+	case b.Unit == "":
+		return amount, nil
+	case amount%oneUnit != 0:
+		return 0, fmt.Errorf("must be a whole number of %s, got %s", b.Unit, text)
+	}
+	return amount / oneUnit, nil
+}
+
 // most returns the largest budget of the unit, in millionths.
 func (b *Budget) most() int64 {
 	if b.Unit != "" {
