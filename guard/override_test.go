@@ -335,7 +335,7 @@ func topped() *policy.Policy {
 func (o operator) topUp(subject, budget, unit string, amount fcall.Micros, ends time.Time) {
 	o.t.Helper()
 	p := override.SetParams{
-		Subject: wire.OverridesSubject, Target: subject, Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Ends: ends, By: "ann", Reason: "test",
+		Subject: wire.OverridesSubject, Target: subject, Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Duration: 24 * time.Hour, Next: ends, By: "ann", Reason: "test",
 	}
 	if _, err := o.client.Set(context.Background(), p); err != nil {
 		o.t.Fatal(err)

@@ -26,6 +26,9 @@ func (a *app) overrideCommand() *cobra.Command {
 	return group("override", "Set, list and clear overrides at run time", a.overrideSetCommand(), a.overrideListCommand(), a.overrideClearCommand())
 }
 
+// topUpUsage is the help of --budget.
+const topUpUsage = "`NAME` of the budget whose top-up it is"
+
 // An effect is one of --allow, --deny, --multiply and --add.
 type effect struct {
 	allow, deny bool
@@ -102,8 +105,9 @@ func (e *effect) resolveTopUp(s *service.Service, text string, c *change) (strin
 		if periods == nil || err != nil {
 			return "", p, usage.Errorf("--for must say how long: budget %s has a window that slides, and no period that ends", b.Name)
 		}
-		p.Ends = periods.Around(time.Now()).Next
-		until = "until " + output.Time(p.Ends) + ", when the " + string(b.Every) + " of the budget ends"
+		period := periods.Around(time.Now())
+		p.Duration, p.Next = period.Next.Sub(period.Start), period.Next
+		until = "until " + output.Time(p.Next) + ", when the " + string(b.Every) + " of the budget ends"
 	}
 	c.question = "Add " + strings.TrimPrefix(t.String(), "add ") + " of %s " + until + ", in place of an earlier top-up of it?"
 	return subject, p, nil
@@ -163,7 +167,7 @@ override.
 	cmd.Flags().BoolVar(&e.deny, "deny", false, "refusal of every request")
 	cmd.Flags().Int64Var(&e.multiply, "multiply", 0, "`FACTOR` of each limit and budget, 1 to 1000000")
 	cmd.Flags().StringVar(&e.add, "add", "", "`AMOUNT` more of a budget, such as 500 or 0.25")
-	cmd.Flags().StringVar(&e.budget, "budget", "", "`NAME` of the budget that --add adds to")
+	cmd.Flags().StringVar(&e.budget, "budget", "", topUpUsage)
 	duration.Flag(cmd, &e.span, "for", forUsage)
 	return a.withChange(cmd, &c)
 }
@@ -213,7 +217,7 @@ guard.Options.CacheTTL, 10 s by default.
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all overrides of the namespace")
-	cmd.Flags().StringVar(&budget, "budget", "", "only the top-up of the budget `NAME`")
+	cmd.Flags().StringVar(&budget, "budget", "", topUpUsage)
 	return a.withChange(cmd, &c)
 }
 

@@ -7,36 +7,35 @@
 --- @arg    target          text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
 --- @arg    effect          enum(allow,deny,multiply,add) allow: never limited. deny: always refused. multiply: factor times each limit.
 ---     add: amount more of one budget
+--- @arg    duration        duration[1ms..3650d] how long it lasts
 --- @arg    by              text[128]            operator that sets it
 --- @arg    reason          text[256]            why it is set
---- @arg    duration        duration[1ms..3650d]? how long it lasts
---- @arg    ends            time?                when it expires, by the server's clock, in place of duration
 --- @arg    factor          count[1..1000000]=1  factor for each limit of the subject; ignored unless effect is multiply
+--- @arg    next            time?                when the budget's next period starts: it expires then at the latest
 --- @arg    budget          text[32]?            the budget that gets more
 --- @arg    unit            text[32]?            unit of the budget: tokens; money when omitted
 --- @arg    amount          micros[1..1000000000000000]? how much more; of a unit, whole ones
---- @must   duration or ends be given
---- @must   ends be omitted if duration
---- @must   ends be above now
---- @must   ends be at most now + 3650d
+--- @must   next be above now
 --- @must   budget and amount be given if effect is add
 --- @must   budget be omitted unless effect is add
 --- @must   amount be omitted unless effect is add
 --- @must   unit be omitted unless effect is add
+--- @must   next be omitted unless effect is add
 --- @result replaced        bool                 whether it replaced one that had not expired
 --- @result version         count                new version of the overrides, see list: 1767323045678901
 --- @result ends            time                 when it expires, by the server's clock
 --- @result overrides       count[0..1000]       active overrides after the call: 1 to 1000
---- @error  RLARG                                ends is in the past, or more than 3650 days ahead
+--- @error  RLARG                                next is not in the future
 --- @error  RLFULL                               there are 1,000 other overrides
 --- @error  RLSTATE                              the key holds data that is not an override
-local function set(bucket, target, effect, by, reason, duration_us, ends_us, factor, budget, unit, amount_micros)
+local function set(bucket, target, effect, duration_us, by, reason, factor, next_us, budget, unit, amount_micros)
   local clock_us = clock.now_us()
-  local left_us = duration_us or (ends_us or clock_us) - clock_us
+  local left_us = duration_us
+  if next_us then
+    left_us = math.min(left_us, next_us - clock_us)
+  end
   if left_us <= 0 then
-    return nil, refusal.argument('ends must be above now')
-  elseif left_us > override_set.longest_us then
-    return nil, refusal.argument('ends must be at most now + 3650d')
+    return nil, refusal.argument('next must be above now')
   end
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then

@@ -235,7 +235,7 @@ end
 return refusal
 end)()
 
-local override_set = (function() -- rlfunc: lines=136 file=functions/lib/override/override_set.lua
+local override_set = (function() -- rlfunc: lines=135 file=functions/lib/override/override_set.lua
 --- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and one per budget that has a top-up, and '' for the version.
 ---
 --- The version is the time of the last change, and always increases. So a primary that lost a change never reports that change's
@@ -247,7 +247,6 @@ local override_set = (function() -- rlfunc: lines=136 file=functions/lib/overrid
 local override_set = {}
 
 override_set.max_overrides = 1000
-override_set.longest_us = 3650 * 86400 * 1000000
 
 -- The largest number of an override, by its effect.
 local most = {allow = 1, deny = 1, multiply = 1000000, add = 1000000000000000}
@@ -730,7 +729,7 @@ end
 redis.register_function{function_name = 'override_v1_list', callback = override_v1_list, description = 'Lists the active overrides by subject and budget, unless the caller already has this version; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=59 file=functions/override/set.lua
+do -- rlfunc: lines=58 file=functions/override/set.lua
 --- Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces only that of the same budget.
 ---
 --- Expired overrides are deleted first. If there are 1,000 others, the call returns RLFULL and changes nothing.
@@ -740,36 +739,35 @@ do -- rlfunc: lines=59 file=functions/override/set.lua
 --- @arg    target          text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
 --- @arg    effect          enum(allow,deny,multiply,add) allow: never limited. deny: always refused. multiply: factor times each limit.
 ---     add: amount more of one budget
+--- @arg    duration        duration[1ms..3650d] how long it lasts
 --- @arg    by              text[128]            operator that sets it
 --- @arg    reason          text[256]            why it is set
---- @arg    duration        duration[1ms..3650d]? how long it lasts
---- @arg    ends            time?                when it expires, by the server's clock, in place of duration
 --- @arg    factor          count[1..1000000]=1  factor for each limit of the subject; ignored unless effect is multiply
+--- @arg    next            time?                when the budget's next period starts: it expires then at the latest
 --- @arg    budget          text[32]?            the budget that gets more
 --- @arg    unit            text[32]?            unit of the budget: tokens; money when omitted
 --- @arg    amount          micros[1..1000000000000000]? how much more; of a unit, whole ones
---- @must   duration or ends be given
---- @must   ends be omitted if duration
---- @must   ends be above now
---- @must   ends be at most now + 3650d
+--- @must   next be above now
 --- @must   budget and amount be given if effect is add
 --- @must   budget be omitted unless effect is add
 --- @must   amount be omitted unless effect is add
 --- @must   unit be omitted unless effect is add
+--- @must   next be omitted unless effect is add
 --- @result replaced        bool                 whether it replaced one that had not expired
 --- @result version         count                new version of the overrides, see list: 1767323045678901
 --- @result ends            time                 when it expires, by the server's clock
 --- @result overrides       count[0..1000]       active overrides after the call: 1 to 1000
---- @error  RLARG                                ends is in the past, or more than 3650 days ahead
+--- @error  RLARG                                next is not in the future
 --- @error  RLFULL                               there are 1,000 other overrides
 --- @error  RLSTATE                              the key holds data that is not an override
-local function set(bucket, target, effect, by, reason, duration_us, ends_us, factor, budget, unit, amount_micros)
+local function set(bucket, target, effect, duration_us, by, reason, factor, next_us, budget, unit, amount_micros)
   local clock_us = clock.now_us()
-  local left_us = duration_us or (ends_us or clock_us) - clock_us
+  local left_us = duration_us
+  if next_us then
+    left_us = math.min(left_us, next_us - clock_us)
+  end
   if left_us <= 0 then
-    return nil, refusal.argument('ends must be above now')
-  elseif left_us > override_set.longest_us then
-    return nil, refusal.argument('ends must be at most now + 3650d')
+    return nil, refusal.argument('next must be above now')
   end
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
@@ -795,8 +793,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins set to Redis.
 local function override_v1_set(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 1 or rlfunc_args < 4 or rlfunc_args > 10 then
-    return {err = 'RLARG set must be called with 1 key and 4 to 10 arguments'}
+  if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 10 then
+    return {err = 'RLARG set must be called with 1 key and 5 to 10 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -809,32 +807,30 @@ local function override_v1_set(keys, args)
   if effect ~= 'allow' and effect ~= 'deny' and effect ~= 'multiply' and effect ~= 'add' then
     return {err = 'RLARG effect must be one of allow, deny, multiply, add'}
   end
-  local by = args[3]
+  local duration_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
+  if not duration_us or duration_us < 1000 or duration_us > 315360000000000 then
+    return {err = 'RLARG duration must be from 1000 to 315360000000000 microseconds'}
+  end
+  local by = args[4]
   if #by < 1 or #by > 128 then
     return {err = 'RLARG by must be 1 to 128 bytes'}
   end
-  local reason = args[4]
+  local reason = args[5]
   if #reason < 1 or #reason > 256 then
     return {err = 'RLARG reason must be 1 to 256 bytes'}
   end
-  local duration_us, ends_us, factor, budget, unit, amount_micros = nil, nil, 1
-  if rlfunc_args > 4 then
-    if rlfunc_args >= 5 and args[5] ~= '' then
-      duration_us = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
-      if not duration_us or duration_us < 1000 or duration_us > 315360000000000 then
-        return {err = 'RLARG duration must be from 1000 to 315360000000000 microseconds'}
-      end
-    end
+  local factor, next_us, budget, unit, amount_micros = 1
+  if rlfunc_args > 5 then
     if rlfunc_args >= 6 and args[6] ~= '' then
-      ends_us = rlfunc_whole(args[6])
-      if not ends_us or ends_us < 0 or ends_us > 9007199254740992 then
-        return {err = 'RLARG ends must be from 0 to 9007199254740992 microseconds since 1970'}
+      factor = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+      if not factor or factor < 1 or factor > 1000000 then
+        return {err = 'RLARG factor must be a whole number from 1 to 1000000'}
       end
     end
     if rlfunc_args >= 7 and args[7] ~= '' then
-      factor = rlfunc_recent[args[7]] or rlfunc_parse(args[7])
-      if not factor or factor < 1 or factor > 1000000 then
-        return {err = 'RLARG factor must be a whole number from 1 to 1000000'}
+      next_us = rlfunc_whole(args[7])
+      if not next_us or next_us < 0 or next_us > 9007199254740992 then
+        return {err = 'RLARG next must be from 0 to 9007199254740992 microseconds since 1970'}
       end
     end
     if rlfunc_args >= 8 and args[8] ~= '' then
@@ -856,12 +852,6 @@ local function override_v1_set(keys, args)
       end
     end
   end
-  if not duration_us and not ends_us then
-    return {err = 'RLARG duration or ends must be given'}
-  end
-  if duration_us and ends_us then
-    return {err = 'RLARG ends must be omitted if duration'}
-  end
   if effect == 'add' and (not budget or not amount_micros) then
     return {err = 'RLARG budget and amount must be given if effect is add'}
   end
@@ -874,6 +864,9 @@ local function override_v1_set(keys, args)
   if effect ~= 'add' and unit then
     return {err = 'RLARG unit must be omitted unless effect is add'}
   end
+  if effect ~= 'add' and next_us then
+    return {err = 'RLARG next must be omitted unless effect is add'}
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('set', keys[1], {'del', 'hdel', 'hgetall', 'hset', 'pexpire', 'time', 'type'})
     if lacking then
@@ -881,7 +874,7 @@ local function override_v1_set(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], target, effect, by, reason, duration_us, ends_us, factor, budget, unit, amount_micros)
+  local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], target, effect, duration_us, by, reason, factor, next_us, budget, unit, amount_micros)
   if rlfunc_ok then
     if out_replaced == nil then
       return out_version

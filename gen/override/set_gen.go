@@ -16,21 +16,19 @@ var setFunction = &fcall.Function{
 	Name:       "set",
 	ServerName: "override_v1_set",
 	Codes:      []string{"RLARG", "RLFULL", "RLSTATE"},
-	Omissible:  6,
+	Omissible:  5,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {Values: 1001}},
 }
 
 // SetParams are the arguments of Set.
 //
 // Besides the bounds of each:
-//   - duration or ends must be given.
-//   - ends must be omitted if duration.
-//   - ends must be above now.
-//   - ends must be at most now + 3650d.
+//   - next must be above now.
 //   - budget and amount must be given if effect is add.
 //   - budget must be omitted unless effect is add.
 //   - amount must be omitted unless effect is add.
 //   - unit must be omitted unless effect is add.
+//   - next must be omitted unless effect is add.
 type SetParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
 	// it. It must not be empty.
@@ -40,18 +38,18 @@ type SetParams struct {
 	// Effect: allow: never limited. deny: always refused. multiply: factor times each limit. add: amount more of
 	// one budget.
 	Effect SetEffect
+	// Duration: how long it lasts. From 1ms to 3650 days, rounded up to a microsecond.
+	Duration time.Duration
 	// By: operator that sets it. 1 to 128 bytes.
 	By string
 	// Reason: why it is set. 1 to 256 bytes.
 	Reason string
-	// Duration: how long it lasts. From 1ms to 3650 days, rounded up to a microsecond. The zero value omits it.
-	Duration time.Duration
-	// Ends: when it expires, by the server's clock, in place of duration. From 1970-01-01T00:00:00Z to the year
-	// 2255. The zero value omits it.
-	Ends time.Time
 	// Factor: factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
 	// Defaults to 1.
 	Factor int64
+	// Next: when the budget's next period starts: it expires then at the latest. From 1970-01-01T00:00:00Z to the
+	// year 2255. The zero value omits it.
+	Next time.Time
 	// Budget: the budget that gets more. 1 to 32 bytes. The zero value omits it.
 	Budget string
 	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
@@ -90,7 +88,7 @@ const (
 // nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: ends is in the past, or more than 3650 days ahead
+//   - RLARG: next is not in the future
 //   - RLFULL ([fcall.CodeError]): there are 1,000 other overrides
 //   - RLSTATE: the key holds data that is not an override
 func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {
@@ -125,21 +123,15 @@ func (c *Client) setArgs(p SetParams) *fcall.Args {
 	a.Key("subject", p.Subject, "overrides")
 	a.Text("target", p.Target, 1, 512)
 	a.Enum("effect", string(p.Effect), "allow", "deny", "multiply", "add")
+	a.Duration("duration", p.Duration, 1000, 315360000000000)
 	a.Text("by", p.By, 1, 128)
 	a.Text("reason", p.Reason, 1, 256)
-	a.OptDuration("duration", p.Duration, 1000, 315360000000000)
-	a.OptTime("ends", p.Ends, 0, 9007199254740992)
 	a.OptInt("factor", p.Factor, 1, 1000000)
+	a.OptTime("next", p.Next, 0, 9007199254740992)
 	a.OptText("budget", p.Budget, 1, 32)
 	a.OptText("unit", p.Unit, 1, 32)
 	a.OptInt("amount", int64(p.Amount), 1, 1000000000000000)
 	if a.Err() == nil {
-		if p.Duration == 0 && p.Ends.IsZero() {
-			a.Must("duration or ends", "be given")
-		}
-		if p.Duration != 0 && !p.Ends.IsZero() {
-			a.Must("ends", "be omitted if duration")
-		}
 		if p.Effect == "add" && (p.Budget == "" || p.Amount == 0) {
 			a.Must("budget and amount", "be given if effect is add")
 		}
@@ -151,6 +143,9 @@ func (c *Client) setArgs(p SetParams) *fcall.Args {
 		}
 		if p.Effect != "add" && p.Unit != "" {
 			a.Must("unit", "be omitted unless effect is add")
+		}
+		if p.Effect != "add" && !p.Next.IsZero() {
+			a.Must("next", "be omitted unless effect is add")
 		}
 	}
 	return a

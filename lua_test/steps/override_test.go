@@ -98,8 +98,8 @@ func TestOverride_holdsToItsEnd(t *testing.T) {
 func TestOverride_topUps(t *testing.T) {
 	add := func(budget, unit string, amount fcall.Micros, ends time.Duration) override.SetParams {
 		return override.SetParams{
-			Subject: "all", Target: "org=acme", Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Ends: luatest.Start.Add(ends), By: "ann@host",
-			Reason: "ticket 811",
+			Subject: "all", Target: "org=acme", Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Duration: day, Next: luatest.Start.Add(ends),
+			By: "ann@host", Reason: "ticket 811",
 		}
 	}
 	set := func(p override.SetParams) func(context.Context, *override.Client) (any, error) {
@@ -113,22 +113,19 @@ func TestOverride_topUps(t *testing.T) {
 	clear := func(budget string) func(context.Context, *override.Client) (any, error) {
 		return luatest.Call((*override.Client).Clear, override.ClearParams{Subject: "all", Target: "org=acme", Budget: budget})
 	}
-	none, both := add("", "", 5, time.Hour), add("month", "", 5, time.Hour)
-	both.Duration = time.Hour
-	factor := add("month", "", 0, time.Hour)
-	factor.Effect = override.SetEffectMultiply
+	factor, next := add("month", "", 0, time.Hour), add("", "", 0, time.Hour)
+	factor.Effect, factor.Next, next.Effect = override.SetEffectMultiply, time.Time{}, override.SetEffectMultiply
 	overrides.Run(
 		t,
-		overrideStep{Name: "no budget", Call: set(none), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "no budget", Call: set(add("", "", 5, time.Hour)), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "no amount", Call: set(add("month", "", 0, time.Hour)), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "less than none", Call: set(add("month", "", -1, time.Hour)), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "too much", Call: set(add("month", "", 1_000_000_000_000_001, time.Hour)), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "a budget without a top-up", Call: set(factor), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "a duration and an end", Call: set(both), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "an end that has come", Call: set(add("month", "", 5, 0)), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "an end that is too far", Call: set(add("month", "", 5, 3650*day+time.Microsecond)), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "a period without a top-up", Call: set(next), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "a period that has ended", Call: set(add("month", "", 5, 0)), WantErr: fcall.ErrArgument},
 		overrideStep{
-			Name: "to a moment", Call: set(add("month", "", 5, time.Hour)), Writes: true, TTLs: ttls{overrideKey: time.Hour},
+			Name: "until the next period", Call: set(add("month", "", 5, time.Hour)), Writes: true, TTLs: ttls{overrideKey: time.Hour},
 			Want: wasSet(false, 0, time.Hour, 1),
 		},
 		overrideStep{

@@ -9,7 +9,6 @@
 local override_set = {}
 
 override_set.max_overrides = 1000
-override_set.longest_us = 3650 * 86400 * 1000000
 
 -- The largest number of an override, by its effect.
 local most = {allow = 1, deny = 1, multiply = 1000000, add = 1000000000000000}

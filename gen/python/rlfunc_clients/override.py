@@ -234,7 +234,7 @@ _set = Function(
     "override", "set",
     read_only=False,
     codes=("RLARG", "RLFULL", "RLSTATE", ),
-    omissible=6,
+    omissible=5,
     results=(Result(values=2), Result(values=1048576), Result(), Result(values=1001), ),
 )
 
@@ -245,11 +245,11 @@ def _set_args(
         *,
         target: Text,
         effect: SetEffect,
+        duration: timedelta,
         by: Text,
         reason: Text,
-        duration: timedelta | None = None,
-        ends: datetime | None = None,
         factor: int | None = None,
+        next: datetime | None = None,
         budget: Text | None = None,
         unit: Text | None = None,
         amount: Micros | None = None,
@@ -257,19 +257,15 @@ def _set_args(
     a.key("subject", subject, "overrides")
     a.text("target", target, 1, 512)
     a.enum("effect", effect, SetEffect)
+    a.duration("duration", duration, 1000, 315360000000000)
     a.text("by", by, 1, 128)
     a.text("reason", reason, 1, 256)
-    a.duration("duration", duration, 1000, 315360000000000, optional=True)
-    a.time("ends", ends, 0, 9007199254740992, optional=True)
     a.integer("factor", factor, 1, 1000000, optional=True)
+    a.time("next", next, 0, 9007199254740992, optional=True)
     a.text("budget", budget, 1, 32, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
     a.integer("amount", amount, 1, 1000000000000000, optional=True)
     if not a.problems:
-        if duration is None and ends is None:
-            a.must("duration or ends must be given")
-        if duration is not None and ends is not None:
-            a.must("ends must be omitted if duration")
         if effect == "add" and (budget is None or amount is None):
             a.must("budget and amount must be given if effect is add")
         if effect != "add" and budget is not None:
@@ -278,6 +274,8 @@ def _set_args(
             a.must("amount must be omitted unless effect is add")
         if effect != "add" and unit is not None:
             a.must("unit must be omitted unless effect is add")
+        if effect != "add" and next is not None:
+            a.must("next must be omitted unless effect is add")
     return a
 
 
@@ -379,11 +377,11 @@ class Client(SyncClient):
         *,
         target: Text,
         effect: SetEffect,
+        duration: timedelta,
         by: Text,
         reason: Text,
-        duration: timedelta | None = None,
-        ends: datetime | None = None,
         factor: int | None = None,
+        next: datetime | None = None,
         budget: Text | None = None,
         unit: Text | None = None,
         amount: Micros | None = None,
@@ -400,33 +398,31 @@ class Client(SyncClient):
             target: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
             effect: Allow: never limited. deny: always refused. multiply: factor times each limit. add: amount
                 more of one budget.
+            duration: How long it lasts. From 1ms to 3650 days.
             by: Operator that sets it. 1 to 128 bytes.
             reason: Why it is set. 1 to 256 bytes.
-            duration: How long it lasts. From 1ms to 3650 days. None omits it.
-            ends: When it expires, by the server's clock, in place of duration. From 1970-01-01T00:00:00Z to the
-                year 2255. None omits it.
             factor: Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
                 Defaults to 1.
+            next: When the budget's next period starts: it expires then at the latest. From 1970-01-01T00:00:00Z
+                to the year 2255. None omits it.
             budget: The budget that gets more. 1 to 32 bytes. None omits it.
             unit: Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it.
             amount: How much more; of a unit, whole ones. From 1 to 1000000000000000. None omits it.
 
         Besides the bounds of each:
-            duration or ends must be given.
-            ends must be omitted if duration.
-            ends must be above now.
-            ends must be at most now + 3650d.
+            next must be above now.
             budget and amount must be given if effect is add.
             budget must be omitted unless effect is add.
             amount must be omitted unless effect is add.
             unit must be omitted unless effect is add.
+            next must be omitted unless effect is add.
 
         Raises, besides what every call does:
-            RLARG: ends is in the past, or more than 3650 days ahead
+            RLARG: next is not in the future
             RLFULL: there are 1,000 other overrides
             RLSTATE: the key holds data that is not an override
         """
-        return _set_result(self._call(_set_args(self._start(_set), subject, target=target, effect=effect, by=by, reason=reason, duration=duration, ends=ends, factor=factor, budget=budget, unit=unit, amount=amount)))
+        return _set_result(self._call(_set_args(self._start(_set), subject, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor, next=next, budget=budget, unit=unit, amount=amount)))
 
 
 class AsyncClient(AsyncioClient):
@@ -507,11 +503,11 @@ class AsyncClient(AsyncioClient):
         *,
         target: Text,
         effect: SetEffect,
+        duration: timedelta,
         by: Text,
         reason: Text,
-        duration: timedelta | None = None,
-        ends: datetime | None = None,
         factor: int | None = None,
+        next: datetime | None = None,
         budget: Text | None = None,
         unit: Text | None = None,
         amount: Micros | None = None,
@@ -528,30 +524,28 @@ class AsyncClient(AsyncioClient):
             target: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
             effect: Allow: never limited. deny: always refused. multiply: factor times each limit. add: amount
                 more of one budget.
+            duration: How long it lasts. From 1ms to 3650 days.
             by: Operator that sets it. 1 to 128 bytes.
             reason: Why it is set. 1 to 256 bytes.
-            duration: How long it lasts. From 1ms to 3650 days. None omits it.
-            ends: When it expires, by the server's clock, in place of duration. From 1970-01-01T00:00:00Z to the
-                year 2255. None omits it.
             factor: Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
                 Defaults to 1.
+            next: When the budget's next period starts: it expires then at the latest. From 1970-01-01T00:00:00Z
+                to the year 2255. None omits it.
             budget: The budget that gets more. 1 to 32 bytes. None omits it.
             unit: Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it.
             amount: How much more; of a unit, whole ones. From 1 to 1000000000000000. None omits it.
 
         Besides the bounds of each:
-            duration or ends must be given.
-            ends must be omitted if duration.
-            ends must be above now.
-            ends must be at most now + 3650d.
+            next must be above now.
             budget and amount must be given if effect is add.
             budget must be omitted unless effect is add.
             amount must be omitted unless effect is add.
             unit must be omitted unless effect is add.
+            next must be omitted unless effect is add.
 
         Raises, besides what every call does:
-            RLARG: ends is in the past, or more than 3650 days ahead
+            RLARG: next is not in the future
             RLFULL: there are 1,000 other overrides
             RLSTATE: the key holds data that is not an override
         """
-        return _set_result(await self._call(_set_args(self._start(_set), subject, target=target, effect=effect, by=by, reason=reason, duration=duration, ends=ends, factor=factor, budget=budget, unit=unit, amount=amount)))
+        return _set_result(await self._call(_set_args(self._start(_set), subject, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor, next=next, budget=budget, unit=unit, amount=amount)))

@@ -192,13 +192,7 @@ export type SetEffect = typeof SetEffectValues[number];
  *
  * Besides the bounds of each:
  *
- * - duration or ends must be given.
- *
- * - ends must be omitted if duration.
- *
- * - ends must be above now.
- *
- * - ends must be at most now + 3650d.
+ * - next must be above now.
  *
  * - budget and amount must be given if effect is add.
  *
@@ -207,6 +201,8 @@ export type SetEffect = typeof SetEffectValues[number];
  * - amount must be omitted unless effect is add.
  *
  * - unit must be omitted unless effect is add.
+ *
+ * - next must be omitted unless effect is add.
  */
 export interface SetParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
@@ -218,22 +214,22 @@ export interface SetParams {
    * budget.
    */
   effect: SetEffect;
+  /** How long it lasts. From 1ms to 3650 days. */
+  duration: Duration;
   /** Operator that sets it. 1 to 128 bytes. */
   by: Text;
   /** Why it is set. 1 to 256 bytes. */
   reason: Text;
-  /** How long it lasts. From 1ms to 3650 days. Undefined omits it. */
-  duration?: Duration;
-  /**
-   * When it expires, by the server's clock, in place of duration. From 1970-01-01T00:00:00Z to the year
-   * 2255. Undefined omits it.
-   */
-  ends?: Time;
   /**
    * Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000. Defaults to
    * 1.
    */
   factor?: Count;
+  /**
+   * When the budget's next period starts: it expires then at the latest. From 1970-01-01T00:00:00Z to the
+   * year 2255. Undefined omits it.
+   */
+  next?: Time;
   /** The budget that gets more. 1 to 32 bytes. Undefined omits it. */
   budget?: Text;
   /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
@@ -259,30 +255,29 @@ const setFn: Fn = {
   name: "set",
   readOnly: false,
   codes: ["RLARG", "RLFULL", "RLSTATE"],
-  omissible: 6,
+  omissible: 5,
   results: [{ values: 2 }, { values: 1048576 }, {}, { values: 1001 }],
 };
 
 function setArgs(a: Args, p: SetParams): Args {
-  a.only(p, "subject", "target", "effect", "by", "reason", "duration", "ends", "factor", "budget", "unit", "amount");
+  a.only(p, "subject", "target", "effect", "duration", "by", "reason", "factor", "next", "budget", "unit", "amount");
   a.key("subject", p.subject, "overrides");
   a.text("target", p.target, 1, 512);
   a.word("effect", p.effect, SetEffectValues);
+  a.duration("duration", p.duration, 1000, 315360000000000);
   a.text("by", p.by, 1, 128);
   a.text("reason", p.reason, 1, 256);
-  a.duration("duration", p.duration, 1000, 315360000000000, true);
-  a.time("ends", p.ends, 0, 9007199254740992, true);
   a.integer("factor", p.factor, 1, 1000000, true);
+  a.time("next", p.next, 0, 9007199254740992, true);
   a.text("budget", p.budget, 1, 32, true);
   a.text("unit", p.unit, 1, 32, true);
   a.integer("amount", p.amount, 1, 1000000000000000, true);
   if (a.problems.length === 0) {
-    if (p.duration === undefined && p.ends === undefined) a.must("duration or ends must be given");
-    if (p.duration !== undefined && p.ends !== undefined) a.must("ends must be omitted if duration");
     if (p.effect === "add" && (p.budget === undefined || p.amount === undefined)) a.must("budget and amount must be given if effect is add");
     if (p.effect !== "add" && p.budget !== undefined) a.must("budget must be omitted unless effect is add");
     if (p.effect !== "add" && p.amount !== undefined) a.must("amount must be omitted unless effect is add");
     if (p.effect !== "add" && p.unit !== undefined) a.must("unit must be omitted unless effect is add");
+    if (p.effect !== "add" && p.next !== undefined) a.must("next must be omitted unless effect is add");
   }
   return a;
 }
@@ -338,7 +333,7 @@ export class Client extends BaseClient {
    * Expired overrides are deleted first. If there are 1,000 others, the call returns RLFULL and changes
    * nothing.
    *
-   * RLARG: ends is in the past, or more than 3650 days ahead
+   * RLARG: next is not in the future
    *
    * RLFULL: there are 1,000 other overrides
    *
