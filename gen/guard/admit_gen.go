@@ -200,8 +200,9 @@ type AdmitResult struct {
 	Reason AdmitReason
 	// Tier: tier that started the block; 0 when none did, and when blocked manually.
 	Tier int64
-	// Blocked: which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is.
-	Blocked int64
+	// Refused: whose block or account refuses: the subject's position in blocks, or with reason penalty, budget
+	// and too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+	Refused int64
 	// Strikes: blocks within the strike memory, including one that starts now; 0 without tiers and when blocked.
 	Strikes int64
 	// RetryAfter: longest wait of all refusals; a failed challenge and a too large estimate count 0, because no
@@ -370,7 +371,7 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Reason = AdmitReason(reply.Enum("reason", "none", "blocked", "tier", "limit", "penalty", "budget", "too_large", "challenge"))
 	r.Tier = reply.Count("tier")
-	r.Blocked = reply.Count("blocked")
+	r.Refused = reply.Count("refused")
 	r.Strikes = reply.Count("strikes")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.At = reply.Time("at")

@@ -173,7 +173,7 @@ func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
 
 func admitAnswer(r model.AdmitResult) admitResult {
 	want := suites.Answered(admitResult{
-		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
+		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Refused: r.Refused, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
 		Challenge: guard.AdmitChallenge(r.Challenge),
 	})
 	for _, row := range r.Limits {

@@ -386,8 +386,10 @@ class AdmitResult:
     tier: int
     """Tier that started the block; 0 when none did, and when blocked manually."""
 
-    blocked: int
-    """Which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is."""
+    refused: int
+    """Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
+    too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+    """
 
     strikes: int
     """Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked."""
@@ -509,7 +511,7 @@ def _admit_result(r: Reply) -> AdmitResult:
     r_duplicate = r.flag()
     r_reason = r.enum(AdmitReason)
     r_tier = r.count()
-    r_blocked = r.count()
+    r_refused = r.count()
     r_strikes = r.count()
     r_retry_after = r.duration()
     r_at = r.time()
@@ -544,7 +546,7 @@ def _admit_result(r: Reply) -> AdmitResult:
         duplicate=r_duplicate,
         reason=r_reason,
         tier=r_tier,
-        blocked=r_blocked,
+        refused=r_refused,
         strikes=r_strikes,
         retry_after=r_retry_after,
         at=r_at,

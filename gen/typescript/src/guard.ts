@@ -430,8 +430,11 @@ export interface AdmitResult {
   reason: AdmitReason;
   /** Tier that started the block; 0 when none did, and when blocked manually. */
   tier: number;
-  /** Which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is. */
-  blocked: number;
+  /**
+   * Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
+   * too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+   */
+  refused: number;
   /** Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked. */
   strikes: number;
   /**
@@ -514,7 +517,7 @@ function admitResult(r: Reply): AdmitResult {
     duplicate: r.flag(),
     reason: r.word(AdmitReasonValues),
     tier: r.count(),
-    blocked: r.count(),
+    refused: r.count(),
     strikes: r.count(),
     retryAfter: r.duration(),
     at: r.time(),

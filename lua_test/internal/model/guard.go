@@ -42,6 +42,7 @@ type AdmitResult struct {
 	Duplicate  bool
 	Reason     string
 	Tier       int64
+	Refused    int64 // the first budget of the account that refuses, from 1
 	Strikes    int64
 	RetryAfter time.Duration
 	At         time.Time // zero where no limit needed the clock
@@ -103,6 +104,9 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 		}
 		held = cost.Status == "reserved" || cost.Status == "settled"
 		if !held && !known && !cost.Allowed {
+			if r.Allowed {
+				r.Refused = 1
+			}
 			refuse(cost.Reason, cost.RetryAfter)
 			own = true
 		}
@@ -146,7 +150,7 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 	r.Tier, r.Strikes, r.Count, r.Remaining = a.Tier, a.Strikes, a.Count, a.Remaining
 	if !a.Allowed {
 		refuse("tier", a.RetryAfter)
-		r.Reason = "tier"
+		r.Reason, r.Refused = "tier", 0
 	}
 }
 
