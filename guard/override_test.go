@@ -329,6 +329,7 @@ func topped() *policy.Policy {
 		{Name: "gadget", By: policy.By{"device"}, Budget: 4_000_000, Window: 24 * time.Hour},
 	}
 	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 600_000}
+	p.Upstreams = []policy.Upstream{{Name: "llm", Budgets: []policy.Budget{{Name: "month", Budget: 6_000_000, Every: policy.Month}}}}
 	return p
 }
 
@@ -393,6 +394,7 @@ func TestOverride_topUpIsOfOneBudgetAndSubject(t *testing.T) {
 	o.topUp("org=acme+team=ml", "pair", "", 1, ends)
 	o.topUp("all", "house", "", 1_000_000_000_000_000, ends)
 	o.topUp("org=acme", "tokens", "tokens", 5, ends)
+	o.topUp("account=llm/a", "month", "", 700_000, ends)
 	o.topUp("org=zeta", "tokens", "", 5_000_000, ends)    // of money
 	o.topUp("org=zeta", "house", "", 5, ends)             // which is by all
 	o.topUp("org=zeta", "years", "", 5, ends)             // unknown
@@ -401,7 +403,11 @@ func TestOverride_topUpIsOfOneBudgetAndSubject(t *testing.T) {
 	g := newGuard(t, rdb, topped(), guard.Options{CacheTTL: 200 * time.Millisecond}.WithLocalClock(clock))
 	budgets := func(subjects ...string) map[string]string {
 		all := map[string]string{}
-		for _, b := range decide(t, g, guard.Request{Endpoint: "chat", Subjects: subjects, Estimate: 1}).Budgets {
+		r := guard.Request{Endpoint: "chat", Subjects: subjects, Estimate: 1}
+		if strings.HasPrefix(subjects[0], "account=") {
+			r.Endpoint = "llm"
+		}
+		for _, b := range decide(t, g, r).Budgets {
 			all[b.Name] = policy.Micros(b.Budget).String()
 		}
 		return all
@@ -410,6 +416,8 @@ func TestOverride_topUpIsOfOneBudgetAndSubject(t *testing.T) {
 	for subjects, want := range map[string]map[string]string{
 		"org=acme team=ml":                 {"month": "2.5", "pair": "4.000001", "house": "1000000000", "tokens": "2005"},
 		"org=acme team=qa":                 {"month": "2.5", "pair": "4", "house": "1000000000", "tokens": "2005"},
+		"account=llm/a":                    {"month": "6.7"},
+		"account=llm/b":                    {"month": "6"},
 		"org=zeta team=ml device=tablet-1": {"month": "1", "pair": "2", "house": "1000000000", "tokens": "1000", "gadget": "4"},
 	} {
 		if diff := cmp.Diff(want, budgets(strings.Fields(subjects)...)); diff != "" {

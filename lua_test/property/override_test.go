@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -37,6 +38,7 @@ func drawOverride(t *rapid.T) plan[*override.Client, *model.Override] {
 			}
 			if p.Effect == override.SetEffectAdd {
 				p.Budget, p.Unit = budget.Draw(t, "budget"), rapid.SampledFrom([]string{"", "tokens", "1 2"}).Draw(t, "unit")
+				p.Next = rapid.SampledFrom([]time.Time{{}, luatest.Start.Add(time.Second), luatest.Start.Add(time.Hour)}).Draw(t, "next")
 				p.Amount = rapid.SampledFrom([]fcall.Micros{1, 500_000_000, 1_000_000_000_000_000}).Draw(t, "amount")
 			}
 			return setOne(p)
@@ -61,7 +63,11 @@ func setOne(p override.SetParams) overrideCall {
 		queue: queued((*override.Client).QueueSet, p),
 		answer: func(m *model.Override) answer {
 			row := model.OverrideRow{Subject: p.Target, Effect: string(p.Effect), By: p.By, Reason: p.Reason, Factor: p.Factor, Budget: p.Budget, Unit: p.Unit, Amount: int64(p.Amount)}
-			return answer{reply: override.SetResult(m.Set(string(p.Subject), row, p.Duration)), changed: true}
+			r, err := m.Set(string(p.Subject), row, p.Duration, p.Next)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			return answer{reply: override.SetResult(r), changed: true}
 		},
 	}
 }

@@ -53,8 +53,8 @@ func (o *Overrides) Decide(r *Request) (denied string, decided bool) {
 	return "", false
 }
 
-// Lifts reports whether an override raises or removes limits of some subject.
-func (o *Overrides) Lifts() bool { return o != nil && (o.allow || o.multiply || len(o.topUps) > 0) }
+// Lifts reports whether an override raises or removes limits of some subject; a top-up raises a budget.
+func (o *Overrides) Lifts() bool { return o != nil && (o.allow || o.multiply) }
 
 // Multiplied returns the factors of subjects that have one.
 func (o *Overrides) Multiplied(subjects []string) map[string]int64 {

@@ -44,15 +44,21 @@ type SetResult struct {
 // NewOverride returns a model without overrides.
 func NewOverride() *Override { return &Override{buckets: map[string]overrides{}} }
 
-// Set answers set.
-func (m *Override) Set(bucket string, row OverrideRow, holds time.Duration) SetResult {
+// Set answers set. A zero next is absent.
+func (m *Override) Set(bucket string, row OverrideRow, holds time.Duration, next time.Time) (SetResult, error) {
 	if row.Effect != "multiply" || row.Factor == 0 {
 		row.Factor = 1
 	}
 	row.set, row.ends = m.clock, m.clock+microseconds(holds)
+	if !next.IsZero() {
+		row.ends = min(row.ends, next.UnixMicro())
+	}
+	if row.ends <= row.set {
+		return SetResult{}, ErrArgument
+	}
 	rows, replaced := m.without(bucket, row.Subject, &row.Budget)
 	m.store(bucket, append(rows, row))
-	return SetResult{replaced, m.buckets[bucket].version, time.UnixMicro(row.ends), int64(len(rows) + 1)}
+	return SetResult{replaced, m.buckets[bucket].version, time.UnixMicro(row.ends), int64(len(rows) + 1)}, nil
 }
 
 // Clear answers clear. A budget of nil stands for all overrides of the subject.
