@@ -104,7 +104,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			c.Reservation = reservations.Draw(t, "reservation")
 			c.Weight = drawWeight(t, c.Limits)
 			c.Holder = rapid.SampledFrom([]string{"h1", "h1", "h2", "h3", "h4", ""}).Draw(t, "holder")
-			c.UnitEstimate = amounts.Draw(t, "amount in units")
+			c.UnitEstimate, c.Unreserved = amounts.Draw(t, "amount in units"), rapid.IntRange(0, 4).Draw(t, "unreserved") == 4
 			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
@@ -160,7 +160,7 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 	}
 	p.Budgets = budgetsOf(c.Budgets)
 	if c.UnitEstimate > 0 {
-		p.Units = []guard.UnitAmount{{Unit: "tokens", Amount: c.UnitEstimate}}
+		p.Units = []guard.UnitAmount{{Unit: "tokens", Amount: c.UnitEstimate, Unreserved: c.Unreserved}}
 	}
 	for _, tier := range c.Attempt.Tiers {
 		p.Tiers = append(p.Tiers, guard.AdmitTiers(tier))

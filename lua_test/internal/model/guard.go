@@ -27,6 +27,7 @@ type AdmitCall struct {
 	Budgets       []GuardBudget
 	Estimate      int64 // in money
 	UnitEstimate  int64 // in each other unit
+	Unreserved    bool  // the other units are only checked
 	Hold, Penalty time.Duration
 	Reservation   string
 	Attempt       AttemptCall

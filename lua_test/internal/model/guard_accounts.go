@@ -84,9 +84,12 @@ func (m *Guard) judgeAccounts(subject string, c AdmitCall, known bool) (rows []C
 	return rows, reason, refused, retry, nil
 }
 
-// reserveAccounts reserves in each account that has no such reservation, and fills in the rows.
+// reserveAccounts reserves in each account that has no such reservation and is not only checked, and fills in the rows.
 func (m *Guard) reserveAccounts(subject string, c AdmitCall, rows []CostRow) (changed bool) {
 	for _, a := range accountsOf(subject, c.Budgets) {
+		if c.Unreserved && a.unit != "" && c.UnitEstimate > 0 {
+			continue
+		}
 		cost, reserved, _ := m.costs.Reserve(a.subject, CostReserve{
 			Receipt: c.Reservation, Estimate: c.Amount(a.unit), Limits: a.limits, Hold: c.Hold, Penalty: c.Penalty,
 		})
