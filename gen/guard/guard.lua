@@ -4649,7 +4649,7 @@ end
 return cost_reservation
 end)()
 
-local accounts = (function() -- rlfunc: lines=143 file=functions/lib/cost/accounts.lua
+local accounts = (function() -- rlfunc: lines=147 file=functions/lib/cost/accounts.lua
 --- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
 --- @use cost_reservation charge_store refusal
 --- @lib accounts
@@ -4658,7 +4658,7 @@ local accounts = {}
 local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
 -- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
--- of money, or of a unit, 0 if the call names none.
+-- of money, or of a unit, 0 if the call names none. An unreserved amount must fit, but is not charged.
 function accounts.of(budgets, charges, amount_micros, units)
   local all = {}
   for i = 1, #budgets do
@@ -4678,6 +4678,7 @@ function accounts.of(budgets, charges, amount_micros, units)
         for j = 1, #units do
           if units[j].unit == row.unit then
             account.amount_micros = units[j].amount
+            account.unreserved = units[j].unreserved
           end
         end
       end
@@ -4697,10 +4698,10 @@ local function of_row(failure, account)
 end
 
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
--- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
--- the accounts, those that will be charged with a state. Or nil and a refusal.
+-- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the place of the first budget of the account that
+-- refuses so, the longest wait, one row per budget, and the accounts, those that will be charged with a state. Or nil and a refusal.
 function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  local result = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
   for i = 1, #result.accounts do
     local account = result.accounts[i]
     local state, rows, retry_us, reason, charge = cost_reservation.check(
@@ -4716,12 +4717,15 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       end
     end
     if not known and reason ~= 'counted' then
-      account.state = state
-      account.rows = rows
-      account.charge = charge
+      if not account.unreserved then
+        account.state = state
+        account.rows = rows
+        account.charge = charge
+      end
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason
+        result.place = account.places[1]
       end
     end
   end
@@ -4881,7 +4885,7 @@ local request_parts = (function() -- rlfunc: lines=77 file=functions/lib/guard/r
 --- @lib request_parts
 local request_parts = {}
 
-local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
+local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -5673,18 +5677,19 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
 end
 end)()
 
-local unit_amount = (function() -- rlfunc: lines=7 file=functions/lib/cost/unit_amount.lua
+local unit_amount = (function() -- rlfunc: lines=8 file=functions/lib/cost/unit_amount.lua
 --- A cost of a call in another unit than money.
 --- @lib unit_amount
 --- @arg    unit        text[32]                 the unit: tokens
 --- @arg    amount      count[0..1000000000000000] the cost in it
+--- @arg    unreserved  bool?                    whether an estimate must fit, but is not reserved; settle ignores it
 local unit_amount = {}
 
 return unit_amount
 end)()
 
 -- A row that lib/unit_amount.lua declares, from the cells of its text; or nil and a refusal.
-local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=16
+local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=23
 return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
   local in_unit = rlfunc_pack.text(rlfunc_cells[1])
   if not in_unit or #in_unit < 1 or #in_unit > 32 then
@@ -5694,7 +5699,14 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.amount must be a whole number from 0 to 1000000000000000')
   end
-  local rlfunc_row = {unit = in_unit, amount = in_amount}
+  local in_unreserved = false
+  if rlfunc_cells[3] ~= '' then
+    in_unreserved = rlfunc_cells[3] == '1'
+    if not in_unreserved and rlfunc_cells[3] ~= '0' then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unreserved must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {unit = in_unit, amount = in_amount, unreserved = in_unreserved}
   local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
   if rlfunc_wrong then
     return nil, rlfunc_wrong
@@ -5901,14 +5913,15 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=116 file=functions/guard/admit.lua
+do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
 --- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
---- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account; what
+--- is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+--- new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
@@ -5954,7 +5967,8 @@ do -- rlfunc: lines=116 file=functions/guard/admit.lua
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
---- @result blocked        count[0..16]             which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is
+--- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
+---     that of the account's first budget; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
@@ -6016,7 +6030,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+  local account = reason == parts.cost.reason and parts.cost.place or 0
+  return false, known, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
 end
 
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
@@ -6160,7 +6175,7 @@ local function rlfunc_units_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
-      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+      required = 2, cells = 3, bytes = 115, row = rlfunc_row_unit_amount,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -6420,7 +6435,7 @@ local function guard_v1_admit(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_refused, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -6446,11 +6461,11 @@ local function guard_v1_admit(keys, args)
       end
       rlfunc_head = rlfunc_head + out_tier * 32
     end
-    if out_blocked ~= 0 then
-      if not (out_blocked >= 0 and out_blocked <= 16 and out_blocked % 1 == 0) then
-        rlfunc_wrong = 'result blocked must be a whole number from 0 to 16'
+    if out_refused ~= 0 then
+      if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+        rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
       end
-      rlfunc_head = rlfunc_head + out_blocked * 288
+      rlfunc_head = rlfunc_head + out_refused * 288
     end
     if out_strikes ~= 0 then
       if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
@@ -7809,7 +7824,7 @@ local function rlfunc_units_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
-      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+      required = 2, cells = 3, bytes = 115, row = rlfunc_row_unit_amount,
     })
     if not rows or #text > 4096 then
       return rows, refusal

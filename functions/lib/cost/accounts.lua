@@ -6,7 +6,7 @@ local accounts = {}
 local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
 -- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
--- of money, or of a unit, 0 if the call names none.
+-- of money, or of a unit, 0 if the call names none. An unreserved amount must fit, but is not charged.
 function accounts.of(budgets, charges, amount_micros, units)
   local all = {}
   for i = 1, #budgets do
@@ -26,6 +26,7 @@ function accounts.of(budgets, charges, amount_micros, units)
         for j = 1, #units do
           if units[j].unit == row.unit then
             account.amount_micros = units[j].amount
+            account.unreserved = units[j].unreserved
           end
         end
       end
@@ -45,10 +46,10 @@ local function of_row(failure, account)
 end
 
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
--- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
--- the accounts, those that will be charged with a state. Or nil and a refusal.
+-- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the place of the first budget of the account that
+-- refuses so, the longest wait, one row per budget, and the accounts, those that will be charged with a state. Or nil and a refusal.
 function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  local result = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
   for i = 1, #result.accounts do
     local account = result.accounts[i]
     local state, rows, retry_us, reason, charge = cost_reservation.check(
@@ -64,12 +65,15 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       end
     end
     if not known and reason ~= 'counted' then
-      account.state = state
-      account.rows = rows
-      account.charge = charge
+      if not account.unreserved then
+        account.state = state
+        account.rows = rows
+        account.charge = charge
+      end
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason
+        result.place = account.places[1]
       end
     end
   end

@@ -223,6 +223,9 @@ class UnitAmount:
     amount: int
     """The cost in it. From 0 to 10^15."""
 
+    unreserved: bool = False
+    """Whether an estimate must fit, but is not reserved; settle ignores it."""
+
 
 class UnitAmountPack(Pack):
     """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
@@ -236,6 +239,7 @@ class UnitAmountPack(Pack):
     def _cells(self, a: Args, row: UnitAmount) -> None:
         a.text("unit", row.unit, 1, 32)
         a.integer("amount", row.amount, 0, 1000000000000000)
+        a.flag("unreserved", row.unreserved, optional=True)
 
 
 
@@ -384,8 +388,10 @@ class AdmitResult:
     tier: int
     """Tier that started the block; 0 when none did, and when blocked manually."""
 
-    blocked: int
-    """Which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is."""
+    refused: int
+    """Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
+    too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+    """
 
     strikes: int
     """Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked."""
@@ -507,7 +513,7 @@ def _admit_result(r: Reply) -> AdmitResult:
     r_duplicate = r.flag()
     r_reason = r.enum(AdmitReason)
     r_tier = r.count()
-    r_blocked = r.count()
+    r_refused = r.count()
     r_strikes = r.count()
     r_retry_after = r.duration()
     r_at = r.time()
@@ -542,7 +548,7 @@ def _admit_result(r: Reply) -> AdmitResult:
         duplicate=r_duplicate,
         reason=r_reason,
         tier=r_tier,
-        blocked=r_blocked,
+        refused=r_refused,
         strikes=r_strikes,
         retry_after=r_retry_after,
         at=r_at,
@@ -1158,9 +1164,10 @@ class Client(SyncClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
-        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
-        in abuse.attempt, and the threshold-th one is refused.
+        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
+        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
+        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+        is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -1510,9 +1517,10 @@ class AsyncClient(AsyncioClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
-        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
-        in abuse.attempt, and the threshold-th one is refused.
+        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
+        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
+        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+        is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an

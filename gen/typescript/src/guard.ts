@@ -202,6 +202,8 @@ export interface UnitAmount {
   unit: Text;
   /** The cost in it. From 0 to 10^15. */
   amount: Count;
+  /** Whether an estimate must fit, but is not reserved; settle ignores it. */
+  unreserved?: boolean;
 }
 
 /** Encoded rows for any number of calls. */
@@ -214,9 +216,10 @@ export function packUnitAmount(...rows: UnitAmount[]): UnitAmountPack {
     2,
     rows,
     (a, row) => {
-      a.only(row, "unit", "amount");
+      a.only(row, "unit", "amount", "unreserved");
       a.text("unit", row.unit, 1, 32);
       a.integer("amount", row.amount, 0, 1000000000000000);
+      a.flag("unreserved", row.unreserved, true);
     },
     () => [],
   );
@@ -427,8 +430,11 @@ export interface AdmitResult {
   reason: AdmitReason;
   /** Tier that started the block; 0 when none did, and when blocked manually. */
   tier: number;
-  /** Which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is. */
-  blocked: number;
+  /**
+   * Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
+   * too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+   */
+  refused: number;
   /** Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked. */
   strikes: number;
   /**
@@ -511,7 +517,7 @@ function admitResult(r: Reply): AdmitResult {
     duplicate: r.flag(),
     reason: r.word(AdmitReasonValues),
     tier: r.count(),
-    blocked: r.count(),
+    refused: r.count(),
     strikes: r.count(),
     retryAfter: r.duration(),
     at: r.time(),
@@ -1119,9 +1125,9 @@ export class Client extends BaseClient {
    * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
    * is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must
    * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
-   * subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
-   * attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and
-   * the threshold-th one is refused.
+   * subject and unit are one account; what is unreserved must fit it, but is not charged. With repeats, that
+   * many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the
+   * call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
    * limit never refuses; it is charged where it allows. A call whose holder release has marked is an error,
