@@ -41,7 +41,7 @@ type PeekParams struct {
 	Subject fcall.Subject
 	// Limits: budgets to report. 1 to 16 rows.
 	Limits AccountBudgetPack
-	// Estimate: what would be reserved. From 0 to 1000000000000000. Defaults to 0.
+	// Estimate: what would be reserved. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
 	// Receipt: receipt to report. 1 to 256 bytes. The zero value omits it.
 	Receipt string

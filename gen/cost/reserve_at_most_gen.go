@@ -42,11 +42,11 @@ type ReserveAtMostParams struct {
 	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Most: most to reserve. From 1 to 1000000000000000.
+	// Most: most to reserve. From 1 to 10^15.
 	Most fcall.Micros
 	// Limits: budgets that are decided together. 1 to 16 rows.
 	Limits AccountBudgetPack
-	// Least: least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
+	// Least: least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
 	Least fcall.Micros
 	// Hold: how long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.

@@ -40,7 +40,7 @@ type ReserveParams struct {
 	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Estimate: expected cost of the request. From 0 to 1000000000000000.
+	// Estimate: expected cost of the request. From 0 to 10^15.
 	Estimate fcall.Micros
 	// Limits: budgets that are decided together. 1 to 16 rows.
 	Limits AccountBudgetPack

@@ -18,7 +18,7 @@ import (
 //   - start + window must be below after.
 //   - after must be at most previous + 3650d.
 type AccountBudget struct {
-	// Budget: most that may be spent in a window or period. From 0 to 1000000000000000.
+	// Budget: most that may be spent in a window or period. From 0 to 10^15.
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration

@@ -38,7 +38,7 @@ type SettleParams struct {
 	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
-	// Actual: actual cost. From 0 to 1000000000000000.
+	// Actual: actual cost. From 0 to 10^15.
 	Actual fcall.Micros
 	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 	// reported. 0 to 16 rows.

@@ -4590,7 +4590,7 @@ end
 return cost_reservation
 end)()
 
-local accounts = (function() -- rlfunc: lines=146 file=functions/lib/cost/accounts.lua
+local accounts = (function() -- rlfunc: lines=147 file=functions/lib/cost/accounts.lua
 --- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
 --- @use cost_reservation charge_store refusal
 --- @lib accounts
@@ -4639,10 +4639,10 @@ local function of_row(failure, account)
 end
 
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
--- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
--- the accounts, those that will be charged with a state. Or nil and a refusal.
+-- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the place of the first budget of the account that
+-- refuses so, the longest wait, one row per budget, and the accounts, those that will be charged with a state. Or nil and a refusal.
 function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  local result = {reason = 'none', place = 0, retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
   for i = 1, #result.accounts do
     local account = result.accounts[i]
     local state, rows, retry_us, reason, charge = cost_reservation.check(
@@ -4666,6 +4666,7 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason
+        result.place = account.places[1]
       end
     end
   end
@@ -4825,7 +4826,7 @@ local request_parts = (function() -- rlfunc: lines=77 file=functions/lib/guard/r
 --- @lib request_parts
 local request_parts = {}
 
-local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
+local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -5853,7 +5854,7 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=117 file=functions/guard/admit.lua
+do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
@@ -5907,7 +5908,8 @@ do -- rlfunc: lines=117 file=functions/guard/admit.lua
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
---- @result blocked        count[0..16]             which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is
+--- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
+---     that of the account's first budget; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
@@ -5969,7 +5971,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+  local account = reason == parts.cost.reason and parts.cost.place or 0
+  return false, known, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
 end
 
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
@@ -6360,7 +6363,7 @@ local function guard_v1_admit(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_refused, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -6386,11 +6389,11 @@ local function guard_v1_admit(keys, args)
       end
       rlfunc_head = rlfunc_head + out_tier * 32
     end
-    if out_blocked ~= 0 then
-      if not (out_blocked >= 0 and out_blocked <= 16 and out_blocked % 1 == 0) then
-        rlfunc_wrong = 'result blocked must be a whole number from 0 to 16'
+    if out_refused ~= 0 then
+      if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+        rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
       end
-      rlfunc_head = rlfunc_head + out_blocked * 288
+      rlfunc_head = rlfunc_head + out_refused * 288
     end
     if out_strikes ~= 0 then
       if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then

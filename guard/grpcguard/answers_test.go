@@ -150,8 +150,12 @@ endpoints:
 
 func TestMethods_othersPass(t *testing.T) {
 	f := serve(t, `endpoints: [{name: ask, match: ["/chat.Chat/Ask", "POST /chat.Chat/Say"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, func(ctx context.Context) error {
-		if d := grpcguard.FromContext(ctx); d != nil {
-			t.Errorf("a decision for a method without an endpoint: %+v", d)
+		d := grpcguard.FromContext(ctx)
+		if !d.Allowed || d.Endpoint != "" {
+			t.Errorf("the decision of a method without an endpoint: %+v", d)
+		}
+		if err := d.Charge.Settle(ctx, 1); err == nil {
+			t.Error("settled a call that reserved nothing")
 		}
 		return nil
 	})

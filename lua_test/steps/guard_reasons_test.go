@@ -35,6 +35,9 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 	answer := func(reason of, retry time.Duration, became guard.AdmitChallenge, row admitRow, sum admitBudget, counted int64) admitResult {
 		r := admitResult{Reason: reason, RetryAfter: retry, Challenge: became, Limits: []admitRow{row}, Budgets: []admitBudget{sum}}
 		r.Tiers = []admitTier{{Count: counted, Remaining: max(8-counted, 0)}}
+		if reason == guard.AdmitReasonBudget || reason == guard.AdmitReasonPenalty || reason == guard.AdmitReasonTooLarge {
+			r.Refused = 1
+		}
 		return r
 	}
 	fresh := admitRow{Allowed: true, Remaining: 2}

@@ -22,7 +22,7 @@ func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 		Tiers: []guard.AdmitTiers{{Threshold: 2, Window: time.Hour, Block: time.Minute}},
 	}
 	held := func(place int64, left time.Duration) admitResult {
-		return suites.Answered(admitResult{Reason: guard.AdmitReasonBlocked, Blocked: place, RetryAfter: left})
+		return suites.Answered(admitResult{Reason: guard.AdmitReasonBlocked, Refused: place, RetryAfter: left})
 	}
 	passed := passes(admitRow{Allowed: true, Remaining: 4, ResetAfter: time.Hour})
 	passed.Tiers = []admitTier{{Count: 1, Remaining: 0}}

@@ -92,8 +92,10 @@ var wireCalls = []wireCall{
 	onWire(concurrency.New, (*concurrency.Client).Release, concurrency.ReleaseParams{Subject: "u1", Holder: "h1", Fence: luatest.Start.UnixMicro()}),
 	onWire(concurrency.New, (*concurrency.Client).Evict, concurrency.EvictParams{Subject: "u1", Holder: "h1"}),
 
-	onWire(override.New, (*override.Client).Set, override.SetParams{Subject: "u1", Target: "user=42", Effect: "multiply", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why"}),
-	onWire(override.New, (*override.Client).Clear, override.ClearParams{Subject: "u1", Target: "user=42"}),
+	onWire(override.New, (*override.Client).Set, override.SetParams{
+		Subject: "u1", Target: "user=42", Effect: "add", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why", Budget: "month", Unit: "tokens", Amount: 5,
+	}),
+	onWire(override.New, (*override.Client).Clear, override.ClearParams{Subject: "u1", Target: "user=42", Budget: "month"}),
 	onWire(override.New, (*override.Client).ClearAll, override.ClearAllParams{Subject: "u1"}),
 	onWire(override.New, (*override.Client).List, override.ListParams{Subject: "u1", Known: new(int64(7))}),
 

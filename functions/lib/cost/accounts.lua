@@ -46,10 +46,10 @@ local function of_row(failure, account)
 end
 
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
--- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
--- the accounts, those that will be charged with a state. Or nil and a refusal.
+-- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the place of the first budget of the account that
+-- refuses so, the longest wait, one row per budget, and the accounts, those that will be charged with a state. Or nil and a refusal.
 function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  local result = {reason = 'none', place = 0, retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
   for i = 1, #result.accounts do
     local account = result.accounts[i]
     local state, rows, retry_us, reason, charge = cost_reservation.check(
@@ -73,6 +73,7 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason
+        result.place = account.places[1]
       end
     end
   end

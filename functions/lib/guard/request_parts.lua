@@ -3,7 +3,7 @@
 --- @lib request_parts
 local request_parts = {}
 
-local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
+local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)

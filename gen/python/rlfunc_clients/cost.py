@@ -33,7 +33,7 @@ class AccountBudget:
     """
 
     budget: Micros
-    """Most that may be spent in a window or period. From 0 to 1000000000000000."""
+    """Most that may be spent in a window or period. From 0 to 10^15."""
 
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
@@ -635,7 +635,7 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             limits: Budgets to report. 1 to 16 rows.
-            estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
+            estimate: What would be reserved. From 0 to 10^15. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
@@ -673,7 +673,7 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            estimate: Expected cost of the request. From 0 to 1000000000000000.
+            estimate: Expected cost of the request. From 0 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
@@ -713,9 +713,9 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            most: Most to reserve. From 1 to 1000000000000000.
+            most: Most to reserve. From 1 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
-            least: Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
+            least: Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
             hold: How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
@@ -770,7 +770,7 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
-            actual: Actual cost. From 0 to 1000000000000000.
+            actual: Actual cost. From 0 to 10^15.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
@@ -840,7 +840,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             limits: Budgets to report. 1 to 16 rows.
-            estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
+            estimate: What would be reserved. From 0 to 10^15. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
@@ -878,7 +878,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            estimate: Expected cost of the request. From 0 to 1000000000000000.
+            estimate: Expected cost of the request. From 0 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
@@ -918,9 +918,9 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            most: Most to reserve. From 1 to 1000000000000000.
+            most: Most to reserve. From 1 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
-            least: Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
+            least: Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
             hold: How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
@@ -975,7 +975,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
-            actual: Actual cost. From 0 to 1000000000000000.
+            actual: Actual cost. From 0 to 10^15.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.

@@ -34,7 +34,7 @@ export const library: Library = { name: "cost", version: "1.0.0", server: "cost_
  * - after must be at most previous + 3650d.
  */
 export interface AccountBudget {
-  /** Most that may be spent in a window or period. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window or period. From 0 to 10^15. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -172,7 +172,7 @@ export interface PeekParams {
   subject: Subject;
   /** Budgets to report. 1 to 16 rows. */
   limits: AccountBudgetPack;
-  /** What would be reserved. From 0 to 1000000000000000. Defaults to 0. */
+  /** What would be reserved. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
   /** Receipt to report. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -255,7 +255,7 @@ export interface ReserveParams {
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Expected cost of the request. From 0 to 1000000000000000. */
+  /** Expected cost of the request. From 0 to 10^15. */
   estimate: Micros;
   /** Budgets that are decided together. 1 to 16 rows. */
   limits: AccountBudgetPack;
@@ -352,11 +352,11 @@ export interface ReserveAtMostParams {
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Most to reserve. From 1 to 1000000000000000. */
+  /** Most to reserve. From 1 to 10^15. */
   most: Micros;
   /** Budgets that are decided together. 1 to 16 rows. */
   limits: AccountBudgetPack;
-  /** Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1. */
+  /** Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1. */
   least?: Micros;
   /**
    * How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650 days.
@@ -497,7 +497,7 @@ export interface SettleParams {
   subject: Subject;
   /** Receipt of the reservation. 1 to 256 bytes. */
   receipt: Text;
-  /** Actual cost. From 0 to 1000000000000000. */
+  /** Actual cost. From 0 to 10^15. */
   actual: Micros;
   /**
    * Budgets to report and enforce; when omitted, those of the last calls are enforced and none is reported.
