@@ -90,7 +90,7 @@ func drawPeriods(t *rapid.T, l *model.CostLimit, spans []time.Duration) {
 	l.After = l.Start.Add(l.Window).Add(rapid.SampledFrom([]time.Duration{spans[0], spans[len(spans)-1], 3000 * day}).Draw(t, "next"))
 }
 
-func budgetsOf(limits []model.CostLimit) budget.AccountBudgetPack {
+func accountOf(limits []model.CostLimit) budget.AccountBudgetPack {
 	var rows []budget.AccountBudget
 	for _, l := range limits {
 		rows = append(rows, budget.AccountBudget{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
@@ -99,7 +99,7 @@ func budgetsOf(limits []model.CostLimit) budget.AccountBudgetPack {
 }
 
 func callReserve(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: budgetsOf(c.Limits)}
+	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: accountOf(c.Limits)}
 	return costCall{
 		function: "reserve", subject: subject, params: p, queue: queued((*budget.Client).QueueReserve, p),
 		answer: func(m *model.Cost) answer {
@@ -124,7 +124,7 @@ func callReserve(subject string, c model.CostReserve) costCall {
 }
 
 func callReserveAtMost(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: budgetsOf(c.Limits)}
+	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: accountOf(c.Limits)}
 	return costCall{
 		function: "reserve_at_most", subject: subject, params: p, queue: queued((*budget.Client).QueueReserveAtMost, p),
 		answer: func(m *model.Cost) answer {
@@ -149,7 +149,7 @@ func callReserveAtMost(subject string, c model.CostReserve) costCall {
 }
 
 func callSettle(subject, receipt string, actual int64, limits []model.CostLimit) costCall {
-	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual), Limits: budgetsOf(limits)}
+	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual), Limits: accountOf(limits)}
 	return costCall{
 		function: "settle", subject: subject, params: p, queue: queued((*budget.Client).QueueSettle, p),
 		answer: func(m *model.Cost) answer {
@@ -178,7 +178,7 @@ func callCancel(subject, receipt string) costCall {
 }
 
 func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit) costCall {
-	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate), Limits: budgetsOf(limits)}
+	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate), Limits: accountOf(limits)}
 	return costCall{
 		function: "peek", subject: subject, params: p, queue: queued((*budget.Client).QueuePeek, p),
 		answer: func(m *model.Cost) answer {
