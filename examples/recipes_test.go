@@ -160,7 +160,7 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: []cost.PeekLimits{{Budget: 5_000_000, Window: 24 * time.Hour}}})
+			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 5_000_000, Window: 24 * time.Hour})})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -127,6 +127,42 @@ func TestCharge_unitsThatASettlementOmits(t *testing.T) {
 	}
 }
 
+// A decision names the account that refuses: one with a penalty although its budget has room, rather than one that is spent.
+func TestBudgets_nameTheAccountWithAPenalty(t *testing.T) {
+	rdb, clock := inProcess(t)
+	p := gateway()
+	p.Cost.Penalty, p.Cost.Hold = time.Hour, 0
+	p.Cost.Budgets = []policy.Budget{
+		{Name: "org", By: policy.By{"org"}, Budget: 10_000_000, Window: 24 * time.Hour},
+		{Name: "team", By: policy.By{"team"}, Budget: 2_000_000, Window: time.Minute},
+		{Name: "all", By: policy.By{policy.ByAll}, Budget: 90_000_000, Window: 24 * time.Hour},
+	}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000}
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+	ask := func(reason guard.Reason, refused string, subjects ...string) *guard.Decision {
+		t.Helper()
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: subjects})
+		if d.Reason != reason || d.Refused != refused {
+			t.Errorf("%v: %q of %q, want %q of %q", subjects, d.Reason, d.Refused, reason, refused)
+		}
+		return d
+	}
+	settle := func(d *guard.Decision, micros fcall.Micros) {
+		t.Helper()
+		if err := d.Charge.Settle(t.Context(), micros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(ask(guard.ReasonNone, "", "org=acme", "team=ml"), 3_000_000)
+	clock.Advance(2 * time.Minute) // the team has room again, and its penalty lasts
+	ask(guard.ReasonPenalty, "team=ml", "org=acme", "team=ml")
+	settle(ask(guard.ReasonNone, "", "org=acme", "team=qa"), 7_000_000)
+	ask(guard.ReasonPenalty, "team=ml", "org=acme", "team=ml") // the organization is spent, too
+	ask(guard.ReasonBudget, "org=acme", "org=acme", "team=dev")
+	settle(ask(guard.ReasonNone, "", "org=zeta"), 91_000_000)
+	ask(guard.ReasonPenalty, "", "team=dev") // that of all requests
+}
+
 // A budget skips requests that lack its identity.
 func TestBudgets_skipWhatTheRequestLacks(t *testing.T) {
 	rdb, _ := inProcess(t)
