@@ -296,7 +296,7 @@ func (g *Guard) Watch(ctx context.Context, path string) {
 func (g *Guard) background(work func()) { g.work.Go(work) }
 
 // Close waits for calls that are in flight, refunds unused tokens and stops the goroutines of guard and its middleware. Places that requests still have stay until
-// their leases end. It does not close the Redis client.
+// their leases end. Requests that wait go on: end their contexts first. It does not close the Redis client.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()

@@ -263,8 +263,9 @@ const (
 // refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: it
 // charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then each is
 // charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one
-// account. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a new
-// request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+// account; what is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt
+// pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
+// abuse.attempt, and the threshold-th one is refused.
 //
 // A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
 // never refuses; it is charged where it allows. A call whose holder release has marked is an error, and

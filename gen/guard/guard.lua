@@ -4649,7 +4649,7 @@ end
 return cost_reservation
 end)()
 
-local accounts = (function() -- rlfunc: lines=143 file=functions/lib/cost/accounts.lua
+local accounts = (function() -- rlfunc: lines=146 file=functions/lib/cost/accounts.lua
 --- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
 --- @use cost_reservation charge_store refusal
 --- @lib accounts
@@ -4658,7 +4658,7 @@ local accounts = {}
 local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
 -- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
--- of money, or of a unit, 0 if the call names none.
+-- of money, or of a unit, 0 if the call names none. An unreserved amount must fit, but is not charged.
 function accounts.of(budgets, charges, amount_micros, units)
   local all = {}
   for i = 1, #budgets do
@@ -4678,6 +4678,7 @@ function accounts.of(budgets, charges, amount_micros, units)
         for j = 1, #units do
           if units[j].unit == row.unit then
             account.amount_micros = units[j].amount
+            account.unreserved = units[j].unreserved
           end
         end
       end
@@ -4716,9 +4717,11 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       end
     end
     if not known and reason ~= 'counted' then
-      account.state = state
-      account.rows = rows
-      account.charge = charge
+      if not account.unreserved then
+        account.state = state
+        account.rows = rows
+        account.charge = charge
+      end
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason
@@ -5673,18 +5676,19 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
 end
 end)()
 
-local unit_amount = (function() -- rlfunc: lines=7 file=functions/lib/cost/unit_amount.lua
+local unit_amount = (function() -- rlfunc: lines=8 file=functions/lib/cost/unit_amount.lua
 --- A cost of a call in another unit than money.
 --- @lib unit_amount
 --- @arg    unit        text[32]                 the unit: tokens
 --- @arg    amount      count[0..1000000000000000] the cost in it
+--- @arg    unreserved  bool?                    whether an estimate must fit, but is not reserved; settle ignores it
 local unit_amount = {}
 
 return unit_amount
 end)()
 
 -- A row that lib/unit_amount.lua declares, from the cells of its text; or nil and a refusal.
-local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=16
+local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=23
 return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
   local in_unit = rlfunc_pack.text(rlfunc_cells[1])
   if not in_unit or #in_unit < 1 or #in_unit > 32 then
@@ -5694,7 +5698,14 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.amount must be a whole number from 0 to 1000000000000000')
   end
-  local rlfunc_row = {unit = in_unit, amount = in_amount}
+  local in_unreserved = false
+  if rlfunc_cells[3] ~= '' then
+    in_unreserved = rlfunc_cells[3] == '1'
+    if not in_unreserved and rlfunc_cells[3] ~= '0' then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unreserved must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {unit = in_unit, amount = in_amount, unreserved = in_unreserved}
   local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
   if rlfunc_wrong then
     return nil, rlfunc_wrong
@@ -5901,14 +5912,15 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=116 file=functions/guard/admit.lua
+do -- rlfunc: lines=117 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
 --- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
---- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account; what
+--- is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+--- new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
@@ -6160,7 +6172,7 @@ local function rlfunc_units_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
-      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+      required = 2, cells = 3, bytes = 115, row = rlfunc_row_unit_amount,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -7809,7 +7821,7 @@ local function rlfunc_units_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
-      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+      required = 2, cells = 3, bytes = 115, row = rlfunc_row_unit_amount,
     })
     if not rows or #text > 4096 then
       return rows, refusal

@@ -228,6 +228,8 @@ type UnitAmount struct {
 	Unit string
 	// Amount: the cost in it. From 0 to 1000000000000000.
 	Amount int64
+	// Unreserved sets whether an estimate must fit, but is not reserved; settle ignores it.
+	Unreserved bool
 }
 
 // UnitAmountPack holds encoded rows for any number of calls; PackUnitAmount creates it. It is immutable and safe for
@@ -248,6 +250,7 @@ func PackUnitAmount(rows ...UnitAmount) (UnitAmountPack, error) {
 		a := p.Row()
 		a.Text("unit", row.Unit, 1, 32)
 		a.Int("amount", row.Amount, 0, 1000000000000000)
+		a.OptBool("unreserved", row.Unreserved)
 
 	}
 	pack, err := p.Pack()

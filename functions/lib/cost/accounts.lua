@@ -6,7 +6,7 @@ local accounts = {}
 local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
 -- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
--- of money, or of a unit, 0 if the call names none.
+-- of money, or of a unit, 0 if the call names none. An unreserved amount must fit, but is not charged.
 function accounts.of(budgets, charges, amount_micros, units)
   local all = {}
   for i = 1, #budgets do
@@ -26,6 +26,7 @@ function accounts.of(budgets, charges, amount_micros, units)
         for j = 1, #units do
           if units[j].unit == row.unit then
             account.amount_micros = units[j].amount
+            account.unreserved = units[j].unreserved
           end
         end
       end
@@ -64,9 +65,11 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       end
     end
     if not known and reason ~= 'counted' then
-      account.state = state
-      account.rows = rows
-      account.charge = charge
+      if not account.unreserved then
+        account.state = state
+        account.rows = rows
+        account.charge = charge
+      end
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason

@@ -225,6 +225,9 @@ class UnitAmount:
     amount: int
     """The cost in it. From 0 to 1000000000000000."""
 
+    unreserved: bool = False
+    """Whether an estimate must fit, but is not reserved; settle ignores it."""
+
 
 class UnitAmountPack(Pack):
     """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
@@ -238,6 +241,7 @@ class UnitAmountPack(Pack):
     def _cells(self, a: Args, row: UnitAmount) -> None:
         a.text("unit", row.unit, 1, 32)
         a.integer("amount", row.amount, 0, 1000000000000000)
+        a.flag("unreserved", row.unreserved, optional=True)
 
 
 
@@ -1160,9 +1164,10 @@ class Client(SyncClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
-        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
-        in abuse.attempt, and the threshold-th one is refused.
+        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
+        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
+        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+        is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -1514,9 +1519,10 @@ class AsyncClient(AsyncioClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
-        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
-        in abuse.attempt, and the threshold-th one is refused.
+        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
+        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
+        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+        is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an

@@ -205,6 +205,8 @@ export interface UnitAmount {
   unit: Text;
   /** The cost in it. From 0 to 1000000000000000. */
   amount: Count;
+  /** Whether an estimate must fit, but is not reserved; settle ignores it. */
+  unreserved?: boolean;
 }
 
 /** Encoded rows for any number of calls. */
@@ -217,9 +219,10 @@ export function packUnitAmount(...rows: UnitAmount[]): UnitAmountPack {
     2,
     rows,
     (a, row) => {
-      a.only(row, "unit", "amount");
+      a.only(row, "unit", "amount", "unreserved");
       a.text("unit", row.unit, 1, 32);
       a.integer("amount", row.amount, 0, 1000000000000000);
+      a.flag("unreserved", row.unreserved, true);
     },
     () => [],
   );
@@ -1122,9 +1125,9 @@ export class Client extends BaseClient {
    * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
    * is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must
    * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
-   * subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
-   * attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and
-   * the threshold-th one is refused.
+   * subject and unit are one account; what is unreserved must fit it, but is not charged. With repeats, that
+   * many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the
+   * call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
    * limit never refuses; it is charged where it allows. A call whose holder release has marked is an error,

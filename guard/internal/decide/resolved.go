@@ -38,6 +38,16 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 	if w.Units, err = InUnits("guard.decide", ep.Units, r.Units); err != nil {
 		return err
 	}
+	if len(r.Unreserved) > 0 {
+		w.Units = slices.Clone(w.Units)
+	}
+	for _, unit := range r.Unreserved {
+		i := slices.IndexFunc(w.Units, func(a Amount) bool { return a.Unit == unit })
+		if i < 0 {
+			return argumentError("Unreserved", "be units of the endpoint's budgets", strconv.Quote(unit))
+		}
+		w.Units[i].N = max(w.Units[i].N, 1)
+	}
 	for i := range ep.Rows {
 		if w.RowSubjects[i] = ep.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
 			w.Rows |= 1 << i

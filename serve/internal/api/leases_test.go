@@ -51,7 +51,7 @@ func TestPage_chargesWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "### Charges\n")
+	_, section, _ := strings.Cut(string(page), "### Charges: what to do after a decision\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
 	shortened, lease := regexp.MustCompile(`"[^"]*\.\.\."`), ""
