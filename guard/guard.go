@@ -182,7 +182,11 @@ func setDefault[T comparable](value *T, fallback T) {
 
 func (g *Guard) breakerChanged(node string, open bool) {
 	g.hooks.breaker(node, open)
-	g.warn(noticeBreaker, "circuit breaker changed", "node", node, "open", open)
+	if open {
+		g.warn(noticeBreaker, "circuit breaker opened", "node", node)
+	} else {
+		g.notify(slog.LevelInfo, noticeBreaker, "circuit breaker closed", "node", node)
+	}
 }
 
 // Policy returns the current policy with its defaults filled in.

@@ -101,7 +101,7 @@ func (p *page) verdict(rep *Report) {
 	case !rep.Known && rep.Subject == "global":
 		p.line("no requests count")
 	case !rep.Known:
-		p.line("nothing recorded: no requests of this subject count")
+		p.line("nothing recorded: guard has counted no request of this subject lately")
 	case !rep.Refused:
 		p.line("%s now", p.style.Green("allowed"))
 	}
