@@ -18,9 +18,9 @@ func reserve(p cost.ReserveParams) command {
 }
 
 func costWorkloads() []workload {
-	hour := []cost.ReserveLimits{{Budget: 1_000_000, Window: time.Hour}}
-	both := []cost.ReserveLimits{hour[0], {Budget: 10_000_000, Window: 24 * time.Hour}}
-	tight := []cost.ReserveLimits{{Budget: 100_500, Window: time.Hour}} // ten charges and no more
+	hourly := cost.AccountBudget{Budget: 1_000_000, Window: time.Hour}
+	hour, both := cost.MustPackAccountBudget(hourly), cost.MustPackAccountBudget(hourly, cost.AccountBudget{Budget: 10_000_000, Window: 24 * time.Hour})
+	tight := cost.MustPackAccountBudget(cost.AccountBudget{Budget: 100_500, Window: time.Hour}) // ten charges and no more
 	one := cost.ReserveParams{Receipt: receipt, Estimate: 10_000, Limits: hour}
 	two, held, refused := one, one, one
 	two.Limits, held.Hold, refused.Limits = both, time.Minute, tight
@@ -48,7 +48,7 @@ func heldWorkloads(expect string) (rows []workload) {
 	const growth = 2
 	for _, n := range []int{10, 1000, 100_000} {
 		sum := fcall.Micros(10 * n)
-		held := cost.ReserveParams{Estimate: 10, Limits: []cost.ReserveLimits{{Budget: sum, Window: 2 * time.Hour}}, Hold: time.Hour}
+		held := cost.ReserveParams{Estimate: 10, Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: sum, Window: 2 * time.Hour}), Hold: time.Hour}
 		prepare := func(s fcall.Subject, _ time.Time) [][]any {
 			calls := make([][]any, n)
 			for i := range calls {

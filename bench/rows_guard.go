@@ -78,7 +78,7 @@ func guardWorkloads() []workload {
 		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: both}), expect: admitted},
 		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: guard.MustPackLimit(full...)}), expect: refusedLogs},
 		{name: "guard.admit a budget allowed, 10 charges", prepare: after(oneCharged...), call: reserving(token, budget), expect: admitted},
-		{name: "guard.admit budgets of four accounts allowed, 10 charges", prepare: after(fourCharged...), call: reserving(token, budgets, accounts...), expect: admitted},
+		{name: "guard.admit budgets of four accounts allowed, 10 charges", rival: "guard.admit a budget allowed, 10 charges", share: 2.2, prepare: after(fourCharged...), call: reserving(token, budgets, accounts...), expect: admitted},
 		{name: "guard.admit a place of 10, first use", rival: "concurrency.acquire allowed, first use", call: place, expect: admitted},
 		{name: "guard.renew a place", rival: "concurrency.renew", prepare: after(place), call: renew, expect: "{Lost:0"},
 		{name: "guard.release a place", rival: "concurrency.release", prepare: after(place), call: release, expect: "{Released:1"},

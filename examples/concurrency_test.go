@@ -24,13 +24,13 @@ func TestConcurrency_pageMatchesExamples(t *testing.T) {
 }
 
 // logIn gives a session one of the account's three places. If all are taken, it returns the sessions that have them.
-func logIn(ctx context.Context, places *concurrency.Client, account fcall.Subject, session string) (full []concurrency.PeekHoldersResult, err error) {
+func logIn(ctx context.Context, places *concurrency.Client, account fcall.Subject, session string) (in bool, others []concurrency.PeekHoldersResult, err error) {
 	r, err := places.Acquire(ctx, concurrency.AcquireParams{Subject: account, Holder: session, Limit: 3, Lease: 30 * time.Minute})
 	if err != nil || r.Allowed {
-		return nil, err
+		return r.Allowed, nil, err
 	}
 	p, err := places.Peek(ctx, concurrency.PeekParams{Subject: account})
-	return p.Holders, err
+	return false, p.Holders, err // none if they have all ended meanwhile
 }
 
 // active extends a session. Call it at each request; false means that the session has ended.
@@ -48,30 +48,30 @@ func logOut(ctx context.Context, places *concurrency.Client, account fcall.Subje
 func Example_logIn() {
 	run(concurrency.Library, concurrency.New, func(ctx context.Context, places *concurrency.Client) error {
 		for _, session := range []string{"laptop", "phone", "tablet", "television"} {
-			full, err := logIn(ctx, places, "account=7", session)
+			_, others, err := logIn(ctx, places, "account=7", session)
 			if err != nil {
 				return err
 			}
-			for _, s := range full {
+			for _, s := range others {
 				fmt.Println(session, "is refused while there is", s.Holder)
 			}
 		}
 		if err := logOut(ctx, places, "account=7", "phone"); err != nil {
 			return err
 		}
-		full, err := logIn(ctx, places, "account=7", "television")
+		in, _, err := logIn(ctx, places, "account=7", "television")
 		if err != nil {
 			return err
 		}
 		phone, err := active(ctx, places, "account=7", "phone")
-		fmt.Println(len(full), phone)
+		fmt.Println(in, phone)
 		return err
 	})
 	// Output:
 	// television is refused while there is laptop
 	// television is refused while there is phone
 	// television is refused while there is tablet
-	// 0 false
+	// true false
 }
 
 // runJob runs a job if fewer than four of the tenant's are running. Otherwise it returns when to try again.

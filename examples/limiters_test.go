@@ -184,10 +184,10 @@ func Example_cost() {
 		// 2 dollars per hour and 20 per day. The estimate is 30 cents, and the model's answer then costs 12.
 		reserved, err := budgets.Reserve(ctx, cost.ReserveParams{
 			Subject: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
-			Limits: []cost.ReserveLimits{
-				{Budget: 2_000_000, Window: time.Hour},
-				{Budget: 20_000_000, Window: 24 * time.Hour},
-			},
+			Limits: cost.MustPackAccountBudget(
+				cost.AccountBudget{Budget: 2_000_000, Window: time.Hour},
+				cost.AccountBudget{Budget: 20_000_000, Window: 24 * time.Hour},
+			),
 		})
 		if err != nil || !reserved.Allowed {
 			return err

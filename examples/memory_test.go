@@ -74,7 +74,7 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 	},
 	"cost, 10 reservations": func(ctx context.Context, l libraries, i int) error {
 		_, err := l.budgets.Reserve(ctx, cost.ReserveParams{
-			Subject: "user42", Receipt: receipt(i), Estimate: 300_000, Limits: []cost.ReserveLimits{{Budget: 100_000_000, Window: time.Hour}},
+			Subject: "user42", Receipt: receipt(i), Estimate: 300_000, Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 100_000_000, Window: time.Hour}),
 		})
 		return err
 	},

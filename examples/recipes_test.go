@@ -160,7 +160,7 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: []cost.PeekLimits{{Budget: 5_000_000, Window: 24 * time.Hour}}})
+			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 5_000_000, Window: 24 * time.Hour})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,6 +187,15 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 		took := time.Since(began)
 		if err != nil || len(out) > 0 || got.Load() != 3 || took < 200*time.Millisecond {
 			t.Errorf("delivered %d of 3 in %v, at 10 per second: %v\n%s", got.Load(), took, err, out)
+		}
+		policy := filepath.Join(k.dir, "webhooks/limits.yaml")
+		if err := os.WriteFile(policy, []byte(read(t, policy)+"overrides: {deny: [customer=ada]}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		denied := k.command(t, "webhooks")
+		denied.Stdin = strings.NewReader(fmt.Sprintf("{\"customer\":\"ada\",\"url\":%q}\n", customer.URL))
+		if out, err := denied.CombinedOutput(); err != nil || got.Load() != 3 || !strings.HasSuffix(string(out), "refused: denied\n") {
+			t.Errorf("to a denied customer: delivered %d: %v\n%s", got.Load()-3, err, out)
 		}
 	})
 	t.Run("outbound", func(t *testing.T) {

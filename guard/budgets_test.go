@@ -127,6 +127,42 @@ func TestCharge_unitsThatASettlementOmits(t *testing.T) {
 	}
 }
 
+// A decision names the account that refuses: one with a penalty although its budget has room, rather than one that is spent.
+func TestBudgets_nameTheAccountWithAPenalty(t *testing.T) {
+	rdb, clock := inProcess(t)
+	p := gateway()
+	p.Cost.Penalty, p.Cost.Hold = time.Hour, 0
+	p.Cost.Budgets = []policy.Budget{
+		{Name: "org", By: policy.By{"org"}, Budget: 10_000_000, Window: 24 * time.Hour},
+		{Name: "team", By: policy.By{"team"}, Budget: 2_000_000, Window: time.Minute},
+		{Name: "all", By: policy.By{policy.ByAll}, Budget: 90_000_000, Window: 24 * time.Hour},
+	}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000}
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+	ask := func(reason guard.Reason, refused string, subjects ...string) *guard.Decision {
+		t.Helper()
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: subjects})
+		if d.Reason != reason || d.Refused != refused {
+			t.Errorf("%v: %q of %q, want %q of %q", subjects, d.Reason, d.Refused, reason, refused)
+		}
+		return d
+	}
+	settle := func(d *guard.Decision, micros fcall.Micros) {
+		t.Helper()
+		if err := d.Charge.Settle(t.Context(), micros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(ask(guard.ReasonNone, "", "org=acme", "team=ml"), 3_000_000)
+	clock.Advance(2 * time.Minute) // the team has room again, and its penalty lasts
+	ask(guard.ReasonPenalty, "team=ml", "org=acme", "team=ml")
+	settle(ask(guard.ReasonNone, "", "org=acme", "team=qa"), 7_000_000)
+	ask(guard.ReasonPenalty, "team=ml", "org=acme", "team=ml") // the organization is spent, too
+	ask(guard.ReasonBudget, "org=acme", "org=acme", "team=dev")
+	settle(ask(guard.ReasonNone, "", "org=zeta"), 91_000_000)
+	ask(guard.ReasonPenalty, "", "team=dev") // that of all requests
+}
+
 // A budget skips requests that lack its identity.
 func TestBudgets_skipWhatTheRequestLacks(t *testing.T) {
 	rdb, _ := inProcess(t)
@@ -254,6 +290,103 @@ func TestCharge_ofSeveralAccountsOnACluster(t *testing.T) {
 	if diff := cmp.Diff(want, peeked(t, g, fullRequest)); diff != "" {
 		t.Errorf("settled, and refused three times (-want +got):\n%s", diff)
 	}
+}
+
+// What is unreserved must fit, is not charged, and is no part of what the request holds.
+func TestDecide_unreserved(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := gateway()
+	g := newGuard(t, rdb, p, guard.Options{})
+	r := fullRequest
+	r.Unreserved, r.Refundable = []string{"tokens"}, true
+	d := decide(t, g, r)
+	if diff := cmp.Diff(map[string]string{
+		"org_month": "0.02 of org=acme", "team_week": "0.02 of org=acme+team=ml", "user_day": "0.02 of user=ada", "user_hour": "0.02 of user=ada",
+		"house": "0.02 of global/cost", "key_tokens": "0 of key=k1", "org_tokens": "0 of org=acme",
+	}, spentOf(d)); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+	if d.Charge.Reserved() != 20_000 || len(d.Charge.ReservedUnits()) != 0 || slices.Contains(d.Charge.Accounts(), "key=k1") {
+		t.Errorf("reserved %v and %v of %v", d.Charge.Reserved(), d.Charge.ReservedUnits(), d.Charge.Accounts())
+	}
+	if err := d.Charge.Settle(t.Context(), 1, guard.Amount{Unit: "tokens", N: 5}); !errors.Is(err, fcall.ErrArgument) {
+		t.Errorf("settled tokens: %v", err)
+	}
+	if refunded, err := d.Charge.Refund(t.Context()); !refunded || err != nil {
+		t.Errorf("refunded %v, %v", refunded, err)
+	}
+	r.Units = []guard.Amount{{Unit: "tokens", N: 36_000}}
+	if exceeded, err := g.Record(t.Context(), r); exceeded || err != nil {
+		t.Errorf("recorded 36000: %v, %v", exceeded, err)
+	}
+	r.Units = nil
+	if d := decide(t, g, r); !d.Allowed {
+		t.Errorf("the estimate of 4000 is left: %+v", d)
+	}
+	if exceeded, err := g.Record(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"key=k1"}, Units: []guard.Amount{{Unit: "tokens", N: 1}}}); exceeded || err != nil {
+		t.Errorf("recorded 1: %v, %v", exceeded, err)
+	}
+	for range 2 { // the second time from the cache
+		if d := decide(t, g, r); d.Reason != guard.ReasonBudget || d.Refused != "key=k1" || d.RetryAfter+d.Age != time.Minute {
+			t.Errorf("3999 are left: %+v", d)
+		}
+	}
+	for want, r := range map[string]guard.Request{
+		"record": {Endpoint: "chat", Subjects: r.Subjects, Units: []guard.Amount{{Unit: "seconds", N: 1}}},
+		"decide": {Endpoint: "chat", Subjects: r.Subjects, Unreserved: []string{"seconds"}},
+	} {
+		_, err := g.Decide(t.Context(), r)
+		if want == "record" {
+			_, err = g.Record(t.Context(), r)
+		}
+		if !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("%s a unit that no budget has: %v", want, err)
+		}
+	}
+	if _, err := g.Record(t.Context(), guard.Request{Endpoint: "other"}); !errors.Is(err, guard.ErrEndpoint) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What an override allows is not charged, and neither is what it has spent.
+func TestRecord_ofAnExemptSubject(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := gateway()
+	p.Overrides.Allow = []string{"ip=203.0.113.7"}
+	g := newGuard(t, rdb, p, guard.Options{})
+	r := fullRequest
+	r.Subjects, r.Units = append(slices.Clone(r.Subjects), "ip=203.0.113.7"), []guard.Amount{{Unit: "tokens", N: 50_000}}
+	if exceeded, err := g.Record(t.Context(), r); exceeded || err != nil {
+		t.Errorf("exceeded %v, %v", exceeded, err)
+	}
+	if got := peeked(t, g, fullRequest)["key_tokens"]; got != "0 of key=k1" {
+		t.Errorf("spent %s", got)
+	}
+}
+
+// On a cluster the accounts are on several servers. A client of one server learns from what it records that this is a cluster's.
+func TestRecord_onACluster(t *testing.T) {
+	program := engines.OnPath(t)
+	for name, rdb := range map[string]redis.UniversalClient{
+		"cluster": program.StartCluster(t, 3, 0).Client(t), "its only node": program.StartCluster(t, 1, 0).Primaries[0].Client(t),
+	} {
+		t.Run(name, func(t *testing.T) { recordOn(t, rdb) })
+	}
+}
+
+func recordOn(t *testing.T, rdb redis.UniversalClient) {
+	g := newGuard(t, rdb, gateway(), guard.Options{CacheSize: -1})
+	r := fullRequest
+	r.Units, r.Unreserved = []guard.Amount{{Unit: "tokens", N: 41_000}}, []string{"tokens"}
+	if exceeded, err := g.Record(t.Context(), r); !exceeded || err != nil {
+		t.Fatalf("exceeded %v, %v", exceeded, err)
+	}
+	r.Units = nil
+	d := decide(t, g, r)
+	if got := spentOf(d); d.Refused != "key=k1" || got["key_tokens"] != "41000 of key=k1" || got["org_tokens"] != "41000 of org=acme" {
+		t.Errorf("%+v with %v spent", d, got)
+	}
+	guard.WaitBackground(g)
 }
 
 // Without Redis a process admits its share of each budget.

@@ -56,7 +56,7 @@ func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && !k.Local {
 			h := g.heldBy(d)
-			h.reservations, h.reserved = append(h.reservations, r), Amounts{q.Estimate(), q.Units}
+			h.reservations, h.reserved = append(h.reservations, r), Amounts{q.Estimate(), q.ReservedUnits()}
 			h.duplicate = h.duplicate || c.Err == nil && c.Result.Duplicate
 		}
 	}

@@ -40,8 +40,8 @@ func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
 		own := refusingOwnRow(q.Endpoint, c)
 		d.Reason = reasonOf(a.Reason, own >= 0)
 		switch {
-		case a.Reason == genguard.AdmitReasonBlocked && a.Blocked > 0:
-			d.Refused = string(c.Params.Blocks[a.Blocked-1])
+		case a.Reason == genguard.AdmitReasonBlocked && a.Refused > 0:
+			d.Refused = string(c.Params.Blocks[a.Refused-1])
 		case own >= 0 && a.Reason == genguard.AdmitReasonLimit:
 			d.Refused = q.RowSubjects[own]
 		case d.Reason == ReasonGlobal:
@@ -127,24 +127,14 @@ func budgetState(ep *decide.Endpoint, w *decide.Resolved, i int, b *genguard.Bud
 	}
 }
 
-// refusingAccount returns the subject of the first budget that refuses, or of the only account if it has a penalty. It is "" for a budget of
-// all requests, and when it is not known which account has the penalty.
+// refusingAccount returns the subject of the account that refuses, or "" if it is that of all requests.
 func refusingAccount(q *decide.Query, c *decide.Call) string {
-	account := ""
 	for i := range c.Budgets.Rows.All() {
-		rank, subject := c.Budgets.Rows.Rank(i), q.BudgetSubjects[i]
-		if strings.HasPrefix(subject, wire.GlobalPrefix) {
-			subject = ""
-		}
-		if rank < len(c.Result.Budgets) && !c.Result.Budgets[rank].Allowed {
+		if subject := q.BudgetSubjects[i]; c.Budgets.Rows.Rank(i)+1 == int(c.Result.Refused) && !strings.HasPrefix(subject, wire.GlobalPrefix) {
 			return subject
 		}
-		if rank > 0 && subject != account {
-			subject = ""
-		}
-		account = subject
 	}
-	return account
+	return ""
 }
 
 // refusingOwnRow returns the first row that refuses and is not global, or -1.

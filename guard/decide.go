@@ -201,8 +201,8 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 	for i := range q.Calls {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
-			reserved := Amounts{q.Estimate(), q.Units}
-			g.finish(ctx, func(ctx context.Context) { _ = g.settle(ctx, &r, reserved, reserved.none()) }) // Hooks.Settled reports the error
+			reserved := Amounts{q.Estimate(), q.ReservedUnits()}
+			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none()) }) // Hooks.Settled reports the error
 		}
 	}
 }

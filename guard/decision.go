@@ -44,8 +44,8 @@ type Decision struct {
 	Allowed bool
 	// Reason is why the request is refused; ReasonNone if it is allowed.
 	Reason Reason
-	// Refused is the subject whose limit, budget or block refuses, for example "ip=203.0.113.7". It is "" if the request is allowed or a
-	// global limit refuses.
+	// Refused is the subject whose limit, budget or block refuses, for example "ip=203.0.113.7". It is "" if the request is allowed, or a
+	// limit or budget of all requests refuses.
 	Refused string
 	// RetryAfter is how long the request stays refused if nothing else happens, for example 5.987654 s. It is 0 if the request is allowed
 	// or waiting does not help. If AwaitsPlace, it is when to try again.

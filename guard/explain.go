@@ -25,7 +25,8 @@ type Explanation struct {
 	Limits []LimitState
 	// Missing names the limits that do not apply, because the request lacks their identity.
 	Missing []string
-	// Budgets are the budgets that the request is charged to. Guard reserves Estimate in those of money, and Units in the others.
+	// Budgets are the budgets that the request is charged to. Guard reserves Estimate in those of money, and Units in the others
+	// except those of Request.Unreserved.
 	Budgets  []BudgetState
 	Estimate fcall.Micros
 	Units    []Amount

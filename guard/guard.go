@@ -182,7 +182,11 @@ func setDefault[T comparable](value *T, fallback T) {
 
 func (g *Guard) breakerChanged(node string, open bool) {
 	g.hooks.breaker(node, open)
-	g.warn(noticeBreaker, "circuit breaker changed", "node", node, "open", open)
+	if open {
+		g.warn(noticeBreaker, "circuit breaker opened", "node", node)
+	} else {
+		g.notify(slog.LevelInfo, noticeBreaker, "circuit breaker closed", "node", node)
+	}
 }
 
 // Policy returns the current policy with its defaults filled in.
@@ -292,7 +296,7 @@ func (g *Guard) Watch(ctx context.Context, path string) {
 func (g *Guard) background(work func()) { g.work.Go(work) }
 
 // Close waits for calls that are in flight, refunds unused tokens and stops the goroutines of guard and its middleware. Places that requests still have stay until
-// their leases end. It does not close the Redis client.
+// their leases end. Requests that wait go on: end their contexts first. It does not close the Redis client.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()

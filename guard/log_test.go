@@ -65,7 +65,7 @@ func TestGuard_logsFailuresWithoutHooks(t *testing.T) {
 	if n := l.count("failure mode applied"); n < 1 || n > most {
 		t.Errorf("200 requests without Redis are logged %d times in %v:\n%s", n, time.Since(began), &l.text)
 	}
-	for _, part := range []string{"circuit breaker changed", "open=true", "policy not replaced", `level=INFO msg="guard: policy replaced"`, "cause=", "endpoint=chat"} {
+	for _, part := range []string{`level=WARN msg="guard: circuit breaker opened"`, "policy not replaced", `level=INFO msg="guard: policy replaced"`, "cause=", "endpoint=chat"} {
 		if l.count(part) == 0 {
 			t.Errorf("no %q in\n%s", part, &l.text)
 		}

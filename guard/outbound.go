@@ -63,7 +63,7 @@ func (e *RefusedError) Unwrap() error { return e.Cause }
 
 // Acquire decides about a call of an upstream of the policy, which r.Endpoint names, and waits for its turn within the context's deadline and the
 // upstream's max_wait. Calls with one account are made in the order of arrival within a process; only the first that waits asks Redis. A call
-// that nobody waits before is decided at once, in one round trip.
+// that nobody waits before is decided at once, in one round trip, unless a quarter of Options.MaxInFlight are.
 //
 // r.Subjects holds the account, which [policy.Upstream.Subject] returns; it defaults to the account default. The caller makes the call once Acquire has returned a
 // decision without an error, and ends what the call holds with Charge.End. Until then Acquire keeps its places. Other errors than those of
@@ -80,10 +80,10 @@ func (g *Guard) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	if of, _ := p.UpstreamOf(r.Subjects[0]); of != u || len(r.Subjects) > 1 {
 		return nil, &fcall.ArgumentError{Function: "guard.acquire", Name: "Subjects", Must: "be one account of upstream " + u.Name, Got: fmt.Sprintf("%q", r.Subjects)}
 	}
-	a, first := g.accounts.enter(r.Subjects[0])
+	a, first := g.accounts.enter(r.Subjects[0], g.options.MaxInFlight/4)
 	var refused *Decision
 	if first {
-		d, err := g.Decide(ctx, r)
+		d, err := g.decideFor(ctx, a, r)
 		if err != nil || d.Allowed || d.RetryAfter == 0 {
 			return g.acquired(a, d, err)
 		}
@@ -97,6 +97,15 @@ func (g *Guard) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	return g.acquired(a, d, err)
 }
 
+// decideFor decides about a call of an account. An admission is noted before the next call in line asks, which then gives way to other processes.
+func (g *Guard) decideFor(ctx context.Context, a *account, r Request) (*Decision, error) {
+	d, err := g.Decide(ctx, r)
+	if err == nil && d.Allowed {
+		g.accounts.start(a, d.Charge != nil)
+	}
+	return d, err
+}
+
 // acquired ends the wait of a call, and returns what Acquire does.
 func (g *Guard) acquired(a *account, d *Decision, err error) (*Decision, error) {
 	if d != nil && d.Allowed {
@@ -106,7 +115,6 @@ func (g *Guard) acquired(a *account, d *Decision, err error) (*Decision, error) 
 			began := monotime.Now()
 			d.Charge.load().leave = sync.OnceFunc(func() { g.accounts.end(a, began) })
 		}
-		g.accounts.start(a, d.Charge != nil)
 		d.Charge.Keep()
 		return d, nil
 	}
@@ -166,7 +174,7 @@ func (g *Guard) inLine(ctx context.Context, a *account, r Request, refused *Deci
 				return g.accounts.refusal(a, nil, r), ctx.Err()
 			}
 		}
-		d, err := g.Decide(ctx, r)
+		d, err := g.decideFor(ctx, a, r)
 		if err != nil || d.Allowed || d.RetryAfter == 0 {
 			return d, err
 		}
@@ -185,7 +193,11 @@ func (g *Guard) Pause(ctx context.Context, subject string, d time.Duration) erro
 		return nil
 	}
 	d = max(min(d, MaxPause), time.Millisecond)
-	g.refusals.Add(blockKey(subject), &Decision{Reason: ReasonBlocked, Refused: subject, RetryAfter: d}, nil, monotime.Now(), d)
+	now, left := monotime.Now(), d
+	if known, age, ok := g.refusals.Find(blockKey(subject), now); ok {
+		left = max(d, known.RetryAfter-age)
+	}
+	g.refusals.Add(blockKey(subject), &Decision{Reason: ReasonBlocked, Refused: subject, RetryAfter: left}, nil, now, left)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Policy().Timeout)
 	defer cancel()
 	_, err := g.blocks.Block(ctx, abuse.BlockParams{Subject: fcall.Subject(subject), Duration: d, Reason: "the upstream asked for a pause"})
@@ -214,8 +226,9 @@ type account struct {
 	at      monotime.Time // of it
 }
 
-// enter adds a call. It reports whether no other waits.
-func (as *accounts) enter(subject string) (a *account, first bool) {
+// enter adds a call. It reports whether no other waits, and at most as many as given are decided: what goes beyond Options.MaxInFlight would be decided
+// without Redis.
+func (as *accounts) enter(subject string, most int) (a *account, first bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a = as.of[subject]
@@ -227,7 +240,7 @@ func (as *accounts) enter(subject string) (a *account, first bool) {
 		as.of[subject] = a
 	}
 	a.calls++
-	return a, len(a.line) == 0
+	return a, len(a.line) == 0 && a.calls-a.running <= max(most, 1)
 }
 
 // leave removes a call.

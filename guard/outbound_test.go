@@ -1,10 +1,18 @@
 package guard_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +24,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // llm is a policy with one upstream.
@@ -169,6 +178,28 @@ func TestAcquire_cancelledInLine(t *testing.T) {
 	})
 }
 
+// Calls that wait while the guard is closed go on.
+func TestAcquire_whileTheGuardIsClosed(t *testing.T) {
+	bubble(t, func(t *testing.T, join func(*policy.Policy, guard.Options) *guard.Guard) {
+		g := join(llm(time.Hour, policy.Limit{Name: "second", Limit: 1, Window: time.Second}, policy.Limit{Name: "at_once", Kind: policy.Concurrency, Limit: 1}), guard.Options{})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				d, err := g.Acquire(t.Context(), call("a"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(500 * time.Millisecond)
+				d.Charge.End(t.Context(), guard.End{})
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		_ = g.Close()
+		all.Wait()
+	})
+}
+
 func TestAcquire_boundsItsLine(t *testing.T) {
 	bubble(t, func(t *testing.T, join func(*policy.Policy, guard.Options) *guard.Guard) {
 		g := join(llm(time.Hour, policy.Limit{Name: "long", Limit: 1, Window: 50 * time.Minute}), guard.Options{MaxWaiting: 4})
@@ -185,6 +216,27 @@ func TestAcquire_boundsItsLine(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// However many calls of an account come at once, Redis decides each: those that were too many in flight would be decided without it.
+func TestAcquire_manyAtOnce(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, llm(time.Minute, policy.Limit{Name: "hour", Limit: 20, Window: time.Hour}), guard.Options{MaxInFlight: 16})
+	var all sync.WaitGroup
+	var admitted, alone atomic.Int64
+	for range 200 {
+		all.Go(func() {
+			switch d, err := g.Acquire(t.Context(), call("a")); {
+			case err == nil && d.Fallback != guard.FallbackNone:
+				alone.Add(1)
+			case err == nil:
+				admitted.Add(1)
+			}
+		})
+	}
+	if all.Wait(); admitted.Load() != 20 || alone.Load() != 0 {
+		t.Errorf("admitted %d of 20, and %d without Redis", admitted.Load(), alone.Load())
+	}
 }
 
 // A call has its places until it ends, however long that takes.
@@ -248,6 +300,94 @@ func TestPause_holdsInAllProcesses(t *testing.T) {
 	})
 }
 
+const pauseEnv = "RLFUNC_TEST_PAUSE" // the URL of the server
+
+var endless = llm(0, policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 1_000_000_000, Window: time.Minute})
+
+// In real time, with processes of their own that call all the while: what one of them decides after Pause has returned in another one waits.
+func TestPause_holdsWithTheNextDecisionOfAnotherProcess(t *testing.T) {
+	const processes, rounds = 3, 20
+	e := engines.OnPath(t).Start(t)
+	rdb := redis.NewClient(&redis.Options{Addr: e.Addr})
+	defer rdb.Close()
+	g := newGuard(t, rdb, endless, guard.Options{})
+	var ask [processes]io.Writer
+	var answers [processes]*bufio.Scanner
+	for i := range processes {
+		process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPause_process$")
+		process.Env, process.Stderr = append(os.Environ(), pauseEnv+"=redis://"+e.Addr), os.Stderr
+		in, err := process.StdinPipe()
+		out, noOut := process.StdoutPipe()
+		if err = errors.Join(err, noOut, process.Start()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = in.Close(); _ = process.Wait() }()
+		ask[i], answers[i] = in, bufio.NewScanner(out)
+	}
+	decided := func(i int) (reason string) {
+		for answers[i].Scan() {
+			if reason, ok := strings.CutPrefix(answers[i].Text(), "decided"); ok {
+				return strings.TrimSpace(reason)
+			}
+		}
+		t.Fatal("a process ended")
+		return ""
+	}
+	var longest time.Duration
+	for round := range rounds {
+		account := strconv.Itoa(round)
+		for i := range processes {
+			fmt.Fprintln(ask[i], account) // it begins to call with the account
+			if reason := decided(i); reason != "" {
+				t.Fatalf("refused by %s before the pause", reason)
+			}
+		}
+		began := time.Now()
+		if err := g.Pause(t.Context(), "account=llm/"+account, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		for i := range processes {
+			fmt.Fprintln(ask[i], account)
+			if reason := decided(i); reason != string(guard.ReasonBlocked) {
+				t.Errorf("round %d, process %d: %q after the pause", round, i, reason)
+			}
+		}
+		longest = max(longest, time.Since(began))
+	}
+	t.Logf("at most %s from the call of Pause until all of %d processes were refused", longest, processes)
+}
+
+// A process of the test above: it calls with an account again and again, so that its caches know what they can, and after each line of its input it
+// tells what its next decision is.
+func TestPause_process(t *testing.T) {
+	url := os.Getenv(pauseEnv)
+	if url == "" {
+		return
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t, redis.NewClient(options), endless, guard.Options{})
+	var account atomic.Value
+	account.Store("first")
+	go func() {
+		for t.Context().Err() == nil {
+			_, _ = g.Acquire(t.Context(), call(account.Load().(string)))
+		}
+	}()
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		account.Store(lines.Text())
+		_, err := g.Acquire(t.Context(), call(lines.Text()))
+		var refused *guard.RefusedError
+		if errors.As(err, &refused) {
+			fmt.Println("decided", refused.Decision.Reason)
+		} else if err == nil {
+			fmt.Println("decided")
+		}
+	}
+}
+
 func TestAcquire_badInput(t *testing.T) {
 	bubble(t, func(t *testing.T, join func(*policy.Policy, guard.Options) *guard.Guard) {
 		g := join(llm(0, policy.Limit{Name: "minute", Limit: 1000, Window: time.Minute}), guard.Options{})
@@ -284,8 +424,9 @@ func TestAcquire_withoutRedis(t *testing.T) {
 	if err := g.Pause(t.Context(), "account=llm/b", time.Minute); err == nil {
 		t.Error("a pause that no other process knows is no error")
 	}
+	_ = g.Pause(t.Context(), "account=llm/b", time.Millisecond)
 	var refused *guard.RefusedError
-	if _, err := g.Acquire(t.Context(), call("b")); !errors.As(err, &refused) || refused.Decision.Reason != guard.ReasonBlocked {
-		t.Errorf("got %v", err)
+	if _, err := g.Acquire(t.Context(), call("b")); !errors.As(err, &refused) || refused.Decision.Reason != guard.ReasonBlocked || refused.Decision.RetryAfter < 50*time.Second {
+		t.Errorf("after a pause and a shorter one: %v", err)
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard"
@@ -308,5 +310,150 @@ func TestOverride_closeStopsPolling(t *testing.T) {
 	}
 	if err := g.Close(); err != nil || time.Since(began) > 20*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+// topped returns a policy whose budgets an operator tops up.
+func topped() *policy.Policy {
+	p := gateway()
+	for name := range p.Identities {
+		p.Identities[name] = policy.Identity{Func: true}
+	}
+	p.Identities["device"] = policy.Identity{Header: "X-Device", Claimed: true}
+	p.Cost.Hold = 0
+	p.Cost.Budgets = []policy.Budget{
+		{Name: "month", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Month, Zone: "America/New_York"},
+		{Name: "pair", By: policy.By{"org", "team"}, Budget: 2_000_000, Window: 24 * time.Hour},
+		{Name: "house", By: policy.By{policy.ByAll}, Budget: 3_000_000, Window: 24 * time.Hour},
+		{Name: "tokens", By: policy.By{"org"}, Unit: "tokens", Budget: 1000_000_000, Window: 24 * time.Hour},
+		{Name: "gadget", By: policy.By{"device"}, Budget: 4_000_000, Window: 24 * time.Hour},
+	}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 600_000}
+	p.Upstreams = []policy.Upstream{{Name: "llm", Budgets: []policy.Budget{{Name: "month", Budget: 6_000_000, Every: policy.Month}}}}
+	return p
+}
+
+func (o operator) topUp(subject, budget, unit string, amount fcall.Micros, ends time.Time) {
+	o.t.Helper()
+	p := override.SetParams{
+		Subject: wire.OverridesSubject, Target: subject, Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Duration: 24 * time.Hour, Next: ends, By: "ann", Reason: "test",
+	}
+	if _, err := o.client.Set(context.Background(), p); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func TestOverride_topUpAdmitsUntilThePeriodEnds(t *testing.T) {
+	rdb, clock := inProcess(t)
+	o := newOperator(t, rdb)
+	ends := time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC) // midnight in New York
+	clock.Set(ends.Add(-time.Hour))
+	options := guard.Options{CacheTTL: 200 * time.Millisecond}.WithLocalClock(clock)
+	g := newGuard(t, rdb, topped(), options)
+	acme := guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}
+	month := func(g *guard.Guard) (admitted bool, budget fcall.Micros) {
+		d := decide(t, g, acme)
+		return d.Allowed, d.Budgets[0].Budget
+	}
+	if admitted, _ := month(g); !admitted {
+		t.Fatal("the first is refused")
+	}
+	if d := decide(t, g, acme); d.Refused != "org=acme" || d.RetryAfter != time.Hour {
+		t.Fatalf("the second: %+v", d)
+	}
+	o.topUp("org=acme", "month", "", 500_000, ends)
+	within(t, cacheTTL, "a refusal that was remembered is forgotten", func() bool {
+		admitted, budget := month(g)
+		return admitted && budget == 1_500_000
+	})
+	if admitted, budget := month(g); admitted || budget != 1_500_000 {
+		t.Errorf("beyond the top-up: %v of %v", admitted, budget)
+	}
+	clock.Set(ends.Add(-time.Microsecond))
+	if _, budget := month(newGuard(t, rdb, topped(), options)); budget != 1_000_000 {
+		t.Errorf("before the first poll: %v", budget)
+	}
+	clock.Set(ends.Add(-300 * time.Millisecond)) // of which this process counts the rest
+	last := newGuard(t, rdb, topped(), options)
+	within(t, cacheTTL, "another process", func() bool { _, budget := month(last); return budget == 1_500_000 })
+	within(t, cacheTTL, "the end, without a poll that says so", func() bool { _, budget := month(last); return budget == 1_000_000 })
+	clock.Set(ends)
+	if r, err := o.client.List(t.Context(), override.ListParams{Subject: wire.OverridesSubject}); err != nil || len(r.Overrides) != 0 {
+		t.Errorf("in the next period: %+v, %v", r, err)
+	}
+}
+
+// A factor multiplies a budget first. A top-up is of one budget and one subject, and no budget exceeds its unit's maximum.
+func TestOverride_topUpIsOfOneBudgetAndSubject(t *testing.T) {
+	l := listen(t)
+	rdb, clock := inProcess(t)
+	o := newOperator(t, rdb)
+	ends := clock.Now().Add(time.Hour)
+	o.topUp("org=acme", "month", "", 500_000, ends)
+	o.set("org=acme", override.SetEffectMultiply, 2, time.Hour)
+	o.topUp("org=acme+team=ml", "pair", "", 1, ends)
+	o.topUp("all", "house", "", 1_000_000_000_000_000, ends)
+	o.topUp("org=acme", "tokens", "tokens", 5, ends)
+	o.topUp("account=llm/a", "month", "", 700_000, ends)
+	o.topUp("org=zeta", "tokens", "", 5_000_000, ends)    // of money
+	o.topUp("org=zeta", "house", "", 5, ends)             // which is by all
+	o.topUp("org=zeta", "years", "", 5, ends)             // unknown
+	o.topUp("org=zeta+user=a", "month", "", 5, ends)      // by org alone
+	o.topUp("device=tablet-1", "gadget", "", 5_000, ends) // which any client can send
+	g := newGuard(t, rdb, topped(), guard.Options{CacheTTL: 200 * time.Millisecond}.WithLocalClock(clock))
+	budgets := func(subjects ...string) map[string]string {
+		all := map[string]string{}
+		r := guard.Request{Endpoint: "chat", Subjects: subjects, Estimate: 1}
+		if strings.HasPrefix(subjects[0], "account=") {
+			r.Endpoint = "llm"
+		}
+		for _, b := range decide(t, g, r).Budgets {
+			all[b.Name] = policy.Micros(b.Budget).String()
+		}
+		return all
+	}
+	within(t, cacheTTL, "the first poll", func() bool { return budgets("org=acme")["month"] != "1" })
+	for subjects, want := range map[string]map[string]string{
+		"org=acme team=ml":                 {"month": "2.5", "pair": "4.000001", "house": "1000000000", "tokens": "2005"},
+		"org=acme team=qa":                 {"month": "2.5", "pair": "4", "house": "1000000000", "tokens": "2005"},
+		"account=llm/a":                    {"month": "6.7"},
+		"account=llm/b":                    {"month": "6"},
+		"org=zeta team=ml device=tablet-1": {"month": "1", "pair": "2", "house": "1000000000", "tokens": "1000", "gadget": "4"},
+	} {
+		if diff := cmp.Diff(want, budgets(strings.Fields(subjects)...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", subjects, diff)
+		}
+	}
+	for _, part := range []string{
+		"budget tokens is of tokens, and not of money", "budget house is of all requests", `unknown budget \"years\"`, "budget month is by org", "any client can send",
+	} {
+		if l.count(part) == 0 {
+			t.Errorf("%q is not logged:\n%s", part, &l.text)
+		}
+	}
+}
+
+// In failure mode local, each process admits its share of a budget with its top-up.
+func TestOverride_topUpIsSharedInModeLocal(t *testing.T) {
+	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(moment)})
+	rdb := server.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	newOperator(t, rdb).topUp("org=acme", "day", "", 6_000_000, moment.Add(time.Hour))
+	p := topped()
+	p.OnFailure, p.Share = policy.Local, 0.25
+	p.Cost.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 2_000_000, Window: 24 * time.Hour}}
+	o := guard.Options{CacheTTL: 200 * time.Millisecond, CacheSize: -1, BreakAfter: 1, BreakFor: time.Hour}
+	g := newGuard(t, rdb, p, o.WithLocalClock(embedded.NewManualClock(moment)))
+	acme := guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}
+	within(t, cacheTTL, "the first poll", func() bool { return decide(t, g, acme).Budgets[0].Budget == 8_000_000 })
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var admitted []bool
+	for range 4 {
+		admitted = append(admitted, decide(t, g, acme).Allowed)
+	}
+	if want := []bool{true, true, true, false}; !slices.Equal(admitted, want) { // 0.6 each of a quarter of 8
+		t.Errorf("got %v, want %v", admitted, want)
 	}
 }

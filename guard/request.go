@@ -39,14 +39,17 @@ type Request struct {
 	Payload string
 	// Weight multiplies the cost of each limit, except that a sliding log counts each request once. Defaults to 1.
 	Weight int64
-	// Rates replace limits that have a dynamic_max in the policy, at most one for each endpoint. They have no effect on other limits.
-	// Defaults to none.
+	// Rates replace limits that have a dynamic_max in the policy: each takes the smallest of its endpoint's rates that dynamic_max allows. They have
+	// no effect on other limits. Defaults to none.
 	Rates []Rate
 	// Estimate is the expected cost of the request in money. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
 	// Units are the expected costs in other units of the endpoint's budgets, at most one of each. Another unit is an error. Defaults to the
 	// policy's estimates for the endpoint, as each unit does that is omitted.
 	Units []Amount
+	// Unreserved are units whose estimates, at least 1 of each, must fit their budgets without being reserved: [Guard.Record] records the cost.
+	// Defaults to none.
+	Unreserved []string
 	// Timeout is how long to wait for Redis if that is shorter than the policy's timeout; then the failure modes decide. A client that
 	// chooses it can have limits of mode open let it pass. Defaults to the policy's timeout.
 	Timeout time.Duration
@@ -56,5 +59,6 @@ type Request struct {
 
 func (r Request) clone() Request {
 	r.Subjects, r.Also, r.Rates, r.Units = slices.Clone(r.Subjects), slices.Clone(r.Also), slices.Clone(r.Rates), slices.Clone(r.Units)
+	r.Unreserved = slices.Clone(r.Unreserved)
 	return r
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,7 +16,7 @@ import (
 type Settlement struct {
 	Subject     string
 	Unit        string // "" for money
-	Reservation string
+	Reservation string // "" of what Guard.Record records
 	// Estimate is the reserved amount, and Actual the actual cost: 0 if nothing was spent. They are millionths, also of a unit.
 	Estimate, Actual fcall.Micros
 	// Outcome is the result of library guard: settled, repeated, late or unknown.
@@ -107,9 +108,9 @@ func (h *held) settle(ctx context.Context, actual Amounts) error {
 	errs := make([]error, len(h.reservations))
 	var calls sync.WaitGroup
 	for i := range h.reservations[1:] {
-		calls.Go(func() { errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], h.reserved, actual) })
+		calls.Go(func() { _, errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], &h.reserved, actual) })
 	}
-	errs[0] = h.guard.settle(ctx, &h.reservations[0], h.reserved, actual)
+	_, errs[0] = h.guard.settle(ctx, &h.reservations[0], &h.reserved, actual)
 	calls.Wait()
 	err := errors.Join(errs...)
 	if err != nil {
@@ -119,8 +120,8 @@ func (h *held) settle(ctx context.Context, actual Amounts) error {
 	return err
 }
 
-// settle settles what one call reserved.
-func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, actual Amounts) error {
+// settle settles what one call reserved; nil if it reserved nothing. It reports whether a budget is exceeded then.
+func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved *Amounts, actual Amounts) (exceeded bool, err error) {
 	result, err := r.Settle(ctx, g.asker.Client, actual.Money, actual.Units)
 	var done []Settlement
 	for i, subject := range r.Params.BudgetsOf {
@@ -128,8 +129,9 @@ func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, act
 		if slices.ContainsFunc(done, func(s Settlement) bool { return s.Subject == string(subject) && s.Unit == unit }) {
 			continue
 		}
-		s := Settlement{
-			Subject: string(subject), Unit: unit, Reservation: r.Params.Reservation, Estimate: reserved.of(unit), Actual: actual.of(unit),
+		s := Settlement{Subject: string(subject), Unit: unit, Actual: actual.of(unit)}
+		if reserved != nil {
+			s.Reservation, s.Estimate = r.Params.Reservation, reserved.of(unit)
 		}
 		if i < len(result.Budgets) {
 			s.Outcome = string(result.Budgets[i].Outcome)
@@ -138,7 +140,73 @@ func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved, act
 		g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
 		g.hooks.settled(ctx, s, err)
 	}
-	return err
+	return result.Exceeded, err
+}
+
+// Record records what a request has spent of units in which it reserved nothing, as one with Request.Unreserved: r.Units, in full, in all budgets of
+// r.Endpoint and r.Subjects that have these units. It reports whether one is exceeded then. Each call records, so a repeat counts again. A call
+// that has begun does not end with ctx, but after 5 s. After an error, some or all of the budgets lack what was spent. Hooks.Settled reports it.
+func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error) {
+	r = r.clone() // a call that goes on after Record needs its slices
+	spent, err := g.spent(&r)
+	if err != nil {
+		for _, a := range r.Units {
+			g.hooks.settled(ctx, Settlement{Subject: cmp.Or(r.Subjects...), Unit: a.Unit, Actual: decide.Millionths(a.Unit, fcall.Micros(a.N))}, err)
+		}
+		g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
+		return false, err
+	}
+	done := make(chan func() (bool, error), 1)
+	g.finish(ctx, func(ctx context.Context) {
+		exceeded, err := g.record(ctx, &r, spent(g.split.Load()))
+		if isCrossSlot(err) {
+			g.split.Store(true)
+			exceeded, err = g.record(ctx, &r, spent(true))
+		}
+		if err != nil {
+			g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
+		}
+		done <- func() (bool, error) { return exceeded, err }
+	})
+	select {
+	case result := <-done:
+		return result()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// spent returns the reservations that record what a request has spent, none if an override exempts it.
+func (g *Guard) spent(r *Request) (func(split bool) []decide.Reservation, error) {
+	rules, request := g.rules.Load().ForSubjects(r.Subjects), (*decide.Request)(r)
+	ep, err := rules.EndpointFor(request)
+	if err == nil {
+		err = request.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var resolved decide.Resolved
+	var d Decision
+	overrides := rules.Overrides()
+	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+		return nil, err
+	}
+	return func(split bool) []decide.Reservation {
+		if overridden(overrides, &d, request) && d.Allowed {
+			return nil
+		}
+		return decide.Spent(ep, request, &resolved, split)
+	}, nil
+}
+
+func (g *Guard) record(ctx context.Context, r *Request, spent []decide.Reservation) (exceeded bool, err error) {
+	actual := Amounts{Units: r.Units}
+	for i := range spent {
+		over, failed := g.settle(ctx, &spent[i], nil, actual)
+		exceeded, err = exceeded || over, errors.Join(err, failed)
+	}
+	return exceeded, err
 }
 
 // settleAtEnd settles a reservation that was not settled, in the background.

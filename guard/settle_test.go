@@ -178,7 +178,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: 24 * time.Hour})})
 	if err != nil {
 		t.Fatal(err)
 	}

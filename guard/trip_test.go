@@ -23,7 +23,7 @@ func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Mi
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject(subject), Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject(subject), Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: 24 * time.Hour})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,11 +33,13 @@ const (
 
 // AnnounceOptions configure an Announce. The zero value is useful.
 type AnnounceOptions struct {
-	// Service names the service: 1 to 64 of the characters A-Z a-z 0-9 _ - . Others become _. Defaults to the program's name.
+	// Service names the service: 1 to 64 of the characters A-Z a-z 0-9 _ - . With another name, OnError is called and nothing is announced.
+	// Defaults to the program's name, in which other characters become _.
 	Service string
 	// Instance identifies the process, for example a pod, in at most 128 bytes. Defaults to the host's name and the process ID.
 	Instance string
-	// OnError is called when an announcement fails; the next try is a minute later. Defaults to nothing.
+	// OnError is called when an announcement fails; the next try is a minute later. Defaults to a warning of slog's default logger at the first
+	// failure, and at the first after a success.
 	OnError func(error)
 }
 
@@ -53,7 +56,20 @@ func Announce(ctx context.Context, client fcall.Caller, lib *fcall.Library, o An
 		host, _ := os.Hostname()
 		o.Instance = cmp.Or(host, "unknown") + ":" + strconv.Itoa(os.Getpid())
 	}
-	o.Service = fold(cmp.Or(o.Service, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")), 64, notOfService)
+	failing := false
+	if o.OnError == nil {
+		o.OnError = func(err error) {
+			if !failing {
+				slog.Warn("rlfunc plan, deploy and retire do not see this process", "error", err)
+			}
+		}
+	}
+	if o.Service == "" {
+		o.Service = fold(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), 64, notOfService)
+	} else if fcall.CheckNamespace(o.Service) != nil {
+		o.OnError(fmt.Errorf("announce %s: Service must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got %q", lib.ServerName, shorten(o.Service, 34)))
+		return
+	}
 	o.Instance = fold(o.Instance, 128, notOfInstance)
 	zero, own := conn.InDatabase0(client)
 	if own != nil {
@@ -68,9 +84,11 @@ func Announce(ctx context.Context, client fcall.Caller, lib *fcall.Library, o An
 	tick := time.NewTicker(announceEvery)
 	defer tick.Stop()
 	for {
-		if err := a.renew(ctx); err != nil && ctx.Err() == nil && o.OnError != nil {
+		err := a.renew(ctx)
+		if err != nil && ctx.Err() == nil {
 			o.OnError(a.failed(err))
 		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -252,7 +253,7 @@ func TestAnnounce_namesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestAnnounce_foldsNames(t *testing.T) {
+func TestAnnounce_foldsTheInstance(t *testing.T) {
 	s := embedded.New(embedded.Options{})
 	defer s.Close()
 	client := s.Client()
@@ -261,7 +262,7 @@ func TestAnnounce_foldsNames(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		o := loader.AnnounceOptions{Service: "käse & co " + strings.Repeat("x", 99), Instance: "pod\x1b\n" + strings.Repeat("y", 199)}
+		o := loader.AnnounceOptions{Service: "a.B-c_9", Instance: "pod\x1b\n" + strings.Repeat("y", 199)}
 		loader.Announce(ctx, &signed{Caller: client, after: cancel}, bundle("shop", "1.0.0", "buy"), o)
 	}()
 	<-done
@@ -269,7 +270,35 @@ func TestAnnounce_foldsNames(t *testing.T) {
 	if err != nil || len(clients) != 1 {
 		t.Fatal(clients, err)
 	}
-	equal(t, "names", []string{"k_se___co_" + strings.Repeat("x", 54), "pod__" + strings.Repeat("y", 123)}, []string{clients[0].Service, clients[0].Instance})
+	equal(t, "names", []string{"a.B-c_9", "pod__" + strings.Repeat("y", 123)}, []string{clients[0].Service, clients[0].Instance})
+}
+
+// A name that Python and TypeScript refuse announces nothing in Go, too.
+func TestAnnounce_refusesNames(t *testing.T) {
+	s := embedded.New(embedded.Options{})
+	defer s.Close()
+	client := s.Client()
+	defer client.Close()
+	for _, name := range []string{"a b", "a\n", "käse", strings.Repeat("x", 65)} {
+		var reported error
+		loader.Announce(t.Context(), client, bundle("shop", "1.0.0", "buy"), loader.AnnounceOptions{Service: name, OnError: func(err error) { reported = err }})
+		if reported == nil || !strings.HasPrefix(reported.Error(), "announce shop_v1: Service must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ") {
+			t.Errorf("%q: %v", name, reported)
+		}
+	}
+	equal(t, "keys", int64(0), client.DBSize(t.Context()).Val())
+}
+
+// Without OnError a failure is a warning in the log.
+func TestAnnounce_warnsByDefault(t *testing.T) {
+	var log strings.Builder
+	had := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(had)
+	loader.Announce(t.Context(), impatient(t, "127.0.0.1:1"), bundle("shop", "1.0.0", "buy"), loader.AnnounceOptions{Service: "a b"})
+	if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, `got \"a b\"`) {
+		t.Errorf("%s", got)
+	}
 }
 
 func TestAnnounce_reportsErrors(t *testing.T) {

@@ -20,6 +20,6 @@
 //
 // The ports are TCP ports or Unix sockets: see Listen. Another process can take over the sockets.
 //
-// When its context ends, or another process has taken over, Run is not ready at once, keeps answering for Options.Delay, then finishes the requests in flight for at most
-// Options.Drain.
+// When its context ends, or another process has taken over, Run reports "not ready" immediately, answers for Options.Delay longer, then
+// finishes the requests in flight for at most Options.Drain.
 package serve

@@ -17,8 +17,14 @@ import (
 	"testing"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/internal/engines"
@@ -388,6 +394,26 @@ func TestRun_slowProxyHeader(t *testing.T) {
 	}
 }
 
+// asksGRPC asks for a decision at an address. It waits for the first answer unless it must fail.
+func asksGRPC(t *testing.T, address string, config *tls.Config, fails bool) {
+	t.Helper()
+	security := insecure.NewCredentials()
+	if config != nil {
+		security = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(security), grpc.WithDefaultCallOptions(grpc.WaitForReady(!fails)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got, err := ratelimitv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, total())
+	if fails && status.Code(err) != codes.Unavailable || !fails && got.GetOverallCode() != ratelimitv3.RateLimitResponse_OK {
+		t.Errorf("gRPC: %v, %v", got, err)
+	}
+}
+
 // HAProxy says who the client is, over TCP and Unix sockets, before TLS.
 func TestRun_behindHAProxy(t *testing.T) {
 	files := engines.NewCertificates(t)
@@ -397,19 +423,23 @@ func TestRun_behindHAProxy(t *testing.T) {
 	}{"tcp": {"127.0.0.0/8", nil}, "unix": {"unix", nil}, "unix with TLS": {"unix", &serve.TLS{Cert: files.Cert, Key: files.Key}}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			var web net.Listener
-			server := "unix@" + filepath.Join(dir, "http.sock")
-			if c.senders == "unix" {
-				web = listenUnix(t, filepath.Join(dir, "http.sock"), serve.ListenOptions{})
-			} else {
-				web = listen(t, "127.0.0.1:0")
-				server = web.Addr().String()
+			port := func(name string) (net.Listener, string) {
+				if c.senders == "unix" {
+					return listenUnix(t, filepath.Join(dir, name), serve.ListenOptions{}), "unix@" + filepath.Join(dir, name)
+				}
+				l := listen(t, "127.0.0.1:0")
+				return l, l.Addr().String()
 			}
-			run(t, "127.0.0.2", serve.Options{HTTP: web, ProxyProtocol: []string{c.senders}, TLS: c.tls})
+			web, server := port("http.sock")
+			rpc, grpcServer := port("grpc.sock")
+			run(t, "127.0.0.2", serve.Options{HTTP: web, GRPC: rpc, ProxyProtocol: []string{c.senders}, TLS: c.tls})
 			config := "global\n\tmaxconn 64\ndefaults\n\tmode tcp\n\ttimeout client 30s\n\ttimeout connect 5s\n\ttimeout server 30s\n"
-			ports := map[string]string{"send-proxy": engines.FreeAddr(t), "send-proxy-v2": engines.FreeAddr(t)}
-			for option, address := range ports {
-				config += fmt.Sprintf("listen %s\n\tbind %s\n\tserver serve %s %s\n", option, address, server, option)
+			ports, grpcPorts := map[string]string{}, map[string]string{}
+			for _, option := range []string{"send-proxy", "send-proxy-v2", ""} {
+				ports[option], grpcPorts[option] = engines.FreeAddr(t), engines.FreeAddr(t)
+				for address, server := range map[string]string{ports[option]: server, grpcPorts[option]: grpcServer} {
+					config += fmt.Sprintf("listen at-%s\n\tbind %s\n\tserver serve %s %s\n", strings.ReplaceAll(address, ":", "-"), address, server, option)
+				}
 			}
 			file := filepath.Join(dir, "haproxy.cfg")
 			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -421,10 +451,14 @@ func TestRun_behindHAProxy(t *testing.T) {
 				scheme, trust = "https", trusting(t, files, false)
 				trust.ServerName = "127.0.0.1"
 			}
-			for _, address := range ports {
-				awaitStatus(t, over(t, "tcp", address, "127.0.0.2", trust), scheme, http.StatusNoContent)
-				awaitStatus(t, over(t, "tcp", address, "127.0.0.3", trust), scheme, http.StatusForbidden)
+			for option, address := range ports {
+				if option != "" {
+					awaitStatus(t, over(t, "tcp", address, "127.0.0.2", trust), scheme, http.StatusNoContent)
+					awaitStatus(t, over(t, "tcp", address, "127.0.0.3", trust), scheme, http.StatusForbidden)
+					asksGRPC(t, grpcPorts[option], trust, false)
+				}
 			}
+			asksGRPC(t, grpcPorts[""], trust, true) // without a header, which HAProxy must send
 		})
 	}
 }

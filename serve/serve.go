@@ -53,7 +53,7 @@ type Options struct {
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
-	// Drain is how long requests in flight may take after that. A negative one cuts them off at once, without an error. Defaults to 10 s.
+	// Drain is how long requests in flight may take after that. With a negative one, connections are closed immediately, without an error. Defaults to 10 s.
 	Drain time.Duration
 	// Reload makes Run read the policy, and the files of keys, tokens and certificates, at once and whatever their times. It logs what changed.
 	// Defaults to none: these files are still read within 2 s after a change.

@@ -57,16 +57,21 @@ type explainedBudget struct {
 	Budget   string  `json:"budget"`
 	Window   float64 `json:"window"` // seconds; of a period, those of the current one
 	Reserves string  `json:"reserves"`
+	Needs    string  `json:"needs"` // what must be left: more than it reserves of what Envoy tells at the end of the response
 }
 
-// reserved returns what the request reserves in a unit.
-func reserved(e *guard.Explanation, unit string) string {
+// needed returns what the request needs in a unit, and what it reserves of that.
+func needed(e *guard.Explanation, unit string) (needs, reserves string) {
+	needs = e.Estimate.String()
 	for _, a := range e.Units {
 		if a.Unit == unit {
-			return strconv.FormatInt(a.N, 10)
+			needs = strconv.FormatInt(a.N, 10)
 		}
 	}
-	return e.Estimate.String()
+	if slices.Contains(e.Request.Unreserved, unit) {
+		return needs, "0"
+	}
+	return needs, needs
 }
 
 type explainedLimit struct {
@@ -102,7 +107,8 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 		})
 	}
 	for _, b := range e.Budgets {
-		out.Budgets = append(out.Budgets, explainedBudget{b.Name, b.Subject, b.Unit, b.Budget.String(), b.Window.Seconds(), reserved(e, b.Unit)})
+		needs, reserves := needed(e, b.Unit)
+		out.Budgets = append(out.Budgets, explainedBudget{b.Name, b.Subject, b.Unit, b.Budget.String(), b.Window.Seconds(), reserves, needs})
 	}
 	return out
 }
@@ -180,7 +186,11 @@ func printCounts(line func(part, format string, args ...any), p *policy.Policy, 
 		if b.Unit != "" {
 			amount += " " + b.Unit
 		}
-		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, b.Subject, amount, policy.FormatDuration(b.Window), reserved(g, b.Unit))
+		needs, reserves := needed(g, b.Unit)
+		if reserves != needs {
+			reserves += " and needs " + needs
+		}
+		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, b.Subject, amount, policy.FormatDuration(b.Window), reserves)
 	}
 	if g.Attempts != "" {
 		line("attempts", "of %s", g.Attempts)

@@ -116,6 +116,43 @@ func TestInspect_showsWhyASubjectIsRefused(t *testing.T) {
 	}
 }
 
+// A top-up ends with the budget's period, stands beside other overrides of the subject, and replaces an earlier one of the same budget.
+func TestOverride_topUpOfABudget(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			e.Client(t) // an empty server
+			at := " --policy testdata/operate/budgets.yaml --redis " + e.URL
+			zone, err := time.LoadLocation("America/New_York")
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now().In(zone)
+			ends := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, zone).UTC()
+			set := func(subject, flags string) string {
+				return "override set " + subject + " " + flags + " --reason paid --by nora --yes" + at
+			}
+			until := "until " + ends.Format("2006-01-02T15:04:05Z") + ", by nora (paid)"
+			ran(t, exitcode.OK, set("org=acme", "--budget org_month --add 200"), "org=acme: set; now add 200 to org_month "+until)
+			ran(t, exitcode.OK, set("org=acme", "--budget org_month --add 500.25"), "org=acme: replaced; now add 500.25 to org_month "+until)
+			ran(t, exitcode.OK, set("org=acme", "--multiply 2 --for 1h"), "org=acme: set; now multiply 2 until", "; add 500.25 to org_month "+until)
+			ran(t, exitcode.OK, set("org=acme", "--budget org_tokens --add 7 --for 1h"), "add 7 tokens to org_tokens until")
+			ran(t, exitcode.OK, set("org=acme+team=ml", "--budget team_week --add 1"), "org=acme+team=ml: set; now add 1 to team_week until")
+			ran(t, exitcode.OK, set("all", "--budget house --add 4"), "all: set; now add 4 to house until")
+			ran(t, exitcode.OK, "inspect org=acme"+at, "has 2 times each limit and budget, by an override (rlfunc override list)",
+				"has 500.25 more of budget org_month, by an override (rlfunc override list)", "0 of 10500.25 in this month", "0 of 80000000007 tokens in 1 min")
+			ran(t, exitcode.OK, "inspect org=acme+team=ml"+at, "has 1 more of budget team_week", "0 of 1601 in this week")
+			ran(t, exitcode.OK, "inspect --global"+at, "has 4 more of budget house", "0 of 20004 in this month")
+			ran(t, exitcode.OK, "inspect org=zeta"+at, "0 of 5000 in this month", "0 of 40000000000 tokens in 1 min")
+			ran(t, exitcode.OK, "override list"+at, "add 500.25 to org_month", "add 7 tokens to org_tokens", "add 4 to house", "multiply 2")
+			ran(t, exitcode.OK, "override list --json"+at, `"budget": "org_tokens"`, `"unit": "tokens"`, `"amount": "500.25"`)
+			ran(t, exitcode.OK, "override clear org=acme --budget org_month --reason over --by nora --yes"+at, "org=acme: cleared; now multiply 2 until")
+			ran(t, exitcode.OK, "override clear org=acme --reason over --by nora --yes"+at, "org=acme: cleared; now no override")
+			ran(t, exitcode.OK, "override clear org=acme+team=ml --reason over --by nora --yes"+at, "org=acme+team=ml: cleared; now no override")
+			ran(t, exitcode.OK, "audit"+at, "override set --budget org_month --add 500.25", "override set --budget org_tokens --add 7 --for 1h0m0s", "override clear --budget org_month")
+		})
+	}
+}
+
 func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {

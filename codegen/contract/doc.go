@@ -1,5 +1,7 @@
-// Package contract calls functions as their headers allow, in sequences that it draws, on an embedded server that tells it what they do,
-// and checks that they do what the header says.
+// Package contract finds sequences of calls after which a function does not do what its header says. It needs no test: it draws calls that
+// the header allows, makes them on an embedded server that reports what the function does, and shrinks what it finds.
+//
+// Authors use it by `rlfunc vet --run` and luatest.Contract. Its files:
 //
 //   - library.go reads a library; call.go has a call as it travels, draw.go, obey.go and foreign.go draw calls and content
 //   - watch.go, work.go, results.go and keys.go check one call; contract.go plays sequences, growth.go makes them long

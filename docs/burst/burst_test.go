@@ -87,7 +87,7 @@ func budgets(c *cost.Client) []kind {
 		receipt++
 		answer, err := c.Reserve(ctx, cost.ReserveParams{
 			Subject: "u1", Receipt: fmt.Sprint(receipt), Estimate: 1,
-			Limits: []cost.ReserveLimits{{Budget: limit, Window: window}},
+			Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: limit, Window: window}),
 		})
 		return answer.Allowed, err
 	}}}

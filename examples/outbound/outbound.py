@@ -1,5 +1,6 @@
 """Calls an API from Python within the account's limits in limits.yaml. The keys are those of guard, so that programs in Go and Python share them."""
 
+import json
 import sys
 import time
 import urllib.error
@@ -19,6 +20,7 @@ LIMITS = guard.LimitPack(
     AT_ONCE,
 )
 PLACES = guard.LimitPack(AT_ONCE)
+BUDGETS = guard.BudgetPack(guard.Budget(budget=40000, window=MINUTE, unit="tokens"))
 
 
 class Upstream:
@@ -29,35 +31,52 @@ class Upstream:
         self.abuse = abuse.Client(client, namespace="outbound")
         self.subject, self.max_wait = "account=llm/" + account, max_wait
 
-    def open(self, request: "urllib.request.Request | str") -> bytes:
-        """Sends a request once the account allows it, and returns the body. A call must not last longer than the lease, 30 s."""
-        holder = str(uuid.uuid4())
-        self._wait(holder)
+    def open(self, request: "urllib.request.Request | str", tokens: int = 1500) -> bytes:
+        """Sends a request once the account allows it, and returns the body. Its tokens are reserved until the response tells what it has used.
+        A call must not last longer than the lease, 30 s."""
+        call = str(uuid.uuid4())
+        self._wait(call, tokens)
         try:
             with urllib.request.urlopen(request, timeout=25) as response:
-                return response.read()
+                body = response.read()
+            tokens = _used(body, tokens)
+            return body
         except urllib.error.HTTPError as error:
-            if error.code == 429:  # no process calls until then
-                text = error.headers.get("Retry-After", "")
-                pause = min(max(int(text), 1), 3600) if text.isdecimal() else 1
+            if error.code == 429:  # it has used nothing, and no process calls until then
+                tokens, text = 0, error.headers.get("Retry-After", "")
+                pause = min(max(float(text), 1), 3600) if text.isdecimal() else 1
                 self.abuse.block(self.subject, duration=timedelta(seconds=pause), reason="the upstream asked for a pause")
             raise
         finally:
-            self.guard.release(self.subject, limits=PLACES, holder=holder)
+            self.guard.release(self.subject, limits=PLACES, holder=call)
+            self.guard.settle(self.subject, budgets=BUDGETS, reservation=call, units=_amount(tokens))
 
-    def _wait(self, holder: str) -> None:
+    def _wait(self, call: str, tokens: int) -> None:
         ends = time.monotonic() + self.max_wait
         while True:
-            answer = self.guard.admit(self.subject, limits=LIMITS, holder=holder)
+            answer = self.guard.admit(self.subject, limits=LIMITS, holder=call, budgets=BUDGETS, reservation=call, units=_amount(tokens))
             if answer.allowed:
                 return
-            wait = answer.retry_after.total_seconds()
-            if any(not row.allowed for row in answer.limits[2:]):
-                wait = min(wait, 0.1)  # a place may be released at any time
-            if time.monotonic() + wait > ends:
+            wait = answer.retry_after.total_seconds()  # 0 if no wait helps
+            if any(not row.allowed for row in answer.limits[2:] + answer.budgets):
+                wait = min(wait, 0.1)  # another call may end at any time
+            if wait == 0 or time.monotonic() + wait > ends:
                 raise TimeoutError(f"{self.subject} is refused by {answer.reason.value}; try again in {answer.retry_after}")
             time.sleep(wait)
 
 
+def _amount(tokens: int) -> guard.UnitAmountPack:
+    return guard.UnitAmountPack(guard.UnitAmount(unit="tokens", amount=tokens))
+
+
+def _used(body: bytes, estimate: int) -> int:
+    try:
+        usage = json.loads(body)["usage"]
+        used = usage["prompt_tokens"] + usage["completion_tokens"]
+        return used if type(used) is int and 0 < used < 10**15 else estimate
+    except (ValueError, KeyError, TypeError, RecursionError):  # it does not say so
+        return estimate
+
+
 if __name__ == "__main__":
-    print(Upstream(redis.Redis.from_url(sys.argv[1])).open(sys.argv[2]))
+    print(Upstream(redis.Redis.from_url(sys.argv[1])).open(sys.argv[2]).decode())

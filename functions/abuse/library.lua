@@ -1,5 +1,4 @@
---- Blocks clients after too many attempts: tiers of attempts, fixed block durations, and longer blocks for repeat
---- offenders.
+--- Blocks after too many attempts: tiers of attempts, fixed block durations, and longer blocks for repeat offenders.
 ---
 --- Attempts are actions that may be abuse when there are many: failed logins, wrong codes, password resets.
 --- @library abuse 1.0.0

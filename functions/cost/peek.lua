@@ -1,23 +1,12 @@
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
---- @use clock charge_store budget_fit
+--- @use clock charge_store budget_fit account_budget
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges
---- @arg    limits      group[1..16]        budgets to report
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets to report
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate would be reserved
@@ -27,11 +16,7 @@
 ---     refused
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window; 0 when nothing does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether the estimate fits this budget
---- @result limits.spent micros             what is spent in the window: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           a budget's periods contradict each other, or do not contain the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt, unit)

@@ -4,26 +4,15 @@
 --- different holds at a time are exact. While eight are open, a further one lasts as long as the next longer of them, or has no
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
---- @use cost_reservation
+--- @use cost_reservation account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
---- @arg    limits      group[1..16]        budgets that are decided together
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets that are decided together
 --- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
@@ -33,11 +22,7 @@
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
 ---     does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether the estimate fits this budget, or is already part of it
---- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us, unit)

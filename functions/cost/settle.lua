@@ -3,25 +3,14 @@
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock cost_reservation charge_store budget_fit
+--- @use clock cost_reservation charge_store budget_fit account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @arg    actual      micros[0..1000000000000000] actual cost
---- @arg    limits      group[0..16]        budgets to report and enforce; when omitted, those of the last calls are enforced and none is
+--- @arg    limits      packed(account_budget)[0..16] budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 ---     reported
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,

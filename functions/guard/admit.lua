@@ -3,8 +3,9 @@
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
 --- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
---- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account; what
+--- is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+--- new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
@@ -50,7 +51,8 @@
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
---- @result blocked        count[0..16]             which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is
+--- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
+---     that of the account's first budget; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
@@ -99,8 +101,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, budgets_charges,
-      reservation, hold_us, penalty_us, challenges, challenge, clock_us)
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation,
+      hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
@@ -112,5 +114,6 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+  local account = reason == parts.cost.reason and parts.cost.place or 0
+  return false, known, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
 end

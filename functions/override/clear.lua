@@ -1,25 +1,26 @@
---- Clears the override of a subject.
+--- Clears the overrides of a subject, or its top-up of one budget.
 ---
 --- Expired overrides are deleted as well.
 --- @use clock override_set
 --- @subject                     one name for each namespace, under which its overrides are kept
---- @key    bucket          hash[overrides]      overrides of a namespace, by subject
---- @arg    target          text[512]            the subject whose override it is, as passed to set
---- @result existed         bool                 whether it had an override that had not expired
+--- @key    bucket          hash[overrides]      overrides of a namespace, by subject and budget
+--- @arg    target          text[512]            the subject whose overrides they are, as passed to set
+--- @arg    budget          text[32]?            the budget whose top-up it is; all overrides of the subject when omitted
+--- @result existed         bool                 whether there was one that had not expired
 --- @result overrides       count[0..1000]       active overrides after the call: 0 to 999
 --- @error  RLSTATE                              the key holds data that is not an override
-local function clear(bucket, target)
+local function clear(bucket, target, budget)
   local clock_us = clock.now_us()
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
     return nil, unreadable
   end
-  local existed = override_set.remove(overrides, target)
-  if existed then
-    overrides.expired[#overrides.expired + 1] = target
+  local removed = override_set.remove(overrides, target, budget)
+  for i = 1, #removed do
+    overrides.expired[#overrides.expired + 1] = removed[i]
   end
   if #overrides.expired > 0 then
     override_set.store(bucket, overrides, clock_us)
   end
-  return existed, #overrides.rows
+  return #removed > 0, #overrides.rows
 end

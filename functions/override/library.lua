@@ -1,4 +1,4 @@
---- Overrides that operators set at run time: allow or deny a subject, or multiply its limits.
+--- Overrides that operators set at run time: allow or deny a subject, multiply its limits, or add to a budget of it.
 ---
 --- A namespace has one bucket with at most 1,000 overrides, each with an expiry. Processes poll list for changes.
 --- @library override 1.0.0

@@ -31,7 +31,7 @@ type AcquireParams struct {
 	Subject fcall.Subject
 	// Holder: the holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
 	Holder string
-	// Limit: most places in use at a time; each holder is stored. From 1 to 1000000.
+	// Limit: most places in use at a time; each holder is stored. From 1 to 10^6.
 	Limit int64
 	// Lease: how long the place is kept without renewal. From 1ms to 1 day, rounded up to a microsecond.
 	Lease time.Duration

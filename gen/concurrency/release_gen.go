@@ -26,7 +26,7 @@ type ReleaseParams struct {
 	Subject fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
-	// Fence: the fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to 0.
+	// Fence: the fence of the acquisition to release; any when 0. From 0 to 2^53. Defaults to 0.
 	Fence int64
 }
 

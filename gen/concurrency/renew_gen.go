@@ -29,7 +29,7 @@ type RenewParams struct {
 	Holder string
 	// Lease: how long the place is kept from now on. From 1ms to 1 day, rounded up to a microsecond.
 	Lease time.Duration
-	// Fence: the fence of the acquisition to renew; any when 0. From 0 to 9007199254740992. Defaults to 0.
+	// Fence: the fence of the acquisition to renew; any when 0. From 0 to 2^53. Defaults to 0.
 	Fence int64
 }
 

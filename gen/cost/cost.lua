@@ -109,6 +109,80 @@ local function rlfunc_lacking(name, key, commands)
   end
 end
 
+-- Decodes packed groups.
+local rlfunc_pack = (function() -- rlfunc: shared lines=70
+  local pack = {}
+
+  -- The text of a cell, where bytes that are not plain are written %hh; nil when the cell is none.
+  function pack.text(cell)
+    if not string.find(cell, '[^A-Za-z0-9_.@+/=-]') then
+      return cell
+    end
+    local plain = string.gsub(cell, '%%[0-9a-f][0-9a-f]', '')
+    if string.find(plain, '[^A-Za-z0-9_.@+/=-]') then
+      return nil
+    end
+    return (string.gsub(cell, '%%(..)', function(digits)
+      return string.char(tonumber(digits, 16))
+    end))
+  end
+
+  -- An error that says what a row must be; place counts rows from 0, as the names of arguments do.
+  function pack.refusal(group, place, text)
+    return {err = string.format('RLARG %s.%d', group, place) .. text}
+  end
+
+  -- The error of a row that was refused when it was prepared, with the row's place.
+  function pack.unprepared(group, place, refusal)
+    if string.find(refusal.err, '^RLARG ') then
+      return pack.refusal(group, place, '.' .. string.sub(refusal.err, 7))
+    end
+    return refusal
+  end
+
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells,
+  -- and holds it to shape.own, the rules of the function at hand, before it is prepared.
+  -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
+  function pack.rows(text, shape)
+    local rows, at = {nil, nil}, 1
+    while at <= #text do
+      local place = #rows
+      if place == shape.most then
+        return nil, {err = shape.count}
+      end
+      local stop = string.find(text, ';', at, true)
+      if not stop or stop - at > shape.bytes then
+        return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
+      end
+      local cells, count = {}, 0
+      if stop > at or shape.required == 1 then -- one cell may be empty
+        for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
+          count = count + 1
+          cells[count] = cell
+        end
+      end
+      if count < shape.required or count > shape.cells then
+        return nil, pack.refusal(shape.group, place, string.format(' must have %d to %d cells, and has %d', shape.required, shape.cells, count))
+      end
+      for i = count + 1, shape.cells do
+        cells[i] = ''
+      end
+      local row, refusal = shape.row(cells, place, rows, shape.group, shape.own)
+      if refusal then
+        return nil, refusal
+      end
+      rows[place + 1] = row
+      at = stop + 1
+    end
+    if #rows < shape.least then
+      return nil, {err = shape.count}
+    end
+    return rows
+  end
+
+  return pack
+end)()
+
 local clock = (function() -- rlfunc: lines=104 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
@@ -235,20 +309,61 @@ end
 return refusal
 end)()
 
-local ledger = (function() -- rlfunc: lines=231 file=functions/lib/cost/ledger.lua
+local charge_log = (function() -- rlfunc: lines=39 file=functions/lib/cost/charge_log.lua
+--- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
+---
+--- A charge has a time, an amount in micros, the lane that sums it, the end of its hold (0: with the window), a kind and a
+--- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
+--- @use refusal
+--- @lib charge_log
+--- @state charge_log 3 time, amount and end as little-endian doubles, a byte each for lane and kind (1 open, 2 settled, 3 gone) and the receipt, in the field of its number; the number in 'r:<receipt>'
+local charge_log = {}
+
+local kinds, codes = {'open', 'settled', 'gone'}, {open = 1, settled = 2, gone = 3}
+
+-- Reports whether five stored numbers are whole, not negative, and at most 2^53.
+function charge_log.whole(one, two, three, four, five)
+  return one % 1 + two % 1 + three % 1 + four % 1 + five % 1 == 0 -- NaN for NaN and infinity
+    and one >= 0 and two >= 0 and three >= 0 and four >= 0 and five >= 0 and one <= 9007199254740992 and two <= 9007199254740992
+    and three <= 9007199254740992 and four <= 9007199254740992 and five <= 9007199254740992
+end
+
+-- Parses a charge; nil if it is invalid.
+function charge_log.parse(text)
+  if #text < 26 then
+    return nil
+  end
+  local time_us, amount_micros, end_us, lane, kind = struct.unpack('<dddBB', text)
+  if not charge_log.whole(time_us, amount_micros, end_us, 0, 0) or lane < 1 or lane > 9 or not kinds[kind] then
+    return nil
+  end
+  return {time_us = time_us, amount_micros = amount_micros, lane = lane, end_us = end_us, kind = kinds[kind], receipt = string.sub(text, 27)}
+end
+
+function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
+  return struct.pack('<dddBB', time_us, amount_micros, end_us, lane, codes[kind]) .. receipt
+end
+
+function charge_log.refusal(bucket)
+  return refusal.state(bucket, 'lacks a charge or a sum, or holds an invalid one')
+end
+
+return charge_log
+end)()
+
+local ledger = (function() -- rlfunc: lines=172 file=functions/lib/cost/ledger.lua
 --- The state of a subject's budgets, in field 'state' of its hash of charges.
 ---
---- Seven numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
---- time stored, when nothing will be spent in the longest window (0: unknown), the sum of all stored charges, and the total of
---- lane 1. Then five per window after a ';': its length, its budget, its use, and number and time of the oldest charge inside;
---- five zeros if there is no window. A ':' in place of the ';' is a period of the calendar, which does not slide: the last number is when it
---- starts. Periods that have ended are dropped. Then five per further lane after a '|': its hold, its total, its total before the oldest
---- charge that may count, and that charge's number and time. Last, after a '!': the time up to which charges are forgotten (0:
---- twice the longest window ago), how long a penalty lasts, when the active one ends, the length of the longest period that was dropped, and
---- until when charges of such a period are kept.
---- @use refusal
+--- Eight numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
+--- time stored, when nothing will be spent in the longest window (0: unknown), when the key expires, the sum of all stored charges, and the
+--- total of lane 1. Then rows, each a byte and five numbers. 1, a window: its length, its budget, its use, and number and time of the oldest
+--- charge inside. 2, a period of the calendar, which does not slide: the last number is when it starts. Periods that have ended are dropped.
+--- 3, a further lane: its hold, its total, its total before the oldest charge that may count, and that charge's number and time. 4, if one
+--- of its numbers is not 0, or there is no window: the time up to which charges are forgotten (0: twice the longest window ago), how long a
+--- penalty lasts, when the active one ends, the length of the longest period that was dropped, and until when charges of such a period are kept.
+--- @use charge_log refusal
 --- @lib ledger
---- @state ledger 3 field 'state': seven numbers, five a window behind a ';', or a period behind a ':', five a lane behind a '|', five behind a '!'
+--- @state ledger 4 field 'state': eight little-endian doubles, then rows of a byte and five
 local ledger = {}
 
 local largest = 9007199254740992
@@ -256,12 +371,15 @@ local largest = 9007199254740992
 -- How long charges are kept while no window is known: something was settled before anything was reserved.
 local unknown_us = 86400000000
 
+-- With the first row, which is read and written together with the head.
+local head_bytes, row_bytes = 105, 41
+
 -- Written if there is no window.
 local nothing = {window_us = 0, budget_micros = 0, spent_micros = 0, head = 0, head_us = 0}
 
--- Creates a lane; lane 1 has no hold, only a total.
+-- Creates a lane, whose total differs from its base if it has open charges. Lane 1 has no hold, only a total.
 function ledger.lane(hold_us, total_micros, base_micros, head, head_us)
-  return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us, old_head = head}
+  return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us}
 end
 
 -- Returns the longest window, period or dropped period; or how long charges are kept without any.
@@ -278,142 +396,82 @@ function ledger.longest_us(windows, dropped_us)
   return longest_us
 end
 
--- Returns the state of an unknown subject.
-local function fresh(clock_us)
-  local main = ledger.lane(0, 0, 0, 0, 0)
+-- Creates the state of a subject without windows and further lanes.
+local function state_of(first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, clock_us)
   return {
-    first = 1, next = 1, next_field = '1', due_us = 0, empty_us = 0, stored_micros = 0, windows = {}, lanes = {main}, main = main,
-    longest_us = unknown_us, kept_us = 0, penalty_us = 0, penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, newest_us = 0, clock_us = clock_us, now_us = clock_us, read = {}, charges = {},
-    corrupt_fields = 0, restarted = false,
+    first = first, next = next_number, due_us = due_us, empty_us = empty_us, expiry_us = expiry_us, stored_micros = stored_micros,
+    windows = {nil, nil}, lanes = {ledger.lane(0, total_micros, 0, 0, 0), nil}, longest_us = unknown_us, kept_us = 0, penalty_us = 0,
+    penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, clock_us = clock_us, now_us = newest_us > clock_us and newest_us or clock_us, newest_us = newest_us,
+    read = {}, corrupt_fields = 0,
   }
 end
 
--- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found. A charge counts for as long as
--- the window, or to the end of the period; holds below outlasts_us may end before that.
+-- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found.
 function ledger.row(window_us, budget_micros, spent_micros, head, head_us, start_us, unknown)
-  return {
-    window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us, unknown = unknown,
-    start_us = start_us, end_us = start_us and start_us + window_us or largest, outlasts_us = start_us and largest or window_us,
-  }
+  local row = {window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us}
+  if start_us then
+    row.start_us = start_us
+    row.end_us = start_us + window_us
+  end
+  if unknown then
+    row.unknown = true
+  end
+  return row
 end
 
--- Returns a window's row, or nil if its numbers are impossible.
-local function row_of(first, next_number, stored_micros, sign, window, budget, spent, head, time)
-  local window_us, budget_micros, spent_micros, number, head_us = window + 0, budget + 0, spent + 0, head + 0, time + 0
-  if number < first or number > next_number or number == next_number and spent_micros ~= 0 or spent_micros > stored_micros
-    or math.max(window_us, budget_micros, head_us) > largest then
-    return nil
-  end
-  if sign == ':' then
-    return ledger.row(window_us, budget_micros, spent_micros, number, head_us, head_us, false)
-  end
-  return ledger.row(window_us, budget_micros, spent_micros, number, head_us, nil, false)
-end
-
--- Returns a lane, or nil if its numbers are impossible.
-local function lane_of(next_number, hold, total, base, head, time)
-  local hold_us, total_micros, base_micros, number, head_us = hold + 0, total + 0, base + 0, head + 0, time + 0
-  if number > next_number or math.max(total_micros, base_micros) >= largest or math.max(hold_us, head_us) > largest then
-    return nil
-  end
-  return ledger.lane(hold_us, total_micros, base_micros, number, head_us)
-end
-
--- Reads what follows the first window: further windows, lanes, and the end. Returns whether all of it is valid.
-local function parse_more(state, more)
-  local place, windows, lanes = 1, state.windows, state.lanes
-  while place <= #more do
-    local sign, one, two, three, four, five, following = string.match(more, '^([;:|]) (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
-    if not following then
-      break
-    end
-    local row, lane
-    if following - place > 86 then
-      return false
-    elseif sign == '|' then
-      lane = lane_of(state.next, one, two, three, four, five)
-    elseif #lanes == 1 then
-      row = row_of(state.first, state.next, state.stored_micros, sign, one, two, three, four, five)
-    end
-    if lane then
-      lanes[#lanes + 1] = lane
-    elseif row then
-      windows[#windows + 1] = row
-    else
-      return false
-    end
-    place = following
-  end
-  if place > #more then
-    return true
-  end
-  local kept, penalty, penalty_end, dropped, dropped_end = string.match(more, '^! (%d+) (%d+) (%d+) (%d+) (%d+)$', place)
-  if not dropped_end or #more - place > 86 then
+-- Reads a row of a kind into the state. Returns whether its numbers are possible. A period that has ended is dropped: its charges are kept for
+-- twice its length, as those of a window.
+local function add_row(state, kind, one, two, three, four, five)
+  if not charge_log.whole(one, two, three, four, five) then
     return false
-  end
-  state.kept_us = kept + 0
-  state.penalty_us = penalty + 0
-  state.penalty_end_us = penalty_end + 0
-  state.dropped_us = dropped + 0
-  state.dropped_end_us = dropped_end + 0
-  return math.max(state.kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us) <= largest
-end
-
--- Drops the periods that have ended. Their charges are kept for twice their length, as those of a window.
-local function drop_ended(state)
-  if state.dropped_end_us <= state.now_us then
-    state.dropped_us = 0
-    state.dropped_end_us = 0
-  end
-  for i = #state.windows, 1, -1 do
-    local row = state.windows[i]
-    if row.end_us <= state.now_us then
-      table.remove(state.windows, i)
-      local kept_until_us = row.end_us + 2 * row.window_us
-      if kept_until_us > state.now_us then
-        state.dropped_us = math.max(state.dropped_us, row.window_us)
-        state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
-      end
+  elseif kind == 1 or kind == 2 and five + one > state.now_us then
+    state.windows[#state.windows + 1] = ledger.row(one, two, three, four, five, kind == 2 and five or nil)
+    return four >= state.first and four <= state.next and three <= state.stored_micros and (four < state.next or three == 0)
+  elseif kind == 2 then
+    local kept_until_us = five + 3 * one
+    if kept_until_us > state.now_us then
+      state.dropped_us = math.max(state.dropped_us, one)
+      state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
     end
+    return true
+  elseif kind == 3 then
+    state.lanes[#state.lanes + 1] = ledger.lane(one, two, three, four, five)
+    return four <= state.next and two < largest and three < largest
   end
+  state.kept_us = one
+  state.penalty_us = two
+  state.penalty_end_us = three
+  if five > state.now_us then
+    state.dropped_us = math.max(state.dropped_us, four)
+    state.dropped_end_us = math.max(state.dropped_end_us, five)
+  end
+  return kind == 4
 end
 
 -- Parses a state as of the later of the clock and the newest time stored; nil if it is invalid.
 local function parse(text, clock_us)
-  local first, next_field, due, newest, empty, stored, total, sign, window, budget, spent, head, time, more =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)([;:]) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  -- Twelve numbers of 16 digits at most: not every Lua can read more than 300.
-  if not more or #text - #more > 204 then
+  if #text < head_bytes or (#text - head_bytes) % row_bytes > 0 then
     return nil
   end
-  local first_number, next_number, due_us, newest_us = first + 0, next_field + 0, due + 0, newest + 0
-  local empty_us, stored_micros, total_micros = empty + 0, stored + 0, total + 0
-  if first_number % 8 ~= 1 or first_number > next_number or math.max(stored_micros, total_micros) >= largest
-    or math.max(next_number, due_us, newest_us, empty_us) > largest then
+  local first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, kind, one, two, three, four, five =
+    struct.unpack('<ddddddddBddddd', text)
+  if not charge_log.whole(first, next_number, due_us, newest_us, empty_us) or not charge_log.whole(expiry_us, stored_micros, total_micros, 0, 0)
+    or first % 8 ~= 1 or first > next_number or stored_micros >= largest or total_micros >= largest then
     return nil
   end
-  local windows = {}
-  if window ~= '0' then
-    local row = row_of(first_number, next_number, stored_micros, sign, window, budget, spent, head, time)
-    if not row then
+  local state = state_of(first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, clock_us)
+  if not add_row(state, kind, one, two, three, four, five) then
+    return nil
+  end
+  for place = head_bytes + 1, #text, row_bytes do
+    if not add_row(state, struct.unpack('<Bddddd', text, place)) then
       return nil
     end
-    windows = {row, nil}
-  elseif string.find(more, '^[;:]') then
-    return nil
   end
-  local main = ledger.lane(0, total_micros, 0, 0, 0)
-  local state = {
-    first = first_number, next = next_number, next_field = next_field, due_us = due_us, empty_us = empty_us, stored_micros = stored_micros,
-    windows = windows, lanes = {main}, main = main, longest_us = 0, kept_us = 0, penalty_us = 0, penalty_end_us = 0,
-    dropped_us = 0, dropped_end_us = 0, newest_us = newest_us, clock_us = clock_us, now_us = math.max(newest_us, clock_us), read = {}, charges = {},
-    corrupt_fields = 0, restarted = false,
-  }
-  if more ~= '' and not parse_more(state, more) then
-    return nil
+  state.longest_us = ledger.longest_us(state.windows, state.dropped_us)
+  if state.kept_us < newest_us - 2 * state.longest_us then
+    state.kept_us = newest_us - 2 * state.longest_us
   end
-  state.longest_us = ledger.longest_us(windows, state.dropped_us)
-  state.kept_us = math.max(state.kept_us, newest_us - 2 * state.longest_us)
   return state
 end
 
@@ -421,47 +479,46 @@ end
 -- the longest window, a wrong clock wrote it, and the subject starts without charges.
 function ledger.read(bucket, receipt, clock_us)
   local found = redis.call('HMGET', bucket, 'state', 'r:' .. receipt)
-  if not found[1] then
+  local text = found[1]
+  if not text then
     if redis.call('EXISTS', bucket) == 1 then
       return nil, refusal.state(bucket, 'holds charges but no state')
     end
-    return fresh(clock_us), nil
+    return state_of(1, 1, 0, 0, 0, 0, 0, 0, clock_us), nil
   end
-  local state = parse(found[1], clock_us)
+  local state = parse(text, clock_us)
   if not state then
     return nil, refusal.state(bucket, 'has an invalid state')
   end
   if state.now_us - clock_us > state.longest_us then
-    state = fresh(clock_us)
+    state = state_of(1, 1, 0, 0, 0, 0, 0, 0, clock_us)
     state.restarted = true
     return state, nil
   end
-  drop_ended(state)
   return state, found[2] or nil
 end
 
 -- Formats the state.
 function ledger.format(state)
-  local windows, lanes = state.windows, state.lanes
+  local windows, lanes, kept_us = state.windows, state.lanes, state.kept_us
   local one = windows[1] or nothing
-  local text = string.format('%d %d %d %d %d %d %d%s %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
-    state.stored_micros, state.main.total_micros, one.start_us and ':' or ';', one.window_us, one.budget_micros, one.spent_micros, one.head,
-    one.start_us or one.head_us)
+  local text = struct.pack('<ddddddddBddddd', state.first, state.next, state.due_us, state.now_us, state.empty_us, state.expiry_us,
+    state.stored_micros, lanes[1].total_micros, one == nothing and 4 or one.start_us and 2 or 1, one.window_us, one.budget_micros,
+    one.spent_micros, one.head, one.start_us or one.head_us)
   for i = 2, #windows do
     local row = windows[i]
-    text = text .. string.format('%s %d %d %d %d %d', row.start_us and ':' or ';', row.window_us, row.budget_micros, row.spent_micros, row.head,
+    text = text .. struct.pack('<Bddddd', row.start_us and 2 or 1, row.window_us, row.budget_micros, row.spent_micros, row.head,
       row.start_us or row.head_us)
   end
   for i = 2, #lanes do
     local lane = lanes[i]
-    text = text .. string.format('| %d %d %d %d %d', lane.hold_us, lane.total_micros, lane.base_micros, lane.head, lane.head_us)
+    text = text .. struct.pack('<Bddddd', 3, lane.hold_us, lane.total_micros, lane.base_micros, lane.head, lane.head_us)
   end
-  local kept_us = state.kept_us
   if kept_us <= state.now_us - 2 * state.longest_us then
     kept_us = 0
   end
   if kept_us > 0 or state.penalty_us > 0 or state.penalty_end_us > 0 or state.dropped_us > 0 then
-    return text .. string.format('! %d %d %d %d %d', kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
+    return text .. struct.pack('<Bddddd', 4, kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
   end
   return text
 end
@@ -469,43 +526,7 @@ end
 return ledger
 end)()
 
-local charge_log = (function() -- rlfunc: lines=33 file=functions/lib/cost/charge_log.lua
---- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
----
---- A charge has a time, an amount in micros, the lane that sums it, the end of its hold (0: with the window), a kind and a
---- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
---- @use refusal
---- @lib charge_log
---- @state charge_log 2 '<time> <amount> <lane> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
-local charge_log = {}
-
--- Parses a charge; nil if it is invalid.
-function charge_log.parse(text)
-  local time, amount, lane, ending, kind, receipt = string.match(text, '^(%d+) (%d+) ([1-9]) (%d+) (%l+) (.*)$')
-  -- Three numbers of at most 16 digits, a digit, and a kind.
-  if not receipt or #text - #receipt > 66 then
-    return nil
-  end
-  local time_us, amount_micros, end_us = time + 0, amount + 0, ending + 0
-  if math.max(time_us, amount_micros, end_us) > 9007199254740992 then
-    return nil
-  end
-  return {time_us = time_us, amount_micros = amount_micros, lane = lane + 0, end_us = end_us, kind = kind, receipt = receipt}
-end
-
--- The receipt is concatenated, because Lua's %s ends at a NUL.
-function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
-  return string.format('%d %d %d %d ', time_us, amount_micros, lane, end_us) .. kind .. ' ' .. receipt
-end
-
-function charge_log.refusal(bucket)
-  return refusal.state(bucket, 'lacks a charge or a sum, or holds an invalid one')
-end
-
-return charge_log
-end)()
-
-local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/charge_sums.lua
+local charge_sums = (function() -- rlfunc: lines=276 file=functions/lib/cost/charge_sums.lua
 --- Sums over a subject's charges, so that no call reads them one by one.
 ---
 --- Eight charges form a page. Field 's<k>' holds the sums of page k and of as many pages before it as the lowest bit of k says (a
@@ -514,11 +535,12 @@ local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/cha
 --- hold. Sums from the first charge on are modulo 2^53; the sum of all stored charges is less, so a difference is exact.
 ---
 --- Positions are numbers of charges, and steps are powers of two. From position x, a multiple of two steps, step s covers the
---- charges x + 1 to x + s. Fields that were read are cached in the state's read. A missing or invalid field counts as zero and
---- increments corrupt_fields; callers check that before they answer or write.
+--- charges x + 1 to x + s. Fields that were read are cached in the state's read, and parsed charges at their negated numbers
+--- (gopher-lua allocates a table up to its greatest number). A missing or invalid field counts as zero and increments corrupt_fields; callers
+--- check that before they answer or write.
 --- @use charge_log
 --- @lib charge_sums
---- @state charge_sums 1 '<time of the last charge> <sum of lane 1> <sum of lane 2> ...' in field 's<number of the page>'
+--- @state charge_sums 2 the last charge's time and the sum of each lane, as little-endian doubles, in field 's<number of the page>'
 local charge_sums = {}
 
 local modulus = 9007199254740992
@@ -563,39 +585,41 @@ end
 
 -- Returns a charge that was read.
 function charge_sums.charge(state, number)
-  local field = field_of(number, 1)
-  local charge = state.charges[field]
+  local charge = state.read[-number]
   if charge then
     return charge
   end
-  charge = charge_log.parse(state.read[field] or '')
+  charge = charge_log.parse(state.read[field_of(number, 1)] or '')
   if not charge then
     state.corrupt_fields = state.corrupt_fields + 1
     return {time_us = 0, amount_micros = 0, lane = 1, end_us = 0, kind = 'gone', receipt = ''}
   end
-  state.charges[field] = charge
+  state.read[-number] = charge
   return charge
 end
 
 -- Returns the time of a full page's last charge and the sums up to it by lane; the page must have been read.
 local function sums_of(state, position)
-  local text = state.read[field_of(position, 8)] or ''
-  local time, parts = string.match(text, '^(%d+)( %d[ %d]*)$')
-  if not parts or #text > 170 then
+  local text, sums = state.read[field_of(position, 8)] or '', {}
+  local time_us = #text >= 16 and #text <= 80 and #text % 8 == 0 and struct.unpack('<d', text) or -1
+  for place = 9, #text - 7, 8 do
+    local sum = struct.unpack('<d', text, place)
+    if not charge_log.whole(time_us, sum, 0, 0, 0) or sum == modulus then
+      time_us = -1
+    end
+    sums[#sums + 1] = sum
+  end
+  if time_us < 0 then
     state.corrupt_fields = state.corrupt_fields + 1
     return 0, {}
   end
-  local sums = {}
-  for digits in string.gmatch(parts, '%d+') do
-    sums[#sums + 1] = math.min(digits + 0, modulus - 1)
-  end
-  return math.min(time + 0, modulus), sums
+  return time_us, sums
 end
 
 local function format(state, time_us, sums)
-  local text = string.format('%d', time_us)
+  local text = struct.pack('<d', time_us)
   for lane = 1, #state.lanes do
-    text = text .. string.format(' %d', sums[lane] or 0)
+    text = text .. struct.pack('<d', sums[lane] or 0)
   end
   return text
 end
@@ -781,7 +805,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=289 file=functions/lib/cost/spent_windows.lua
 --- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -791,17 +815,12 @@ local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/s
 --- @lib spent_windows
 local spent_windows = {}
 
--- Returns whether a lane has open charges.
-function spent_windows.in_use(lane)
-  return lane.total_micros ~= lane.base_micros
-end
-
 -- Returns whether a window still counts a charge of a lane: not once its hold has ended.
 local function counts(state, row, charge, number)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
-  local from = lane.old_head
-  if lane.hold_us < row.outlasts_us then
-    from = lane.head
+  local from = lane.head
+  if not row.start_us and lane.hold_us >= row.window_us then
+    from = lane.old_head or from
   end
   return charge.lane == 1 or number >= from
 end
@@ -869,9 +888,9 @@ local function lapse(state, lane, base_micros)
   local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if row.start_us and lane.old_head < row.head then
+    if row.start_us and (lane.old_head or lane.head) < row.head then
       row.unknown = true
-    elseif lane.hold_us < row.outlasts_us and not row.unknown then
+    elseif (row.start_us or lane.hold_us < row.window_us) and not row.unknown then
       row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
         state.corrupt_fields = state.corrupt_fields + 1
@@ -883,21 +902,24 @@ end
 
 -- Advances every used lane to the first charge whose hold may not have ended.
 local function advance_lanes(bucket, state)
-  local marks = {}
+  local marks = nil
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+    if lane.total_micros ~= lane.base_micros and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+      lane.old_head = lane.head
       local moved, left = step(bucket, state, lane, lane.hold_us)
       if not moved then
+        marks = marks or {}
         marks[#marks + 1] = mark_of(state, i, state.now_us - lane.hold_us)
       elseif left and left.lane == i then
         lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local lane = state.lanes[mark.place]
@@ -934,20 +956,23 @@ end
 
 -- Advances every window to the first charge inside. A new window or period needs a search.
 local function advance_windows(bucket, state)
-  local now_us, kept_us, marks = state.now_us, state.kept_us, {}
+  local now_us, kept_us, marks = state.now_us, state.kept_us, nil
   for i = 1, #state.windows do
-    local row = state.windows[i]
+    local row, horizon_us = state.windows[i], nil
     if row.start_us then
-      if row.unknown then
-        marks[#marks + 1] = mark_of(state, i, row.start_us - 1)
-      end
+      horizon_us = row.unknown and row.start_us - 1
     elseif (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
-      marks[#marks + 1] = mark_of(state, i, now_us - row.window_us)
+      horizon_us = now_us - row.window_us
+    end
+    if horizon_us then
+      marks = marks or {}
+      marks[#marks + 1] = mark_of(state, i, horizon_us)
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local row = state.windows[mark.place]
@@ -957,6 +982,28 @@ local function advance_windows(bucket, state)
     row.spent_micros = spent(state, row, mark.sums)
     check(state, row)
   end
+end
+
+-- Returns the length and the start of the window or period that a limit has at a time, no start for a window; or nil and a refusal.
+local function span_of(limits, i, now_us)
+  local limit, refused = limits[i], nil
+  local start_us, next_us = limit.start_us, nil
+  if not start_us then
+    return limit.window_us
+  end
+  next_us = start_us + limit.window_us
+  if now_us < limit.previous_us then
+    refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
+  elseif now_us < start_us then
+    return start_us - limit.previous_us, limit.previous_us
+  elseif now_us < next_us then
+    return limit.window_us, start_us
+  elseif now_us < limit.after_us then
+    return limit.after_us - next_us, next_us
+  else
+    refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
+  end
+  return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
 end
 
 -- Returns the index of the window of that length, or of the period that starts then, or nil.
@@ -969,25 +1016,25 @@ local function place_of(windows, window_us, start_us)
   return nil
 end
 
--- Moves the windows of spans to the front, and returns them in the order of the spans.
-local function arrange(state, spans)
+-- Moves the windows of limits to the front, and returns them in the order of the limits.
+local function arrange(state, limits)
   local windows, chosen = state.windows, {}
   if #windows == 0 and state.next > 1 and state.dropped_us == 0 then
     -- What was settled before any window was known stays for as long as its expiry said.
     windows[1] = ledger.row(state.longest_us, 9007199254740992, 0, state.next, 0, nil, true)
   end
-  for i = #spans, 1, -1 do
-    local span = spans[i]
-    local place = place_of(windows, span.window_us, span.start_us)
+  for i = #limits, 1, -1 do
+    local window_us, start_us = span_of(limits, i, state.now_us)
+    local place = place_of(windows, window_us, start_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = ledger.row(span.window_us, 0, 0, state.next, 0, span.start_us, true)
-      if span.window_us == state.longest_us then
+      chosen[i] = ledger.row(window_us, 0, 0, state.next, 0, start_us, true)
+      if window_us == state.longest_us then
         state.empty_us = 0 -- it was that of a period of this length, or of a window that was dropped
       end
     end
-    chosen[i].budget_micros = span.budget_micros
+    chosen[i].budget_micros = limits[i].budget_micros
     table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
@@ -1001,55 +1048,25 @@ local function arrange(state, spans)
   return chosen
 end
 
--- Returns the windows of spans, which usually are the first ones already.
-local function choose(state, spans)
-  local windows = state.windows
-  for i = 1, #spans do
-    local row, span = windows[i], spans[i]
-    if not row or row.window_us ~= span.window_us or row.start_us ~= span.start_us then
-      return arrange(state, spans)
-    end
-    row.budget_micros = span.budget_micros
-  end
-  return windows
-end
-
--- Returns the spans that limits have now: of a limit with periods the period, of any other its window. Or nil and a refusal.
-local function spans_of(limits, now_us)
-  local spans = {}
+-- Returns the windows of limits, which usually are the first ones already; or nil and a refusal.
+local function choose(state, limits)
+  local windows, arranged = state.windows, true
   for i = 1, #limits do
-    local limit = limits[i]
-    local start_us, next_us, refused = limit.start_us, nil, nil
-    if start_us then
-      next_us = start_us + limit.window_us
-      if now_us < limit.previous_us then
-        refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
-      elseif now_us < start_us then
-        next_us = start_us
-        start_us = limit.previous_us
-      elseif now_us >= limit.after_us then
-        refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
-      elseif now_us >= next_us then
-        start_us = next_us
-        next_us = limit.after_us
-      end
-      if refused then
-        return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
+    local row, limit = windows[i], limits[i]
+    local window_us, start_us = limit.window_us, nil
+    if limit.start_us then
+      window_us, start_us = span_of(limits, i, state.now_us)
+      if not window_us then
+        return nil, start_us
       end
     end
-    spans[i] = {budget_micros = limit.budget_micros, window_us = start_us and next_us - start_us or limit.window_us, start_us = start_us}
-  end
-  return spans
-end
-
--- Reports whether any of the limits has periods.
-local function has_period(limits)
-  for i = 1, #limits do
-    if limits[i].start_us then
-      return true
+    if row and row.window_us == window_us and row.start_us == start_us then
+      row.budget_micros = limit.budget_micros
+    else
+      arranged = false
     end
   end
-  return false
+  return arranged and windows or arrange(state, limits)
 end
 
 -- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
@@ -1059,15 +1076,14 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not state then
     return nil, field
   end
-  local spans, refused = limits, nil
-  if has_period(limits) then
-    spans, refused = spans_of(limits, state.now_us)
-  end
-  if not spans then
+  local chosen, refused = choose(state, limits)
+  if not chosen then
     return nil, refused
   end
-  local chosen = choose(state, spans)
-  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
+  local kept_us = state.now_us - 2 * state.longest_us -- this call may forget so far
+  if kept_us > state.kept_us then
+    state.kept_us = kept_us
+  end
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end
@@ -1081,7 +1097,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=287 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=282 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -1199,18 +1215,13 @@ local function start_penalty(state, more_micros)
   end
 end
 
--- Returns the fields to delete: those of the oldest page if it is due.
-local function clean(bucket, state)
-  if state.due_us == 0 or state.due_us > math.max(state.kept_us, state.now_us - 2 * state.longest_us) then
-    return {}
-  end
-  return charge_sums.forget(bucket, state)
-end
-
--- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
-local function prepared(bucket, state, to_delete, written)
-  state.to_delete = to_delete
+-- Notes for store the fields to write, with their values, and those to delete: of the oldest page, if it is due and may_forget. Returns a
+-- refusal or nil.
+local function prepared(bucket, state, written, may_forget)
   state.written = written
+  if may_forget and state.due_us > 0 and state.due_us <= state.kept_us then
+    state.to_delete = charge_sums.forget(bucket, state)
+  end
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
@@ -1218,28 +1229,31 @@ local function prepared(bucket, state, to_delete, written)
 end
 
 -- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+-- The expiry is set for an eighth longer than needed, and only if it is not late enough, which is seldom.
 function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #state.to_delete > 0 then
+  if state.to_delete then
     redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  local ttl_us = 2 * state.longest_us
+  local kept_us = 2 * state.longest_us
   if state.dropped_us > 0 and #state.windows > 0 then
-    ttl_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
+    kept_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
   elseif state.dropped_us > 0 then
-    state.dropped_end_us = state.now_us + ttl_us
+    state.dropped_end_us = state.now_us + kept_us
+  end
+  local ttl_us, until_us = 0, state.now_us + kept_us
+  if state.penalty_end_us > until_us then
+    until_us = state.penalty_end_us
+  end
+  if until_us > state.expiry_us then
+    ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
+    state.expiry_us = state.clock_us + ttl_us
   end
   redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
-  if state.penalty_end_us - state.now_us > ttl_us then
-    ttl_us = state.penalty_end_us - state.now_us
-  end
-  ttl_us = ttl_us + state.now_us - state.clock_us
-  if ttl_us == 2 * state.longest_us then
+  if ttl_us > 0 then
     clock.expire_after(bucket, ttl_us)
-  else
-    clock.expire(bucket, ttl_us)
   end
 end
 
@@ -1249,7 +1263,7 @@ local function lane_for(state, hold_us)
   local free, longer
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) then
+    if lane.total_micros ~= lane.base_micros then
       if lane.hold_us == hold_us then
         return i, hold_us
       elseif lane.hold_us > hold_us and (not longer or lane.hold_us < state.lanes[longer].hold_us) then
@@ -1277,7 +1291,7 @@ local function add_to_lane(state, number, hold_us, amount_micros)
     state.lanes[place] = ledger.lane(0, 0, 0, 0, 0)
   end
   local lane = state.lanes[place]
-  if place > 1 and not spent_windows.in_use(lane) then
+  if place > 1 and lane.total_micros == lane.base_micros then
     lane.hold_us = counted_us
     lane.head = number
     lane.head_us = state.now_us
@@ -1291,13 +1305,15 @@ local function move(bucket, state, charge, amount_micros, written)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
   charge_sums.amend(bucket, state, charge, amount_micros, written)
   lane.total_micros = charge_sums.subtract(lane.total_micros, charge.amount_micros)
-  state.main.total_micros = charge_sums.add(state.main.total_micros, amount_micros)
+  lane = state.lanes[1]
+  lane.total_micros = charge_sums.add(lane.total_micros, amount_micros)
 end
 
 -- Rewrites a charge with another lane, amount, kind and receipt.
 local function rewrite(state, charge, lane, amount_micros, kind, receipt, written)
   local text = charge_log.format(charge.time_us, amount_micros, lane, 0, kind, receipt)
   state.read[charge.field] = text
+  state.read[-charge.number] = nil
   written[#written + 1] = charge.field
   written[#written + 1] = text
 end
@@ -1317,12 +1333,13 @@ end
 -- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
 -- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
-  local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
+  local number, now_us, end_us = state.next, state.now_us, 0
+  local field = string.format('%d', number)
+  local written = {field, '', 'r:' .. receipt, field}
   if old then
     release_receipt(bucket, state, old, written)
   end
   local lane, counted_us = add_to_lane(state, number, hold_us, amount_micros)
-  local end_us = 0
   if counted_us > 0 then
     end_us = now_us + counted_us
   end
@@ -1333,20 +1350,15 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   if kind == 'settled' then
     start_penalty(state, amount_micros)
   end
+  written[2] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
   if number % 8 == 0 then
     charge_sums.complete(bucket, state, number, written)
     if number == state.first + 7 then
       state.due_us = now_us
     end
-  elseif not old or old.number >= state.first + 8 then
-    to_delete = clean(bucket, state)
   end
-  written[#written + 1] = field
-  written[#written + 1] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
-  written[#written + 1] = 'r:' .. receipt
-  written[#written + 1] = field
   state.next = number + 1
-  return prepared(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, written, number % 8 > 0 and (not old or old.number >= state.first + 8)), end_us
 end
 
 -- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
@@ -1358,20 +1370,19 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   local written = {}
   move(bucket, state, charge, amount_micros, written)
   start_penalty(state, amount_micros - charge.amount_micros)
-  local to_delete = clean(bucket, state)
+  rewrite(state, charge, 1, amount_micros, kind, kind == 'gone' and '' or charge.receipt, written)
+  failure = prepared(bucket, state, written, true)
   if kind == 'gone' then
-    to_delete[#to_delete + 1] = 'r:' .. charge.receipt
-    rewrite(state, charge, 1, amount_micros, kind, '', written)
-  else
-    rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
+    state.to_delete = state.to_delete or {}
+    state.to_delete[#state.to_delete + 1] = 'r:' .. charge.receipt
   end
-  return prepared(bucket, state, to_delete, written)
+  return failure
 end
 
 return charge_store
 end)()
 
-local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/spent_search.lua
+local spent_search = (function() -- rlfunc: lines=209 file=functions/lib/cost/spent_search.lua
 --- Finds when enough of a window's use will have left it, if nothing else happens.
 ---
 --- Charges leave in groups: within a group in the order of their numbers, a fixed span after each charge's time. Charges without
@@ -1381,11 +1392,14 @@ local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/sp
 --- @lib spent_search
 local spent_search = {}
 
+local largest = 9007199254740992
+
 -- Creates a group: its lanes, its span, which row's end cuts off, its oldest charge and when that leaves, and the sum of its lanes before that.
 local function group_of(state, row, span_us, head, head_us, base_micros)
+  local end_us = row.end_us or largest
   return {
-    lanes = {}, span_us = span_us, end_us = row.end_us, head = head, first_us = math.min(head_us + span_us, row.end_us), base_micros = base_micros, position = 0, sum_micros = 0,
-    next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
+    lanes = {}, span_us = span_us, end_us = end_us, head = head, first_us = math.min(head_us + span_us, end_us), base_micros = base_micros,
+    position = 0, sum_micros = 0, next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
   }
 end
 
@@ -1399,7 +1413,8 @@ end
 -- Returns the groups of a window, the one that leaves with it, and what is in that one.
 local function groups_of(bucket, state, row)
   local total_micros, inside_micros, groups, beginning = 0, row.spent_micros, {}, nil
-  local main = group_of(state, row, row.outlasts_us, row.head, row.head_us, 0)
+  local longest_us = row.start_us and largest or row.window_us -- a shorter hold may end before the window or period
+  local main = group_of(state, row, longest_us, row.head, row.head_us, 0)
   groups[1] = main
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
@@ -1412,8 +1427,8 @@ local function groups_of(bucket, state, row)
       base_micros = beginning.sums[i] or 0
     end
     local open_micros = charge_sums.subtract(lane.total_micros, base_micros)
-    if i > 1 and open_micros > 0 and (lane.hold_us < row.outlasts_us or lane.head > row.head) then
-      local group = group_of(state, row, math.min(lane.hold_us, row.outlasts_us), head, head_us, base_micros)
+    if i > 1 and open_micros > 0 and (lane.hold_us < longest_us or lane.head > row.head) then
+      local group = group_of(state, row, math.min(lane.hold_us, longest_us), head, head_us, base_micros)
       group.lanes[1] = i
       groups[#groups + 1] = group
       inside_micros = inside_micros - open_micros
@@ -1661,7 +1676,7 @@ end
 -- Checks whether an amount fits: the rows, with the wait of each; the longest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' if the amount alone exceeds a budget. Or nil and a refusal.
 function budget_fit.check(bucket, state, windows, limits, amount_micros)
-  local rows, retry_us, reason = {}, 0, 'none'
+  local rows, retry_us, reason = {nil, nil}, 0, 'none'
   if state.penalty_end_us > state.now_us then
     reason = 'penalty'
     retry_us = state.penalty_end_us - state.clock_us
@@ -1834,6 +1849,88 @@ end
 return cost_reservation
 end)()
 
+local account_budget = (function() -- rlfunc: lines=20 file=functions/lib/cost/account_budget.lua
+--- A budget of a call's account, and its result.
+--- @lib account_budget
+--- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period
+--- @arg    window      duration[1us..3650d]     length of the window
+--- @arg    previous    time?                    of a budget with periods of the calendar: when the period before starts, as in quota
+--- @arg    start       time?                    when the period starts, which window is the length of
+--- @arg    after       time?                    when the period after the next one starts
+--- @must   previous and after be given if start
+--- @must   start be given if previous
+--- @must   start be given if after
+--- @must   previous be below start
+--- @must   start + window be below after
+--- @must   after be at most previous + 3650d
+--- @result allowed     bool                     whether the amount fits this budget, or is already part of it
+--- @result spent       micros                   what is spent in the window after the call: 300000 of a budget of 1000000
+--- @result remaining   micros                   what is left of the budget: 700000; 0 when it is exceeded
+--- @result retry_after duration                 wait until the amount fits this budget; 0 when it does, and when it never will
+local account_budget = {}
+
+return account_budget
+end)()
+
+-- A row that lib/account_budget.lua declares, from the cells of its text; or nil and a refusal.
+local rlfunc_row_account_budget = (function() -- rlfunc: shared lines=55
+return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
+  local in_budget_micros = rlfunc_whole(rlfunc_cells[1])
+  if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.budget must be from 0 to 1000000000000000 micros')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[2])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_previous_us
+  if rlfunc_cells[3] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[3])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[4] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[4])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[5] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[5])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  if in_start_us and (not in_previous_us or not in_after_us) then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous and after must be given if start')
+  end
+  if in_previous_us and not in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be given if previous')
+  end
+  if in_after_us and not in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start must be given if after')
+  end
+  if in_previous_us and in_start_us and in_previous_us >= in_start_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.previous must be below start')
+  end
+  if in_start_us and in_after_us and in_start_us + in_window_us >= in_after_us then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.start + window must be below after')
+  end
+  if in_after_us and in_previous_us and in_after_us > in_previous_us + 315360000000000 then
+    return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.after must be at most previous + 3650d')
+  end
+  local rlfunc_row = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
+  if rlfunc_wrong then
+    return nil, rlfunc_wrong
+  end
+  return rlfunc_row
+end
+end)()
+
 do -- rlfunc: lines=24 file=functions/cost/cancel.lua
 --- Refunds what a receipt reserved: nothing was spent.
 ---
@@ -1938,27 +2035,16 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Refunds what a receipt reserved: nothing was spent.'}
 end
 
-do -- rlfunc: lines=56 file=functions/cost/peek.lua
+do -- rlfunc: lines=41 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
---- @use clock charge_store budget_fit
+--- @use clock charge_store budget_fit account_budget
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges
---- @arg    limits      group[1..16]        budgets to report
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets to report
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
 --- @arg    receipt     text[256]?          receipt to report
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate would be reserved
@@ -1968,11 +2054,7 @@ do -- rlfunc: lines=56 file=functions/cost/peek.lua
 ---     refused
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window; 0 when nothing does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether the estimate fits this budget
---- @result limits.spent micros             what is spent in the window: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           a budget's periods contradict each other, or do not contain the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt, unit)
@@ -1995,6 +2077,31 @@ local function peek(bucket, limits, estimate_micros, receipt, unit)
   end
   return reason == 'none', reason, status, charged_micros, retry_us, reset_us, rows
 end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_places_status = {['unknown'] = 0, ['reserved'] = 1, ['settled'] = 2, ['lapsed'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -2002,113 +2109,39 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 1 then
-    return {err = 'RLARG peek must be called with at least 1 key and 1 argument'}
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 4 then
+    return {err = 'RLARG peek must be called with 1 key and 1 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 0
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  end
+  local estimate_micros, receipt, unit = 0
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      estimate_micros = rlfunc_whole(args[2])
+      if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
+        return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 256 then
+        return {err = 'RLARG receipt must be 1 to 256 bytes'}
       end
     end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      unit = args[4]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
       end
-    end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local estimate_micros = 0
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    estimate_micros = rlfunc_whole(args[rlfunc_arg])
-    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
-      return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local receipt
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    receipt = args[rlfunc_arg]
-    if #receipt < 1 or #receipt > 256 then
-      return {err = 'RLARG receipt must be 1 to 256 bytes'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
     end
   end
   if rlfunc_unproven > 0 then
@@ -2281,33 +2314,22 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=45 file=functions/cost/reserve.lua
+do -- rlfunc: lines=30 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
 --- different holds at a time are exact. While eight are open, a further one lasts as long as the next longer of them, or has no
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
---- @use cost_reservation
+--- @use cost_reservation account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
---- @arg    limits      group[1..16]        budgets that are decided together
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets that are decided together
 --- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
@@ -2317,15 +2339,36 @@ do -- rlfunc: lines=45 file=functions/cost/reserve.lua
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
 ---     does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether the estimate fits this budget, or is already part of it
---- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -2333,8 +2376,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 then
-    return {err = 'RLARG reserve must be called with at least 1 key and 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 3 or rlfunc_args > 6 then
+    return {err = 'RLARG reserve must be called with 1 key and 3 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -2347,107 +2390,33 @@ local function cost_v1_reserve(keys, args)
   if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
     return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+  local limits = rlfunc_limits_young[args[3]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[3])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  end
+  local hold_us, penalty_us, unit = nil
+  if rlfunc_args > 3 then
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      hold_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      penalty_us = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
       end
     end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      unit = args[6]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
       end
-    end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local hold_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local penalty_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
     end
   end
   if rlfunc_unproven > 0 then
@@ -2616,31 +2585,20 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=44 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=29 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
---- @use cost_reservation
+--- @use cost_reservation account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    most        micros[1..1000000000000000] most to reserve
---- @arg    limits      group[1..16]        budgets that are decided together
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
+--- @arg    limits      packed(account_budget)[1..16] budgets that are decided together
 --- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
 --- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
 --- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @must   least be at most most
@@ -2651,15 +2609,36 @@ do -- rlfunc: lines=44 file=functions/cost/reserve_at_most.lua
 --- @result retry_after duration            wait until least fits, exact to the microsecond; 0 when it does, and when it never will
 --- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
 ---     does
---- @result limits      group               one row per limit
---- @result limits.allowed bool             whether least fits this budget, or the receipt is already part of it
---- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
---- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
---- @result limits.retry_after duration     wait until least fits this budget; 0 when it does, and when it never will
+--- @result limits      group(account_budget)   one row per limit
 --- @error  RLARG                           least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us, unit)
   return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
@@ -2667,8 +2646,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins reserve_at_most to Redis.
 local function cost_v1_reserve_at_most(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 then
-    return {err = 'RLARG reserve_at_most must be called with at least 1 key and 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 3 or rlfunc_args > 7 then
+    return {err = 'RLARG reserve_at_most must be called with 1 key and 3 to 7 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -2681,115 +2660,39 @@ local function cost_v1_reserve_at_most(keys, args)
   if not most_micros or most_micros < 1 or most_micros > 1000000000000000 then
     return {err = 'RLARG most must be from 1 to 1000000000000000 micros'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+  local limits = rlfunc_limits_young[args[3]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[3])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  end
+  local least_micros, hold_us, penalty_us, unit = 1
+  if rlfunc_args > 3 then
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      least_micros = rlfunc_whole(args[4])
+      if not least_micros or least_micros < 1 or least_micros > 1000000000000000 then
+        return {err = 'RLARG least must be from 1 to 1000000000000000 micros'}
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      hold_us = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
       end
     end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      penalty_us = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
       end
     end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local least_micros = 1
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    least_micros = rlfunc_whole(args[rlfunc_arg])
-    if not least_micros or least_micros < 1 or least_micros > 1000000000000000 then
-      return {err = 'RLARG least must be from 1 to 1000000000000000 micros'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local hold_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local penalty_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      unit = args[7]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
+      end
     end
   end
   if least_micros > most_micros then
@@ -3025,31 +2928,20 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets everything that a subject has spent and reserved, and its penalty.'}
 end
 
-do -- rlfunc: lines=46 file=functions/cost/settle.lua
+do -- rlfunc: lines=35 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate with the actual cost, once, however often it is called.
 ---
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
---- @use clock cost_reservation charge_store budget_fit
+--- @use clock cost_reservation charge_store budget_fit account_budget
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges:<unit>] the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @arg    actual      micros[0..1000000000000000] actual cost
---- @arg    limits      group[0..16]        budgets to report and enforce; when omitted, those of the last calls are enforced and none is
+--- @arg    limits      packed(account_budget)[0..16] budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 ---     reported
---- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
---- @arg    limits.window duration[1us..3650d] length of the window
---- @arg    limits.previous time?           of a budget with periods of the calendar: when the period before starts, as in quota
---- @arg    limits.start time?              when the period starts, which window is the length of
---- @arg    limits.after time?              when the period after the next one starts
 --- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous and limits.after be given if limits.start
---- @must   limits.start be given if limits.previous
---- @must   limits.start be given if limits.after
---- @must   limits.previous be below limits.start
---- @must   limits.start + limits.window be below limits.after
---- @must   limits.after be at most limits.previous + 3650d
 --- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
 --- @must   limits.after be above now: the caller's clock is more than a period behind the server's
 --- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, it was already settled. late: charged now,
@@ -3072,14 +2964,40 @@ local function settle(bucket, receipt, actual_micros, limits, unit)
   end
   return outcome, charged_micros, charge_store.exceeded(state), cost_reservation.penalty_us(state), budget_fit.rows(windows, limits)
 end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
+      required = 2, cells = 5, bytes = 83, row = rlfunc_row_account_budget,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 then
-    return {err = 'RLARG settle must be called with at least 1 key and 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG settle must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -3092,91 +3010,23 @@ local function cost_v1_settle(keys, args)
   if not actual_micros or actual_micros < 0 or actual_micros > 1000000000000000 then
     return {err = 'RLARG actual must be from 0 to 1000000000000000 micros'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 0 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_previous_us
-    if args[rlfunc_arg + 3] ~= '' then
-      in_previous_us = rlfunc_whole(args[rlfunc_arg + 3])
-      if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be from 0 to 9007199254740992 microseconds since 1970')}
+  local limits, unit = rlfunc_none
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      limits = rlfunc_limits_young[args[3]]
+      if not limits then
+        local rlfunc_refusal
+        limits, rlfunc_refusal = rlfunc_limits_rows(args[3])
+        if not limits then
+          return rlfunc_refusal
+        end
       end
     end
-    local in_start_us
-    if args[rlfunc_arg + 4] ~= '' then
-      in_start_us = rlfunc_whole(args[rlfunc_arg + 4])
-      if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be from 0 to 9007199254740992 microseconds since 1970')}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      unit = args[4]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
       end
-    end
-    local in_after_us
-    if args[rlfunc_arg + 5] ~= '' then
-      in_after_us = rlfunc_whole(args[rlfunc_arg + 5])
-      if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be from 0 to 9007199254740992 microseconds since 1970')}
-      end
-    end
-    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 5
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local unit
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    unit = args[rlfunc_arg]
-    if #unit < 1 or #unit > 32 then
-      return {err = 'RLARG unit must be 1 to 32 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and (not rlfunc_at.previous_us or not rlfunc_at.after_us) then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous and after must be given if start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if previous')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and not rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start must be given if after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.previous_us and rlfunc_at.start_us and rlfunc_at.previous_us >= rlfunc_at.start_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'previous must be below start')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.start_us and rlfunc_at.after_us and rlfunc_at.start_us + rlfunc_at.window_us >= rlfunc_at.after_us then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'start + window must be below after')}
-    end
-  end
-  for rlfunc_row, rlfunc_at in ipairs(limits) do
-    if rlfunc_at.after_us and rlfunc_at.previous_us and rlfunc_at.after_us > rlfunc_at.previous_us + 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'after must be at most previous + 3650d')}
     end
   end
   if rlfunc_unproven > 0 then

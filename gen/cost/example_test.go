@@ -19,7 +19,7 @@ func Example() {
 	}
 	reserved, err := client.Reserve(ctx, cost.ReserveParams{
 		Subject: "tenant=7", Receipt: "request-1", Estimate: 300_000,
-		Limits: []cost.ReserveLimits{{Budget: 1_000_000, Window: time.Hour}},
+		Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: time.Hour}),
 	})
 	if err != nil {
 		panic(err)

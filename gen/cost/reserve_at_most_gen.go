@@ -32,12 +32,6 @@ var reserveAtMostFunction = &fcall.Function{
 // ReserveAtMostParams are the arguments of ReserveAtMost.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
-//   - each row of limits: start must be given if previous.
-//   - each row of limits: start must be given if after.
-//   - each row of limits: previous must be below start.
-//   - each row of limits: start + window must be below after.
-//   - each row of limits: after must be at most previous + 3650d.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -48,11 +42,11 @@ type ReserveAtMostParams struct {
 	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Most: most to reserve. From 1 to 1000000000000000.
+	// Most: most to reserve. From 1 to 10^15.
 	Most fcall.Micros
 	// Limits: budgets that are decided together. 1 to 16 rows.
-	Limits []ReserveAtMostLimits
-	// Least: least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
+	Limits AccountBudgetPack
+	// Least: least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
 	Least fcall.Micros
 	// Hold: how long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.
@@ -62,23 +56,6 @@ type ReserveAtMostParams struct {
 	Penalty time.Duration
 	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
 	Unit string
-}
-
-// ReserveAtMostLimits is one row of ReserveAtMostParams.Limits.
-type ReserveAtMostLimits struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
-	Budget fcall.Micros
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
-	Window time.Duration
-	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
-	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
-	Previous time.Time
-	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-	// The zero value omits it.
-	Start time.Time
-	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
-	// value omits it.
-	After time.Time
 }
 
 // ReserveAtMostResult is the result of ReserveAtMost.
@@ -97,19 +74,7 @@ type ReserveAtMostResult struct {
 	// nothing does.
 	ResetAfter time.Duration
 	// Limits: one row per limit.
-	Limits []ReserveAtMostLimitsResult
-}
-
-// ReserveAtMostLimitsResult is one row of ReserveAtMostResult.Limits.
-type ReserveAtMostLimitsResult struct {
-	// Allowed reports whether least fits this budget, or the receipt is already part of it.
-	Allowed bool
-	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
-	Spent fcall.Micros
-	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
-	Remaining fcall.Micros
-	// RetryAfter: wait until least fits this budget; 0 when it does, and when it never will.
-	RetryAfter time.Duration
+	Limits []AccountBudgetResult
 }
 
 // ReserveAtMostReason is one of the values of reason.
@@ -159,20 +124,11 @@ func (p PendingReserveAtMost) Result() (ReserveAtMostResult, error) {
 }
 
 func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
-	a := c.fcall.Args(reserveAtMostFunction, 1, 7+5*len(p.Limits))
+	a := c.fcall.Args(reserveAtMostFunction, 1, 7)
 	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("most", int64(p.Most), 1, 1000000000000000)
-	a.Rows("limits", len(p.Limits), 1, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptTime("previous", row.Previous, 0, 9007199254740992)
-		a.OptTime("start", row.Start, 0, 9007199254740992)
-		a.OptTime("after", row.After, 0, 9007199254740992)
-	}
-	a.EndRows()
+	a.Pack("limits", p.Limits.pack, 1, 16)
 	a.OptInt("least", int64(p.Least), 1, 1000000000000000)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
@@ -180,26 +136,6 @@ func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
 	if a.Err() == nil {
 		if cmp.Or(p.Least, 1) > p.Most {
 			a.Must("least", "be at most most")
-		}
-		for i, row := range p.Limits {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
-			if !row.Previous.IsZero() && row.Start.IsZero() {
-				a.MustRow("limits", i, "start", "be given if previous")
-			}
-			if !row.After.IsZero() && row.Start.IsZero() {
-				a.MustRow("limits", i, "start", "be given if after")
-			}
-			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
-				a.MustRow("limits", i, "previous", "be below start")
-			}
-			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
-				a.MustRow("limits", i, "start + window", "be below after")
-			}
-			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
-				a.MustRow("limits", i, "after", "be at most previous + 3650d")
-			}
 		}
 	}
 	return a
@@ -213,7 +149,7 @@ func decodeReserveAtMost(reply *fcall.Reply) (ReserveAtMostResult, error) {
 	r.Charged = fcall.Micros(reply.Count("charged"))
 	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
-	r.Limits = make([]ReserveAtMostLimitsResult, reply.Rows("limits"))
+	r.Limits = make([]AccountBudgetResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")

@@ -31,12 +31,6 @@ var reserveFunction = &fcall.Function{
 // ReserveParams are the arguments of Reserve.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
-//   - each row of limits: start must be given if previous.
-//   - each row of limits: start must be given if after.
-//   - each row of limits: previous must be below start.
-//   - each row of limits: start + window must be below after.
-//   - each row of limits: after must be at most previous + 3650d.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -46,10 +40,10 @@ type ReserveParams struct {
 	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Estimate: expected cost of the request. From 0 to 1000000000000000.
+	// Estimate: expected cost of the request. From 0 to 10^15.
 	Estimate fcall.Micros
 	// Limits: budgets that are decided together. 1 to 16 rows.
-	Limits []ReserveLimits
+	Limits AccountBudgetPack
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.
 	Hold time.Duration
@@ -58,23 +52,6 @@ type ReserveParams struct {
 	Penalty time.Duration
 	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
 	Unit string
-}
-
-// ReserveLimits is one row of ReserveParams.Limits.
-type ReserveLimits struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
-	Budget fcall.Micros
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
-	Window time.Duration
-	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
-	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
-	Previous time.Time
-	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-	// The zero value omits it.
-	Start time.Time
-	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
-	// value omits it.
-	After time.Time
 }
 
 // ReserveResult is the result of Reserve.
@@ -93,19 +70,7 @@ type ReserveResult struct {
 	// nothing does.
 	ResetAfter time.Duration
 	// Limits: one row per limit.
-	Limits []ReserveLimitsResult
-}
-
-// ReserveLimitsResult is one row of ReserveResult.Limits.
-type ReserveLimitsResult struct {
-	// Allowed reports whether the estimate fits this budget, or is already part of it.
-	Allowed bool
-	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
-	Spent fcall.Micros
-	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
-	Remaining fcall.Micros
-	// RetryAfter: wait until the estimate fits this budget; 0 when it does, and when it never will.
-	RetryAfter time.Duration
+	Limits []AccountBudgetResult
 }
 
 // ReserveReason is one of the values of reason.
@@ -158,45 +123,14 @@ func (p PendingReserve) Result() (ReserveResult, error) {
 }
 
 func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
-	a := c.fcall.Args(reserveFunction, 1, 6+5*len(p.Limits))
+	a := c.fcall.Args(reserveFunction, 1, 6)
 	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("estimate", int64(p.Estimate), 0, 1000000000000000)
-	a.Rows("limits", len(p.Limits), 1, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptTime("previous", row.Previous, 0, 9007199254740992)
-		a.OptTime("start", row.Start, 0, 9007199254740992)
-		a.OptTime("after", row.After, 0, 9007199254740992)
-	}
-	a.EndRows()
+	a.Pack("limits", p.Limits.pack, 1, 16)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
 	a.OptText("unit", p.Unit, 1, 32)
-	if a.Err() == nil {
-		for i, row := range p.Limits {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
-			if !row.Previous.IsZero() && row.Start.IsZero() {
-				a.MustRow("limits", i, "start", "be given if previous")
-			}
-			if !row.After.IsZero() && row.Start.IsZero() {
-				a.MustRow("limits", i, "start", "be given if after")
-			}
-			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
-				a.MustRow("limits", i, "previous", "be below start")
-			}
-			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
-				a.MustRow("limits", i, "start + window", "be below after")
-			}
-			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
-				a.MustRow("limits", i, "after", "be at most previous + 3650d")
-			}
-		}
-	}
 	return a
 }
 
@@ -208,7 +142,7 @@ func decodeReserve(reply *fcall.Reply) (ReserveResult, error) {
 	r.Charged = fcall.Micros(reply.Count("charged"))
 	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
-	r.Limits = make([]ReserveLimitsResult, reply.Rows("limits"))
+	r.Limits = make([]AccountBudgetResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")

@@ -16,7 +16,7 @@ var settleFunction = &fcall.Function{
 	Name:       "settle",
 	ServerName: "cost_v1_settle",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
+	Omissible:  2,
 	Results: []fcall.Result{
 		{Values: 4},
 		{},
@@ -29,12 +29,6 @@ var settleFunction = &fcall.Function{
 // SettleParams are the arguments of Settle.
 //
 // Besides the bounds of each:
-//   - each row of limits: previous and after must be given if start.
-//   - each row of limits: start must be given if previous.
-//   - each row of limits: start must be given if after.
-//   - each row of limits: previous must be below start.
-//   - each row of limits: start + window must be below after.
-//   - each row of limits: after must be at most previous + 3650d.
 //   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
 //     server's.
 //   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
@@ -44,30 +38,13 @@ type SettleParams struct {
 	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
-	// Actual: actual cost. From 0 to 1000000000000000.
+	// Actual: actual cost. From 0 to 10^15.
 	Actual fcall.Micros
 	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
 	// reported. 0 to 16 rows.
-	Limits []SettleLimits
+	Limits AccountBudgetPack
 	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
 	Unit string
-}
-
-// SettleLimits is one row of SettleParams.Limits.
-type SettleLimits struct {
-	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
-	Budget fcall.Micros
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
-	Window time.Duration
-	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
-	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
-	Previous time.Time
-	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-	// The zero value omits it.
-	Start time.Time
-	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
-	// value omits it.
-	After time.Time
 }
 
 // SettleResult is the result of Settle.
@@ -141,43 +118,12 @@ func (p PendingSettle) Result() (SettleResult, error) {
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 1, 4+5*len(p.Limits))
+	a := c.fcall.Args(settleFunction, 1, 4)
 	a.RowKey("subject", p.Subject, "charges", p.Unit)
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Int("actual", int64(p.Actual), 0, 1000000000000000)
-	a.Rows("limits", len(p.Limits), 0, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptTime("previous", row.Previous, 0, 9007199254740992)
-		a.OptTime("start", row.Start, 0, 9007199254740992)
-		a.OptTime("after", row.After, 0, 9007199254740992)
-	}
-	a.EndRows()
+	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptText("unit", p.Unit, 1, 32)
-	if a.Err() == nil {
-		for i, row := range p.Limits {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.MustRow("limits", i, "previous and after", "be given if start")
-			}
-			if !row.Previous.IsZero() && row.Start.IsZero() {
-				a.MustRow("limits", i, "start", "be given if previous")
-			}
-			if !row.After.IsZero() && row.Start.IsZero() {
-				a.MustRow("limits", i, "start", "be given if after")
-			}
-			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
-				a.MustRow("limits", i, "previous", "be below start")
-			}
-			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
-				a.MustRow("limits", i, "start + window", "be below after")
-			}
-			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
-				a.MustRow("limits", i, "after", "be at most previous + 3650d")
-			}
-		}
-	}
 	return a
 }
 

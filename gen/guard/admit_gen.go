@@ -62,7 +62,7 @@ type AdmitParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 224 bytes. The zero value omits it.
 	Receipt string
@@ -76,7 +76,7 @@ type AdmitParams struct {
 	Budgets BudgetPack
 	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
 	BudgetsOf []fcall.Subject
-	// Estimate: expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
+	// Estimate: expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
 	// rounded up to a microsecond. The zero value omits it.
@@ -200,8 +200,9 @@ type AdmitResult struct {
 	Reason AdmitReason
 	// Tier: tier that started the block; 0 when none did, and when blocked manually.
 	Tier int64
-	// Blocked: which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is.
-	Blocked int64
+	// Refused: whose block or account refuses: the subject's position in blocks, or with reason penalty, budget
+	// and too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+	Refused int64
 	// Strikes: blocks within the strike memory, including one that starts now; 0 without tiers and when blocked.
 	Strikes int64
 	// RetryAfter: longest wait of all refusals; a failed challenge and a too large estimate count 0, because no
@@ -263,8 +264,9 @@ const (
 // refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: it
 // charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then each is
 // charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one
-// account. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a new
-// request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+// account; what is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt
+// pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
+// abuse.attempt, and the threshold-th one is refused.
 //
 // A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
 // never refuses; it is charged where it allows. A call whose holder release has marked is an error, and
@@ -370,7 +372,7 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Reason = AdmitReason(reply.Enum("reason", "none", "blocked", "tier", "limit", "penalty", "budget", "too_large", "challenge"))
 	r.Tier = reply.Count("tier")
-	r.Blocked = reply.Count("blocked")
+	r.Refused = reply.Count("refused")
 	r.Strikes = reply.Count("strikes")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.At = reply.Time("at")

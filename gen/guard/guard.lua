@@ -3050,20 +3050,61 @@ end
 return limit_rows
 end)()
 
-local ledger = (function() -- rlfunc: lines=231 file=functions/lib/cost/ledger.lua
+local charge_log = (function() -- rlfunc: lines=39 file=functions/lib/cost/charge_log.lua
+--- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
+---
+--- A charge has a time, an amount in micros, the lane that sums it, the end of its hold (0: with the window), a kind and a
+--- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
+--- @use refusal
+--- @lib charge_log
+--- @state charge_log 3 time, amount and end as little-endian doubles, a byte each for lane and kind (1 open, 2 settled, 3 gone) and the receipt, in the field of its number; the number in 'r:<receipt>'
+local charge_log = {}
+
+local kinds, codes = {'open', 'settled', 'gone'}, {open = 1, settled = 2, gone = 3}
+
+-- Reports whether five stored numbers are whole, not negative, and at most 2^53.
+function charge_log.whole(one, two, three, four, five)
+  return one % 1 + two % 1 + three % 1 + four % 1 + five % 1 == 0 -- NaN for NaN and infinity
+    and one >= 0 and two >= 0 and three >= 0 and four >= 0 and five >= 0 and one <= 9007199254740992 and two <= 9007199254740992
+    and three <= 9007199254740992 and four <= 9007199254740992 and five <= 9007199254740992
+end
+
+-- Parses a charge; nil if it is invalid.
+function charge_log.parse(text)
+  if #text < 26 then
+    return nil
+  end
+  local time_us, amount_micros, end_us, lane, kind = struct.unpack('<dddBB', text)
+  if not charge_log.whole(time_us, amount_micros, end_us, 0, 0) or lane < 1 or lane > 9 or not kinds[kind] then
+    return nil
+  end
+  return {time_us = time_us, amount_micros = amount_micros, lane = lane, end_us = end_us, kind = kinds[kind], receipt = string.sub(text, 27)}
+end
+
+function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
+  return struct.pack('<dddBB', time_us, amount_micros, end_us, lane, codes[kind]) .. receipt
+end
+
+function charge_log.refusal(bucket)
+  return refusal.state(bucket, 'lacks a charge or a sum, or holds an invalid one')
+end
+
+return charge_log
+end)()
+
+local ledger = (function() -- rlfunc: lines=172 file=functions/lib/cost/ledger.lua
 --- The state of a subject's budgets, in field 'state' of its hash of charges.
 ---
---- Seven numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
---- time stored, when nothing will be spent in the longest window (0: unknown), the sum of all stored charges, and the total of
---- lane 1. Then five per window after a ';': its length, its budget, its use, and number and time of the oldest charge inside;
---- five zeros if there is no window. A ':' in place of the ';' is a period of the calendar, which does not slide: the last number is when it
---- starts. Periods that have ended are dropped. Then five per further lane after a '|': its hold, its total, its total before the oldest
---- charge that may count, and that charge's number and time. Last, after a '!': the time up to which charges are forgotten (0:
---- twice the longest window ago), how long a penalty lasts, when the active one ends, the length of the longest period that was dropped, and
---- until when charges of such a period are kept.
---- @use refusal
+--- Eight numbers: the oldest charge's and the next one's, when the oldest page may be forgotten (0: it is not full), the newest
+--- time stored, when nothing will be spent in the longest window (0: unknown), when the key expires, the sum of all stored charges, and the
+--- total of lane 1. Then rows, each a byte and five numbers. 1, a window: its length, its budget, its use, and number and time of the oldest
+--- charge inside. 2, a period of the calendar, which does not slide: the last number is when it starts. Periods that have ended are dropped.
+--- 3, a further lane: its hold, its total, its total before the oldest charge that may count, and that charge's number and time. 4, if one
+--- of its numbers is not 0, or there is no window: the time up to which charges are forgotten (0: twice the longest window ago), how long a
+--- penalty lasts, when the active one ends, the length of the longest period that was dropped, and until when charges of such a period are kept.
+--- @use charge_log refusal
 --- @lib ledger
---- @state ledger 3 field 'state': seven numbers, five a window behind a ';', or a period behind a ':', five a lane behind a '|', five behind a '!'
+--- @state ledger 4 field 'state': eight little-endian doubles, then rows of a byte and five
 local ledger = {}
 
 local largest = 9007199254740992
@@ -3071,12 +3112,15 @@ local largest = 9007199254740992
 -- How long charges are kept while no window is known: something was settled before anything was reserved.
 local unknown_us = 86400000000
 
+-- With the first row, which is read and written together with the head.
+local head_bytes, row_bytes = 105, 41
+
 -- Written if there is no window.
 local nothing = {window_us = 0, budget_micros = 0, spent_micros = 0, head = 0, head_us = 0}
 
--- Creates a lane; lane 1 has no hold, only a total.
+-- Creates a lane, whose total differs from its base if it has open charges. Lane 1 has no hold, only a total.
 function ledger.lane(hold_us, total_micros, base_micros, head, head_us)
-  return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us, old_head = head}
+  return {hold_us = hold_us, total_micros = total_micros, base_micros = base_micros, head = head, head_us = head_us}
 end
 
 -- Returns the longest window, period or dropped period; or how long charges are kept without any.
@@ -3093,142 +3137,82 @@ function ledger.longest_us(windows, dropped_us)
   return longest_us
 end
 
--- Returns the state of an unknown subject.
-local function fresh(clock_us)
-  local main = ledger.lane(0, 0, 0, 0, 0)
+-- Creates the state of a subject without windows and further lanes.
+local function state_of(first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, clock_us)
   return {
-    first = 1, next = 1, next_field = '1', due_us = 0, empty_us = 0, stored_micros = 0, windows = {}, lanes = {main}, main = main,
-    longest_us = unknown_us, kept_us = 0, penalty_us = 0, penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, newest_us = 0, clock_us = clock_us, now_us = clock_us, read = {}, charges = {},
-    corrupt_fields = 0, restarted = false,
+    first = first, next = next_number, due_us = due_us, empty_us = empty_us, expiry_us = expiry_us, stored_micros = stored_micros,
+    windows = {nil, nil}, lanes = {ledger.lane(0, total_micros, 0, 0, 0), nil}, longest_us = unknown_us, kept_us = 0, penalty_us = 0,
+    penalty_end_us = 0, dropped_us = 0, dropped_end_us = 0, clock_us = clock_us, now_us = newest_us > clock_us and newest_us or clock_us, newest_us = newest_us,
+    read = {}, corrupt_fields = 0,
   }
 end
 
--- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found. A charge counts for as long as
--- the window, or to the end of the period; holds below outlasts_us may end before that.
+-- Creates the row of a window, or of a period that starts at start_us. unknown means that its use must be found.
 function ledger.row(window_us, budget_micros, spent_micros, head, head_us, start_us, unknown)
-  return {
-    window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us, unknown = unknown,
-    start_us = start_us, end_us = start_us and start_us + window_us or largest, outlasts_us = start_us and largest or window_us,
-  }
+  local row = {window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = head, head_us = head_us}
+  if start_us then
+    row.start_us = start_us
+    row.end_us = start_us + window_us
+  end
+  if unknown then
+    row.unknown = true
+  end
+  return row
 end
 
--- Returns a window's row, or nil if its numbers are impossible.
-local function row_of(first, next_number, stored_micros, sign, window, budget, spent, head, time)
-  local window_us, budget_micros, spent_micros, number, head_us = window + 0, budget + 0, spent + 0, head + 0, time + 0
-  if number < first or number > next_number or number == next_number and spent_micros ~= 0 or spent_micros > stored_micros
-    or math.max(window_us, budget_micros, head_us) > largest then
-    return nil
-  end
-  if sign == ':' then
-    return ledger.row(window_us, budget_micros, spent_micros, number, head_us, head_us, false)
-  end
-  return ledger.row(window_us, budget_micros, spent_micros, number, head_us, nil, false)
-end
-
--- Returns a lane, or nil if its numbers are impossible.
-local function lane_of(next_number, hold, total, base, head, time)
-  local hold_us, total_micros, base_micros, number, head_us = hold + 0, total + 0, base + 0, head + 0, time + 0
-  if number > next_number or math.max(total_micros, base_micros) >= largest or math.max(hold_us, head_us) > largest then
-    return nil
-  end
-  return ledger.lane(hold_us, total_micros, base_micros, number, head_us)
-end
-
--- Reads what follows the first window: further windows, lanes, and the end. Returns whether all of it is valid.
-local function parse_more(state, more)
-  local place, windows, lanes = 1, state.windows, state.lanes
-  while place <= #more do
-    local sign, one, two, three, four, five, following = string.match(more, '^([;:|]) (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
-    if not following then
-      break
-    end
-    local row, lane
-    if following - place > 86 then
-      return false
-    elseif sign == '|' then
-      lane = lane_of(state.next, one, two, three, four, five)
-    elseif #lanes == 1 then
-      row = row_of(state.first, state.next, state.stored_micros, sign, one, two, three, four, five)
-    end
-    if lane then
-      lanes[#lanes + 1] = lane
-    elseif row then
-      windows[#windows + 1] = row
-    else
-      return false
-    end
-    place = following
-  end
-  if place > #more then
-    return true
-  end
-  local kept, penalty, penalty_end, dropped, dropped_end = string.match(more, '^! (%d+) (%d+) (%d+) (%d+) (%d+)$', place)
-  if not dropped_end or #more - place > 86 then
+-- Reads a row of a kind into the state. Returns whether its numbers are possible. A period that has ended is dropped: its charges are kept for
+-- twice its length, as those of a window.
+local function add_row(state, kind, one, two, three, four, five)
+  if not charge_log.whole(one, two, three, four, five) then
     return false
-  end
-  state.kept_us = kept + 0
-  state.penalty_us = penalty + 0
-  state.penalty_end_us = penalty_end + 0
-  state.dropped_us = dropped + 0
-  state.dropped_end_us = dropped_end + 0
-  return math.max(state.kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us) <= largest
-end
-
--- Drops the periods that have ended. Their charges are kept for twice their length, as those of a window.
-local function drop_ended(state)
-  if state.dropped_end_us <= state.now_us then
-    state.dropped_us = 0
-    state.dropped_end_us = 0
-  end
-  for i = #state.windows, 1, -1 do
-    local row = state.windows[i]
-    if row.end_us <= state.now_us then
-      table.remove(state.windows, i)
-      local kept_until_us = row.end_us + 2 * row.window_us
-      if kept_until_us > state.now_us then
-        state.dropped_us = math.max(state.dropped_us, row.window_us)
-        state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
-      end
+  elseif kind == 1 or kind == 2 and five + one > state.now_us then
+    state.windows[#state.windows + 1] = ledger.row(one, two, three, four, five, kind == 2 and five or nil)
+    return four >= state.first and four <= state.next and three <= state.stored_micros and (four < state.next or three == 0)
+  elseif kind == 2 then
+    local kept_until_us = five + 3 * one
+    if kept_until_us > state.now_us then
+      state.dropped_us = math.max(state.dropped_us, one)
+      state.dropped_end_us = math.max(state.dropped_end_us, kept_until_us)
     end
+    return true
+  elseif kind == 3 then
+    state.lanes[#state.lanes + 1] = ledger.lane(one, two, three, four, five)
+    return four <= state.next and two < largest and three < largest
   end
+  state.kept_us = one
+  state.penalty_us = two
+  state.penalty_end_us = three
+  if five > state.now_us then
+    state.dropped_us = math.max(state.dropped_us, four)
+    state.dropped_end_us = math.max(state.dropped_end_us, five)
+  end
+  return kind == 4
 end
 
 -- Parses a state as of the later of the clock and the newest time stored; nil if it is invalid.
 local function parse(text, clock_us)
-  local first, next_field, due, newest, empty, stored, total, sign, window, budget, spent, head, time, more =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)([;:]) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  -- Twelve numbers of 16 digits at most: not every Lua can read more than 300.
-  if not more or #text - #more > 204 then
+  if #text < head_bytes or (#text - head_bytes) % row_bytes > 0 then
     return nil
   end
-  local first_number, next_number, due_us, newest_us = first + 0, next_field + 0, due + 0, newest + 0
-  local empty_us, stored_micros, total_micros = empty + 0, stored + 0, total + 0
-  if first_number % 8 ~= 1 or first_number > next_number or math.max(stored_micros, total_micros) >= largest
-    or math.max(next_number, due_us, newest_us, empty_us) > largest then
+  local first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, kind, one, two, three, four, five =
+    struct.unpack('<ddddddddBddddd', text)
+  if not charge_log.whole(first, next_number, due_us, newest_us, empty_us) or not charge_log.whole(expiry_us, stored_micros, total_micros, 0, 0)
+    or first % 8 ~= 1 or first > next_number or stored_micros >= largest or total_micros >= largest then
     return nil
   end
-  local windows = {}
-  if window ~= '0' then
-    local row = row_of(first_number, next_number, stored_micros, sign, window, budget, spent, head, time)
-    if not row then
+  local state = state_of(first, next_number, due_us, newest_us, empty_us, expiry_us, stored_micros, total_micros, clock_us)
+  if not add_row(state, kind, one, two, three, four, five) then
+    return nil
+  end
+  for place = head_bytes + 1, #text, row_bytes do
+    if not add_row(state, struct.unpack('<Bddddd', text, place)) then
       return nil
     end
-    windows = {row, nil}
-  elseif string.find(more, '^[;:]') then
-    return nil
   end
-  local main = ledger.lane(0, total_micros, 0, 0, 0)
-  local state = {
-    first = first_number, next = next_number, next_field = next_field, due_us = due_us, empty_us = empty_us, stored_micros = stored_micros,
-    windows = windows, lanes = {main}, main = main, longest_us = 0, kept_us = 0, penalty_us = 0, penalty_end_us = 0,
-    dropped_us = 0, dropped_end_us = 0, newest_us = newest_us, clock_us = clock_us, now_us = math.max(newest_us, clock_us), read = {}, charges = {},
-    corrupt_fields = 0, restarted = false,
-  }
-  if more ~= '' and not parse_more(state, more) then
-    return nil
+  state.longest_us = ledger.longest_us(state.windows, state.dropped_us)
+  if state.kept_us < newest_us - 2 * state.longest_us then
+    state.kept_us = newest_us - 2 * state.longest_us
   end
-  state.longest_us = ledger.longest_us(windows, state.dropped_us)
-  state.kept_us = math.max(state.kept_us, newest_us - 2 * state.longest_us)
   return state
 end
 
@@ -3236,47 +3220,46 @@ end
 -- the longest window, a wrong clock wrote it, and the subject starts without charges.
 function ledger.read(bucket, receipt, clock_us)
   local found = redis.call('HMGET', bucket, 'state', 'r:' .. receipt)
-  if not found[1] then
+  local text = found[1]
+  if not text then
     if redis.call('EXISTS', bucket) == 1 then
       return nil, refusal.state(bucket, 'holds charges but no state')
     end
-    return fresh(clock_us), nil
+    return state_of(1, 1, 0, 0, 0, 0, 0, 0, clock_us), nil
   end
-  local state = parse(found[1], clock_us)
+  local state = parse(text, clock_us)
   if not state then
     return nil, refusal.state(bucket, 'has an invalid state')
   end
   if state.now_us - clock_us > state.longest_us then
-    state = fresh(clock_us)
+    state = state_of(1, 1, 0, 0, 0, 0, 0, 0, clock_us)
     state.restarted = true
     return state, nil
   end
-  drop_ended(state)
   return state, found[2] or nil
 end
 
 -- Formats the state.
 function ledger.format(state)
-  local windows, lanes = state.windows, state.lanes
+  local windows, lanes, kept_us = state.windows, state.lanes, state.kept_us
   local one = windows[1] or nothing
-  local text = string.format('%d %d %d %d %d %d %d%s %d %d %d %d %d', state.first, state.next, state.due_us, state.now_us, state.empty_us,
-    state.stored_micros, state.main.total_micros, one.start_us and ':' or ';', one.window_us, one.budget_micros, one.spent_micros, one.head,
-    one.start_us or one.head_us)
+  local text = struct.pack('<ddddddddBddddd', state.first, state.next, state.due_us, state.now_us, state.empty_us, state.expiry_us,
+    state.stored_micros, lanes[1].total_micros, one == nothing and 4 or one.start_us and 2 or 1, one.window_us, one.budget_micros,
+    one.spent_micros, one.head, one.start_us or one.head_us)
   for i = 2, #windows do
     local row = windows[i]
-    text = text .. string.format('%s %d %d %d %d %d', row.start_us and ':' or ';', row.window_us, row.budget_micros, row.spent_micros, row.head,
+    text = text .. struct.pack('<Bddddd', row.start_us and 2 or 1, row.window_us, row.budget_micros, row.spent_micros, row.head,
       row.start_us or row.head_us)
   end
   for i = 2, #lanes do
     local lane = lanes[i]
-    text = text .. string.format('| %d %d %d %d %d', lane.hold_us, lane.total_micros, lane.base_micros, lane.head, lane.head_us)
+    text = text .. struct.pack('<Bddddd', 3, lane.hold_us, lane.total_micros, lane.base_micros, lane.head, lane.head_us)
   end
-  local kept_us = state.kept_us
   if kept_us <= state.now_us - 2 * state.longest_us then
     kept_us = 0
   end
   if kept_us > 0 or state.penalty_us > 0 or state.penalty_end_us > 0 or state.dropped_us > 0 then
-    return text .. string.format('! %d %d %d %d %d', kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
+    return text .. struct.pack('<Bddddd', 4, kept_us, state.penalty_us, state.penalty_end_us, state.dropped_us, state.dropped_end_us)
   end
   return text
 end
@@ -3284,43 +3267,7 @@ end
 return ledger
 end)()
 
-local charge_log = (function() -- rlfunc: lines=33 file=functions/lib/cost/charge_log.lua
---- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
----
---- A charge has a time, an amount in micros, the lane that sums it, the end of its hold (0: with the window), a kind and a
---- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
---- @use refusal
---- @lib charge_log
---- @state charge_log 2 '<time> <amount> <lane> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
-local charge_log = {}
-
--- Parses a charge; nil if it is invalid.
-function charge_log.parse(text)
-  local time, amount, lane, ending, kind, receipt = string.match(text, '^(%d+) (%d+) ([1-9]) (%d+) (%l+) (.*)$')
-  -- Three numbers of at most 16 digits, a digit, and a kind.
-  if not receipt or #text - #receipt > 66 then
-    return nil
-  end
-  local time_us, amount_micros, end_us = time + 0, amount + 0, ending + 0
-  if math.max(time_us, amount_micros, end_us) > 9007199254740992 then
-    return nil
-  end
-  return {time_us = time_us, amount_micros = amount_micros, lane = lane + 0, end_us = end_us, kind = kind, receipt = receipt}
-end
-
--- The receipt is concatenated, because Lua's %s ends at a NUL.
-function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
-  return string.format('%d %d %d %d ', time_us, amount_micros, lane, end_us) .. kind .. ' ' .. receipt
-end
-
-function charge_log.refusal(bucket)
-  return refusal.state(bucket, 'lacks a charge or a sum, or holds an invalid one')
-end
-
-return charge_log
-end)()
-
-local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/charge_sums.lua
+local charge_sums = (function() -- rlfunc: lines=276 file=functions/lib/cost/charge_sums.lua
 --- Sums over a subject's charges, so that no call reads them one by one.
 ---
 --- Eight charges form a page. Field 's<k>' holds the sums of page k and of as many pages before it as the lowest bit of k says (a
@@ -3329,11 +3276,12 @@ local charge_sums = (function() -- rlfunc: lines=273 file=functions/lib/cost/cha
 --- hold. Sums from the first charge on are modulo 2^53; the sum of all stored charges is less, so a difference is exact.
 ---
 --- Positions are numbers of charges, and steps are powers of two. From position x, a multiple of two steps, step s covers the
---- charges x + 1 to x + s. Fields that were read are cached in the state's read. A missing or invalid field counts as zero and
---- increments corrupt_fields; callers check that before they answer or write.
+--- charges x + 1 to x + s. Fields that were read are cached in the state's read, and parsed charges at their negated numbers
+--- (gopher-lua allocates a table up to its greatest number). A missing or invalid field counts as zero and increments corrupt_fields; callers
+--- check that before they answer or write.
 --- @use charge_log
 --- @lib charge_sums
---- @state charge_sums 1 '<time of the last charge> <sum of lane 1> <sum of lane 2> ...' in field 's<number of the page>'
+--- @state charge_sums 2 the last charge's time and the sum of each lane, as little-endian doubles, in field 's<number of the page>'
 local charge_sums = {}
 
 local modulus = 9007199254740992
@@ -3378,39 +3326,41 @@ end
 
 -- Returns a charge that was read.
 function charge_sums.charge(state, number)
-  local field = field_of(number, 1)
-  local charge = state.charges[field]
+  local charge = state.read[-number]
   if charge then
     return charge
   end
-  charge = charge_log.parse(state.read[field] or '')
+  charge = charge_log.parse(state.read[field_of(number, 1)] or '')
   if not charge then
     state.corrupt_fields = state.corrupt_fields + 1
     return {time_us = 0, amount_micros = 0, lane = 1, end_us = 0, kind = 'gone', receipt = ''}
   end
-  state.charges[field] = charge
+  state.read[-number] = charge
   return charge
 end
 
 -- Returns the time of a full page's last charge and the sums up to it by lane; the page must have been read.
 local function sums_of(state, position)
-  local text = state.read[field_of(position, 8)] or ''
-  local time, parts = string.match(text, '^(%d+)( %d[ %d]*)$')
-  if not parts or #text > 170 then
+  local text, sums = state.read[field_of(position, 8)] or '', {}
+  local time_us = #text >= 16 and #text <= 80 and #text % 8 == 0 and struct.unpack('<d', text) or -1
+  for place = 9, #text - 7, 8 do
+    local sum = struct.unpack('<d', text, place)
+    if not charge_log.whole(time_us, sum, 0, 0, 0) or sum == modulus then
+      time_us = -1
+    end
+    sums[#sums + 1] = sum
+  end
+  if time_us < 0 then
     state.corrupt_fields = state.corrupt_fields + 1
     return 0, {}
   end
-  local sums = {}
-  for digits in string.gmatch(parts, '%d+') do
-    sums[#sums + 1] = math.min(digits + 0, modulus - 1)
-  end
-  return math.min(time + 0, modulus), sums
+  return time_us, sums
 end
 
 local function format(state, time_us, sums)
-  local text = string.format('%d', time_us)
+  local text = struct.pack('<d', time_us)
   for lane = 1, #state.lanes do
-    text = text .. string.format(' %d', sums[lane] or 0)
+    text = text .. struct.pack('<d', sums[lane] or 0)
   end
   return text
 end
@@ -3596,7 +3546,7 @@ end
 return charge_sums
 end)()
 
-local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/spent_windows.lua
+local spent_windows = (function() -- rlfunc: lines=289 file=functions/lib/cost/spent_windows.lua
 --- The use of each window and period of a subject, brought up to the time of the call.
 ---
 --- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
@@ -3606,17 +3556,12 @@ local spent_windows = (function() -- rlfunc: lines=297 file=functions/lib/cost/s
 --- @lib spent_windows
 local spent_windows = {}
 
--- Returns whether a lane has open charges.
-function spent_windows.in_use(lane)
-  return lane.total_micros ~= lane.base_micros
-end
-
 -- Returns whether a window still counts a charge of a lane: not once its hold has ended.
 local function counts(state, row, charge, number)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
-  local from = lane.old_head
-  if lane.hold_us < row.outlasts_us then
-    from = lane.head
+  local from = lane.head
+  if not row.start_us and lane.hold_us >= row.window_us then
+    from = lane.old_head or from
   end
   return charge.lane == 1 or number >= from
 end
@@ -3684,9 +3629,9 @@ local function lapse(state, lane, base_micros)
   local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if row.start_us and lane.old_head < row.head then
+    if row.start_us and (lane.old_head or lane.head) < row.head then
       row.unknown = true
-    elseif lane.hold_us < row.outlasts_us and not row.unknown then
+    elseif (row.start_us or lane.hold_us < row.window_us) and not row.unknown then
       row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
         state.corrupt_fields = state.corrupt_fields + 1
@@ -3698,21 +3643,24 @@ end
 
 -- Advances every used lane to the first charge whose hold may not have ended.
 local function advance_lanes(bucket, state)
-  local marks = {}
+  local marks = nil
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+    if lane.total_micros ~= lane.base_micros and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+      lane.old_head = lane.head
       local moved, left = step(bucket, state, lane, lane.hold_us)
       if not moved then
+        marks = marks or {}
         marks[#marks + 1] = mark_of(state, i, state.now_us - lane.hold_us)
       elseif left and left.lane == i then
         lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local lane = state.lanes[mark.place]
@@ -3749,20 +3697,23 @@ end
 
 -- Advances every window to the first charge inside. A new window or period needs a search.
 local function advance_windows(bucket, state)
-  local now_us, kept_us, marks = state.now_us, state.kept_us, {}
+  local now_us, kept_us, marks = state.now_us, state.kept_us, nil
   for i = 1, #state.windows do
-    local row = state.windows[i]
+    local row, horizon_us = state.windows[i], nil
     if row.start_us then
-      if row.unknown then
-        marks[#marks + 1] = mark_of(state, i, row.start_us - 1)
-      end
+      horizon_us = row.unknown and row.start_us - 1
     elseif (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
-      marks[#marks + 1] = mark_of(state, i, now_us - row.window_us)
+      horizon_us = now_us - row.window_us
+    end
+    if horizon_us then
+      marks = marks or {}
+      marks[#marks + 1] = mark_of(state, i, horizon_us)
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local row = state.windows[mark.place]
@@ -3772,6 +3723,28 @@ local function advance_windows(bucket, state)
     row.spent_micros = spent(state, row, mark.sums)
     check(state, row)
   end
+end
+
+-- Returns the length and the start of the window or period that a limit has at a time, no start for a window; or nil and a refusal.
+local function span_of(limits, i, now_us)
+  local limit, refused = limits[i], nil
+  local start_us, next_us = limit.start_us, nil
+  if not start_us then
+    return limit.window_us
+  end
+  next_us = start_us + limit.window_us
+  if now_us < limit.previous_us then
+    refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
+  elseif now_us < start_us then
+    return start_us - limit.previous_us, limit.previous_us
+  elseif now_us < next_us then
+    return limit.window_us, start_us
+  elseif now_us < limit.after_us then
+    return limit.after_us - next_us, next_us
+  else
+    refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
+  end
+  return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
 end
 
 -- Returns the index of the window of that length, or of the period that starts then, or nil.
@@ -3784,25 +3757,25 @@ local function place_of(windows, window_us, start_us)
   return nil
 end
 
--- Moves the windows of spans to the front, and returns them in the order of the spans.
-local function arrange(state, spans)
+-- Moves the windows of limits to the front, and returns them in the order of the limits.
+local function arrange(state, limits)
   local windows, chosen = state.windows, {}
   if #windows == 0 and state.next > 1 and state.dropped_us == 0 then
     -- What was settled before any window was known stays for as long as its expiry said.
     windows[1] = ledger.row(state.longest_us, 9007199254740992, 0, state.next, 0, nil, true)
   end
-  for i = #spans, 1, -1 do
-    local span = spans[i]
-    local place = place_of(windows, span.window_us, span.start_us)
+  for i = #limits, 1, -1 do
+    local window_us, start_us = span_of(limits, i, state.now_us)
+    local place = place_of(windows, window_us, start_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = ledger.row(span.window_us, 0, 0, state.next, 0, span.start_us, true)
-      if span.window_us == state.longest_us then
+      chosen[i] = ledger.row(window_us, 0, 0, state.next, 0, start_us, true)
+      if window_us == state.longest_us then
         state.empty_us = 0 -- it was that of a period of this length, or of a window that was dropped
       end
     end
-    chosen[i].budget_micros = span.budget_micros
+    chosen[i].budget_micros = limits[i].budget_micros
     table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
@@ -3816,55 +3789,25 @@ local function arrange(state, spans)
   return chosen
 end
 
--- Returns the windows of spans, which usually are the first ones already.
-local function choose(state, spans)
-  local windows = state.windows
-  for i = 1, #spans do
-    local row, span = windows[i], spans[i]
-    if not row or row.window_us ~= span.window_us or row.start_us ~= span.start_us then
-      return arrange(state, spans)
-    end
-    row.budget_micros = span.budget_micros
-  end
-  return windows
-end
-
--- Returns the spans that limits have now: of a limit with periods the period, of any other its window. Or nil and a refusal.
-local function spans_of(limits, now_us)
-  local spans = {}
+-- Returns the windows of limits, which usually are the first ones already; or nil and a refusal.
+local function choose(state, limits)
+  local windows, arranged = state.windows, true
   for i = 1, #limits do
-    local limit = limits[i]
-    local start_us, next_us, refused = limit.start_us, nil, nil
-    if start_us then
-      next_us = start_us + limit.window_us
-      if now_us < limit.previous_us then
-        refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
-      elseif now_us < start_us then
-        next_us = start_us
-        start_us = limit.previous_us
-      elseif now_us >= limit.after_us then
-        refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
-      elseif now_us >= next_us then
-        start_us = next_us
-        next_us = limit.after_us
-      end
-      if refused then
-        return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
+    local row, limit = windows[i], limits[i]
+    local window_us, start_us = limit.window_us, nil
+    if limit.start_us then
+      window_us, start_us = span_of(limits, i, state.now_us)
+      if not window_us then
+        return nil, start_us
       end
     end
-    spans[i] = {budget_micros = limit.budget_micros, window_us = start_us and next_us - start_us or limit.window_us, start_us = start_us}
-  end
-  return spans
-end
-
--- Reports whether any of the limits has periods.
-local function has_period(limits)
-  for i = 1, #limits do
-    if limits[i].start_us then
-      return true
+    if row and row.window_us == window_us and row.start_us == start_us then
+      row.budget_micros = limit.budget_micros
+    else
+      arranged = false
     end
   end
-  return false
+  return arranged and windows or arrange(state, limits)
 end
 
 -- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
@@ -3874,15 +3817,14 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not state then
     return nil, field
   end
-  local spans, refused = limits, nil
-  if has_period(limits) then
-    spans, refused = spans_of(limits, state.now_us)
-  end
-  if not spans then
+  local chosen, refused = choose(state, limits)
+  if not chosen then
     return nil, refused
   end
-  local chosen = choose(state, spans)
-  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
+  local kept_us = state.now_us - 2 * state.longest_us -- this call may forget so far
+  if kept_us > state.kept_us then
+    state.kept_us = kept_us
+  end
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end
@@ -3896,7 +3838,7 @@ end
 return spent_windows
 end)()
 
-local charge_store = (function() -- rlfunc: lines=287 file=functions/lib/cost/charge_store.lua
+local charge_store = (function() -- rlfunc: lines=282 file=functions/lib/cost/charge_store.lua
 --- Creates, updates and forgets charges: every write to a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so a settlement is known for as long as its charge counts. Each write forgets
@@ -4014,18 +3956,13 @@ local function start_penalty(state, more_micros)
   end
 end
 
--- Returns the fields to delete: those of the oldest page if it is due.
-local function clean(bucket, state)
-  if state.due_us == 0 or state.due_us > math.max(state.kept_us, state.now_us - 2 * state.longest_us) then
-    return {}
-  end
-  return charge_sums.forget(bucket, state)
-end
-
--- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
-local function prepared(bucket, state, to_delete, written)
-  state.to_delete = to_delete
+-- Notes for store the fields to write, with their values, and those to delete: of the oldest page, if it is due and may_forget. Returns a
+-- refusal or nil.
+local function prepared(bucket, state, written, may_forget)
   state.written = written
+  if may_forget and state.due_us > 0 and state.due_us <= state.kept_us then
+    state.to_delete = charge_sums.forget(bucket, state)
+  end
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
@@ -4033,28 +3970,31 @@ local function prepared(bucket, state, to_delete, written)
 end
 
 -- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+-- The expiry is set for an eighth longer than needed, and only if it is not late enough, which is seldom.
 function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #state.to_delete > 0 then
+  if state.to_delete then
     redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  local ttl_us = 2 * state.longest_us
+  local kept_us = 2 * state.longest_us
   if state.dropped_us > 0 and #state.windows > 0 then
-    ttl_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
+    kept_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
   elseif state.dropped_us > 0 then
-    state.dropped_end_us = state.now_us + ttl_us
+    state.dropped_end_us = state.now_us + kept_us
+  end
+  local ttl_us, until_us = 0, state.now_us + kept_us
+  if state.penalty_end_us > until_us then
+    until_us = state.penalty_end_us
+  end
+  if until_us > state.expiry_us then
+    ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
+    state.expiry_us = state.clock_us + ttl_us
   end
   redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
-  if state.penalty_end_us - state.now_us > ttl_us then
-    ttl_us = state.penalty_end_us - state.now_us
-  end
-  ttl_us = ttl_us + state.now_us - state.clock_us
-  if ttl_us == 2 * state.longest_us then
+  if ttl_us > 0 then
     clock.expire_after(bucket, ttl_us)
-  else
-    clock.expire(bucket, ttl_us)
   end
 end
 
@@ -4064,7 +4004,7 @@ local function lane_for(state, hold_us)
   local free, longer
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) then
+    if lane.total_micros ~= lane.base_micros then
       if lane.hold_us == hold_us then
         return i, hold_us
       elseif lane.hold_us > hold_us and (not longer or lane.hold_us < state.lanes[longer].hold_us) then
@@ -4092,7 +4032,7 @@ local function add_to_lane(state, number, hold_us, amount_micros)
     state.lanes[place] = ledger.lane(0, 0, 0, 0, 0)
   end
   local lane = state.lanes[place]
-  if place > 1 and not spent_windows.in_use(lane) then
+  if place > 1 and lane.total_micros == lane.base_micros then
     lane.hold_us = counted_us
     lane.head = number
     lane.head_us = state.now_us
@@ -4106,13 +4046,15 @@ local function move(bucket, state, charge, amount_micros, written)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
   charge_sums.amend(bucket, state, charge, amount_micros, written)
   lane.total_micros = charge_sums.subtract(lane.total_micros, charge.amount_micros)
-  state.main.total_micros = charge_sums.add(state.main.total_micros, amount_micros)
+  lane = state.lanes[1]
+  lane.total_micros = charge_sums.add(lane.total_micros, amount_micros)
 end
 
 -- Rewrites a charge with another lane, amount, kind and receipt.
 local function rewrite(state, charge, lane, amount_micros, kind, receipt, written)
   local text = charge_log.format(charge.time_us, amount_micros, lane, 0, kind, receipt)
   state.read[charge.field] = text
+  state.read[-charge.number] = nil
   written[#written + 1] = charge.field
   written[#written + 1] = text
 end
@@ -4132,12 +4074,13 @@ end
 -- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
 -- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
-  local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
+  local number, now_us, end_us = state.next, state.now_us, 0
+  local field = string.format('%d', number)
+  local written = {field, '', 'r:' .. receipt, field}
   if old then
     release_receipt(bucket, state, old, written)
   end
   local lane, counted_us = add_to_lane(state, number, hold_us, amount_micros)
-  local end_us = 0
   if counted_us > 0 then
     end_us = now_us + counted_us
   end
@@ -4148,20 +4091,15 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   if kind == 'settled' then
     start_penalty(state, amount_micros)
   end
+  written[2] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
   if number % 8 == 0 then
     charge_sums.complete(bucket, state, number, written)
     if number == state.first + 7 then
       state.due_us = now_us
     end
-  elseif not old or old.number >= state.first + 8 then
-    to_delete = clean(bucket, state)
   end
-  written[#written + 1] = field
-  written[#written + 1] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
-  written[#written + 1] = 'r:' .. receipt
-  written[#written + 1] = field
   state.next = number + 1
-  return prepared(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, written, number % 8 > 0 and (not old or old.number >= state.first + 8)), end_us
 end
 
 -- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
@@ -4173,20 +4111,19 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   local written = {}
   move(bucket, state, charge, amount_micros, written)
   start_penalty(state, amount_micros - charge.amount_micros)
-  local to_delete = clean(bucket, state)
+  rewrite(state, charge, 1, amount_micros, kind, kind == 'gone' and '' or charge.receipt, written)
+  failure = prepared(bucket, state, written, true)
   if kind == 'gone' then
-    to_delete[#to_delete + 1] = 'r:' .. charge.receipt
-    rewrite(state, charge, 1, amount_micros, kind, '', written)
-  else
-    rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
+    state.to_delete = state.to_delete or {}
+    state.to_delete[#state.to_delete + 1] = 'r:' .. charge.receipt
   end
-  return prepared(bucket, state, to_delete, written)
+  return failure
 end
 
 return charge_store
 end)()
 
-local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/spent_search.lua
+local spent_search = (function() -- rlfunc: lines=209 file=functions/lib/cost/spent_search.lua
 --- Finds when enough of a window's use will have left it, if nothing else happens.
 ---
 --- Charges leave in groups: within a group in the order of their numbers, a fixed span after each charge's time. Charges without
@@ -4196,11 +4133,14 @@ local spent_search = (function() -- rlfunc: lines=205 file=functions/lib/cost/sp
 --- @lib spent_search
 local spent_search = {}
 
+local largest = 9007199254740992
+
 -- Creates a group: its lanes, its span, which row's end cuts off, its oldest charge and when that leaves, and the sum of its lanes before that.
 local function group_of(state, row, span_us, head, head_us, base_micros)
+  local end_us = row.end_us or largest
   return {
-    lanes = {}, span_us = span_us, end_us = row.end_us, head = head, first_us = math.min(head_us + span_us, row.end_us), base_micros = base_micros, position = 0, sum_micros = 0,
-    next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
+    lanes = {}, span_us = span_us, end_us = end_us, head = head, first_us = math.min(head_us + span_us, end_us), base_micros = base_micros,
+    position = 0, sum_micros = 0, next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
   }
 end
 
@@ -4214,7 +4154,8 @@ end
 -- Returns the groups of a window, the one that leaves with it, and what is in that one.
 local function groups_of(bucket, state, row)
   local total_micros, inside_micros, groups, beginning = 0, row.spent_micros, {}, nil
-  local main = group_of(state, row, row.outlasts_us, row.head, row.head_us, 0)
+  local longest_us = row.start_us and largest or row.window_us -- a shorter hold may end before the window or period
+  local main = group_of(state, row, longest_us, row.head, row.head_us, 0)
   groups[1] = main
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
@@ -4227,8 +4168,8 @@ local function groups_of(bucket, state, row)
       base_micros = beginning.sums[i] or 0
     end
     local open_micros = charge_sums.subtract(lane.total_micros, base_micros)
-    if i > 1 and open_micros > 0 and (lane.hold_us < row.outlasts_us or lane.head > row.head) then
-      local group = group_of(state, row, math.min(lane.hold_us, row.outlasts_us), head, head_us, base_micros)
+    if i > 1 and open_micros > 0 and (lane.hold_us < longest_us or lane.head > row.head) then
+      local group = group_of(state, row, math.min(lane.hold_us, longest_us), head, head_us, base_micros)
       group.lanes[1] = i
       groups[#groups + 1] = group
       inside_micros = inside_micros - open_micros
@@ -4476,7 +4417,7 @@ end
 -- Checks whether an amount fits: the rows, with the wait of each; the longest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' if the amount alone exceeds a budget. Or nil and a refusal.
 function budget_fit.check(bucket, state, windows, limits, amount_micros)
-  local rows, retry_us, reason = {}, 0, 'none'
+  local rows, retry_us, reason = {nil, nil}, 0, 'none'
   if state.penalty_end_us > state.now_us then
     reason = 'penalty'
     retry_us = state.penalty_end_us - state.clock_us
@@ -4649,7 +4590,7 @@ end
 return cost_reservation
 end)()
 
-local accounts = (function() -- rlfunc: lines=143 file=functions/lib/cost/accounts.lua
+local accounts = (function() -- rlfunc: lines=147 file=functions/lib/cost/accounts.lua
 --- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
 --- @use cost_reservation charge_store refusal
 --- @lib accounts
@@ -4657,14 +4598,14 @@ local accounts = {}
 
 local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
--- Returns the accounts of budgets, whose keys are charges. An account has its budgets as limits, with their places in the call, and its amount:
--- of money, or of a unit, 0 if the call names none.
+-- Returns the accounts of budgets, by their keys. An account has its budgets as limits, with their places in the call, and its amount: of
+-- money, or of a unit, 0 if the call names none. An unreserved amount must fit, but is not charged.
 function accounts.of(budgets, charges, amount_micros, units)
-  local all = {}
+  local all = {nil, nil}
   for i = 1, #budgets do
-    local row, account = budgets[i], nil
+    local row, key, account = budgets[i], charges[i], nil
     for j = 1, #all do
-      if charges[all[j].places[1]] == charges[i] then
+      if all[j].key == key then
         account = all[j]
       end
     end
@@ -4672,12 +4613,13 @@ function accounts.of(budgets, charges, amount_micros, units)
       account.limits[#account.limits + 1] = row
       account.places[#account.places + 1] = i
     else
-      account = {limits = {row}, places = {i}, amount_micros = amount_micros}
+      account = {key = key, limits = {row}, places = {i}, amount_micros = amount_micros, state = nil}
       if row.unit then
         account.amount_micros = 0
         for j = 1, #units do
           if units[j].unit == row.unit then
             account.amount_micros = units[j].amount
+            account.unreserved = units[j].unreserved
           end
         end
       end
@@ -4697,14 +4639,14 @@ local function of_row(failure, account)
 end
 
 -- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
--- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the longest wait, one row per budget, and
--- the accounts, those that will be charged with a state. Or nil and a refusal.
+-- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the place of the first budget of the account that
+-- refuses so, the longest wait, one row per budget, and the accounts, those that will be charged with a state. Or nil and a refusal.
 function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', retry_us = 0, rows = {}, accounts = accounts.of(budgets, charges, amount_micros, units)}
+  local result = {reason = 'none', place = 0, retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
   for i = 1, #result.accounts do
     local account = result.accounts[i]
     local state, rows, retry_us, reason, charge = cost_reservation.check(
-      charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
+      account.key, reservation, account.amount_micros, account.limits, clock_us)
     if not state then
       return nil, of_row(rows, account)
     end
@@ -4716,12 +4658,15 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
       end
     end
     if not known and reason ~= 'counted' then
-      account.state = state
-      account.rows = rows
-      account.charge = charge
+      if not account.unreserved then
+        account.state = state
+        account.rows = rows
+        account.charge = charge
+      end
       result.retry_us = math.max(result.retry_us, retry_us)
       if ranks[reason] > ranks[result.reason] then
         result.reason = reason
+        result.place = account.places[1]
       end
     end
   end
@@ -4732,18 +4677,18 @@ function accounts.check(budgets, charges, amount_micros, units, reservation, kno
 end
 
 -- Reserves what check allowed, in all accounts. Returns nil; or a refusal, and then nothing is written.
-function accounts.reserve(all, charges, reservation, hold_us, penalty_us)
+function accounts.reserve(all, reservation, hold_us, penalty_us)
   for i = 1, #all do
     local account = all[i]
     if account.state then
       local failure = cost_reservation.create(
-        charges[account.places[1]], reservation, account.amount_micros, account.state, account.rows, account.charge, hold_us, penalty_us)
+        account.key, reservation, account.amount_micros, account.state, account.rows, account.charge, hold_us, penalty_us)
       if failure then
         return failure
       end
     end
   end
-  accounts.store(all, charges)
+  accounts.store(all)
   return nil
 end
 
@@ -4751,13 +4696,13 @@ end
 function accounts.cancel(budgets, charges, reservation, clock_us)
   local all = accounts.of(budgets, charges, 0, {})
   for i = 1, #all do
-    local outcome, failure, state = cost_reservation.cancel(charges[all[i].places[1]], reservation, clock_us)
+    local outcome, failure, state = cost_reservation.cancel(all[i].key, reservation, clock_us)
     if not outcome then
       return failure
     end
     all[i].state = state
   end
-  accounts.store(all, charges)
+  accounts.store(all)
   return nil
 end
 
@@ -4768,7 +4713,7 @@ function accounts.settle(budgets, charges, actual_micros, units, reservation, cl
   for i = 1, #all do
     local account = all[i]
     local outcome, charged, state, windows = cost_reservation.settle(
-      charges[account.places[1]], reservation, account.amount_micros, account.limits, clock_us)
+      account.key, reservation, account.amount_micros, account.limits, clock_us)
     if not outcome then
       return nil, of_row(charged, account)
     end
@@ -4779,15 +4724,15 @@ function accounts.settle(budgets, charges, actual_micros, units, reservation, cl
       account.state = state
     end
   end
-  accounts.store(all, charges)
+  accounts.store(all)
   return all
 end
 
 -- Writes the accounts that were changed.
-function accounts.store(all, charges)
+function accounts.store(all)
   for i = 1, #all do
     if all[i].state then
-      charge_store.store(charges[all[i].places[1]], all[i].state)
+      charge_store.store(all[i].key, all[i].state)
     end
   end
 end
@@ -4881,7 +4826,7 @@ local request_parts = (function() -- rlfunc: lines=77 file=functions/lib/guard/r
 --- @lib request_parts
 local request_parts = {}
 
-local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
+local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -4932,10 +4877,10 @@ end
 
 -- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, reservation, hold_us, penalty_us,
-  challenges, challenge, clock_us)
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation, hold_us, penalty_us, challenges,
+  challenge, clock_us)
   -- The reservation is first, because it can still be refused.
-  local failure = accounts.reserve(parts.cost.accounts, charges, reservation or '', hold_us, penalty_us)
+  local failure = accounts.reserve(parts.cost.accounts, reservation or '', hold_us, penalty_us)
   if failure then
     return failure
   end
@@ -5673,18 +5618,19 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
 end
 end)()
 
-local unit_amount = (function() -- rlfunc: lines=7 file=functions/lib/cost/unit_amount.lua
+local unit_amount = (function() -- rlfunc: lines=8 file=functions/lib/cost/unit_amount.lua
 --- A cost of a call in another unit than money.
 --- @lib unit_amount
 --- @arg    unit        text[32]                 the unit: tokens
 --- @arg    amount      count[0..1000000000000000] the cost in it
+--- @arg    unreserved  bool?                    whether an estimate must fit, but is not reserved; settle ignores it
 local unit_amount = {}
 
 return unit_amount
 end)()
 
 -- A row that lib/unit_amount.lua declares, from the cells of its text; or nil and a refusal.
-local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=16
+local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=23
 return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_own)
   local in_unit = rlfunc_pack.text(rlfunc_cells[1])
   if not in_unit or #in_unit < 1 or #in_unit > 32 then
@@ -5694,7 +5640,14 @@ return function(rlfunc_cells, rlfunc_place, rlfunc_above, rlfunc_group, rlfunc_o
   if not in_amount or in_amount < 0 or in_amount > 1000000000000000 then
     return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.amount must be a whole number from 0 to 1000000000000000')
   end
-  local rlfunc_row = {unit = in_unit, amount = in_amount}
+  local in_unreserved = false
+  if rlfunc_cells[3] ~= '' then
+    in_unreserved = rlfunc_cells[3] == '1'
+    if not in_unreserved and rlfunc_cells[3] ~= '0' then
+      return nil, rlfunc_pack.refusal(rlfunc_group, rlfunc_place, '.unreserved must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {unit = in_unit, amount = in_amount, unreserved = in_unreserved}
   local rlfunc_wrong = rlfunc_own and rlfunc_own(rlfunc_row, rlfunc_place, rlfunc_group)
   if rlfunc_wrong then
     return nil, rlfunc_wrong
@@ -5901,14 +5854,15 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=116 file=functions/guard/admit.lua
+do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
 --- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
---- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+--- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account; what
+--- is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+--- new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
@@ -5954,7 +5908,8 @@ do -- rlfunc: lines=116 file=functions/guard/admit.lua
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
---- @result blocked        count[0..16]             which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is
+--- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
+---     that of the account's first budget; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
@@ -6003,8 +5958,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, budgets_charges,
-      reservation, hold_us, penalty_us, challenges, challenge, clock_us)
+    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation,
+      hold_us, penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
@@ -6016,7 +5971,8 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
     return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
-  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+  local account = reason == parts.cost.reason and parts.cost.place or 0
+  return false, known, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
 end
 
 -- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
@@ -6160,7 +6116,7 @@ local function rlfunc_units_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
-      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+      required = 2, cells = 3, bytes = 115, row = rlfunc_row_unit_amount,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -6192,25 +6148,27 @@ local function guard_v1_admit(keys, args)
   end
   local rlfunc_key = 1
   local receipts, attempts, pages, challenges, left
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    receipts = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    attempts = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    pages = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    challenges = keys[rlfunc_key]
-  end
-  if rlfunc_args >= 18 and args[18] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    left = keys[rlfunc_key]
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      receipts = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      attempts = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      pages = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 15 and args[15] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      challenges = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 18 and args[18] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      left = keys[rlfunc_key]
+    end
   end
   local limits = rlfunc_none
   if rlfunc_args >= 1 and args[1] ~= '' then
@@ -6240,162 +6198,147 @@ local function guard_v1_admit(keys, args)
     limits_state[rlfunc_row] = rlfunc_of
   end
   rlfunc_key = rlfunc_key + rlfunc_limits
-  local weight = 1
-  if rlfunc_args >= 2 and args[2] ~= '' then
-    weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
-    if not weight or weight < 1 or weight > 1000000000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
+  local weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units = 1, nil, 10000000, nil, rlfunc_none, rlfunc_none, 0, nil, nil, nil, rlfunc_none, rlfunc_none, 2592000000000, false, nil, false, nil, nil, rlfunc_none
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+      if not weight or weight < 1 or weight > 1000000000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000000000'}
+      end
     end
-  end
-  local receipt
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    receipt = args[3]
-    if #receipt < 1 or #receipt > 224 then
-      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 224 then
+        return {err = 'RLARG receipt must be 1 to 224 bytes'}
+      end
     end
-  end
-  local dedup_us = 10000000
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      dedup_us = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local repeats
-  if rlfunc_args >= 5 and args[5] ~= '' then
-    repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
-    if not repeats or repeats < 0 or repeats > 8 then
-      return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      repeats = rlfunc_recent[args[5]] or rlfunc_parse(args[5])
+      if not repeats or repeats < 0 or repeats > 8 then
+        return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+      end
     end
-  end
-  local budgets = rlfunc_none
-  if rlfunc_args >= 6 and args[6] ~= '' then
-    budgets = rlfunc_budgets_young[args[6]]
-    if not budgets then
-      local rlfunc_refusal
-      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      budgets = rlfunc_budgets_young[args[6]]
       if not budgets then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+        if not budgets then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local rlfunc_budgets = #budgets
-  if rlfunc_keys < rlfunc_key + rlfunc_budgets then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
-  if not budgets_charges then
-    budgets_charges = {}
-    rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
-  end
-  for rlfunc_row = 1, rlfunc_budgets do
-    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
-    if rlfunc_of:find('{}', 1, true) then
-      return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
+    local rlfunc_budgets = #budgets
+    if rlfunc_keys < rlfunc_key + rlfunc_budgets then
+      return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
     end
-    budgets_charges[rlfunc_row] = rlfunc_of
-  end
-  rlfunc_key = rlfunc_key + rlfunc_budgets
-  local estimate_micros = 0
-  if rlfunc_args >= 7 and args[7] ~= '' then
-    estimate_micros = rlfunc_whole(args[7])
-    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
-      return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
+    budgets_charges = rlfunc_budgets_charges_of[rlfunc_budgets]
+    if not budgets_charges then
+      budgets_charges = {}
+      rlfunc_budgets_charges_of[rlfunc_budgets] = budgets_charges
     end
-  end
-  local hold_us
-  if rlfunc_args >= 8 and args[8] ~= '' then
-    hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+    for rlfunc_row = 1, rlfunc_budgets do
+      local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+      if rlfunc_of:find('{}', 1, true) then
+        return rlfunc_pack.refusal('budgets', rlfunc_row - 1, '.of must not be empty')
+      end
+      budgets_charges[rlfunc_row] = rlfunc_of
     end
-  end
-  local penalty_us
-  if rlfunc_args >= 9 and args[9] ~= '' then
-    penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+    rlfunc_key = rlfunc_key + rlfunc_budgets
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      estimate_micros = rlfunc_whole(args[7])
+      if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
+        return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
+      end
     end
-  end
-  local reservation
-  if rlfunc_args >= 10 and args[10] ~= '' then
-    reservation = args[10]
-    if #reservation < 1 or #reservation > 64 then
-      return {err = 'RLARG reservation must be 1 to 64 bytes'}
+    if rlfunc_args >= 8 and args[8] ~= '' then
+      hold_us = rlfunc_recent[args[8]] or rlfunc_parse(args[8])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local tiers = rlfunc_none
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    tiers = rlfunc_tiers_young[args[11]]
-    if not tiers then
-      local rlfunc_refusal
-      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+    if rlfunc_args >= 9 and args[9] ~= '' then
+      penalty_us = rlfunc_recent[args[9]] or rlfunc_parse(args[9])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+      end
+    end
+    if rlfunc_args >= 10 and args[10] ~= '' then
+      reservation = args[10]
+      if #reservation < 1 or #reservation > 64 then
+        return {err = 'RLARG reservation must be 1 to 64 bytes'}
+      end
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      tiers = rlfunc_tiers_young[args[11]]
       if not tiers then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+        if not tiers then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local escalation = rlfunc_none
-  if rlfunc_args >= 12 and args[12] ~= '' then
-    escalation = rlfunc_escalation_young[args[12]]
-    if not escalation then
-      local rlfunc_refusal
-      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+    if rlfunc_args >= 12 and args[12] ~= '' then
+      escalation = rlfunc_escalation_young[args[12]]
       if not escalation then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+        if not escalation then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local strike_memory_us = 2592000000000
-  if rlfunc_args >= 13 and args[13] ~= '' then
-    strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
-    if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
-      return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
+    if rlfunc_args >= 13 and args[13] ~= '' then
+      strike_memory_us = rlfunc_recent[args[13]] or rlfunc_parse(args[13])
+      if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
+        return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local count_refused = false
-  if rlfunc_args >= 14 and args[14] ~= '' then
-    count_refused = args[14] == '1'
-    if not count_refused and args[14] ~= '0' then
-      return {err = 'RLARG count_refused must be 1 or 0'}
+    if rlfunc_args >= 14 and args[14] ~= '' then
+      count_refused = args[14] == '1'
+      if not count_refused and args[14] ~= '0' then
+        return {err = 'RLARG count_refused must be 1 or 0'}
+      end
     end
-  end
-  local challenge
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    challenge = args[15]
-    if #challenge < 1 or #challenge > 128 then
-      return {err = 'RLARG challenge must be 1 to 128 bytes'}
+    if rlfunc_args >= 15 and args[15] ~= '' then
+      challenge = args[15]
+      if #challenge < 1 or #challenge > 128 then
+        return {err = 'RLARG challenge must be 1 to 128 bytes'}
+      end
     end
-  end
-  local challenge_required = false
-  if rlfunc_args >= 16 and args[16] ~= '' then
-    challenge_required = args[16] == '1'
-    if not challenge_required and args[16] ~= '0' then
-      return {err = 'RLARG challenge_required must be 1 or 0'}
+    if rlfunc_args >= 16 and args[16] ~= '' then
+      challenge_required = args[16] == '1'
+      if not challenge_required and args[16] ~= '0' then
+        return {err = 'RLARG challenge_required must be 1 or 0'}
+      end
     end
-  end
-  local payload
-  if rlfunc_args >= 17 and args[17] ~= '' then
-    payload = args[17]
-    if #payload < 1 or #payload > 1024 then
-      return {err = 'RLARG payload must be 1 to 1024 bytes'}
+    if rlfunc_args >= 17 and args[17] ~= '' then
+      payload = args[17]
+      if #payload < 1 or #payload > 1024 then
+        return {err = 'RLARG payload must be 1 to 1024 bytes'}
+      end
     end
-  end
-  local holder
-  if rlfunc_args >= 18 and args[18] ~= '' then
-    holder = args[18]
-    if #holder < 1 or #holder > 64 then
-      return {err = 'RLARG holder must be 1 to 64 bytes'}
+    if rlfunc_args >= 18 and args[18] ~= '' then
+      holder = args[18]
+      if #holder < 1 or #holder > 64 then
+        return {err = 'RLARG holder must be 1 to 64 bytes'}
+      end
     end
-  end
-  local units = rlfunc_none
-  if rlfunc_args >= 19 and args[19] ~= '' then
-    units = rlfunc_units_young[args[19]]
-    if not units then
-      local rlfunc_refusal
-      units, rlfunc_refusal = rlfunc_units_rows(args[19])
+    if rlfunc_args >= 19 and args[19] ~= '' then
+      units = rlfunc_units_young[args[19]]
       if not units then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        units, rlfunc_refusal = rlfunc_units_rows(args[19])
+        if not units then
+          return rlfunc_refusal
+        end
       end
     end
   end
@@ -6420,7 +6363,7 @@ local function guard_v1_admit(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_refused, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -6446,11 +6389,11 @@ local function guard_v1_admit(keys, args)
       end
       rlfunc_head = rlfunc_head + out_tier * 32
     end
-    if out_blocked ~= 0 then
-      if not (out_blocked >= 0 and out_blocked <= 16 and out_blocked % 1 == 0) then
-        rlfunc_wrong = 'result blocked must be a whole number from 0 to 16'
+    if out_refused ~= 0 then
+      if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+        rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
       end
-      rlfunc_head = rlfunc_head + out_blocked * 288
+      rlfunc_head = rlfunc_head + out_refused * 288
     end
     if out_strikes ~= 0 then
       if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
@@ -7809,7 +7752,7 @@ local function rlfunc_units_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'units', count = 'RLARG units must have 0 to 4 rows', least = 0, most = 4,
-      required = 2, cells = 2, bytes = 113, row = rlfunc_row_unit_amount,
+      required = 2, cells = 3, bytes = 115, row = rlfunc_row_unit_amount,
     })
     if not rows or #text > 4096 then
       return rows, refusal

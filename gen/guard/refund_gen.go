@@ -42,7 +42,7 @@ type RefundParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: as in the call. From 1 to 1000000000000. Defaults to 1.
+	// Weight: as in the call. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// At: when the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. The zero value
 	// omits it.

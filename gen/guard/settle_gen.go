@@ -41,7 +41,7 @@ type SettleParams struct {
 	BudgetsOf []fcall.Subject
 	// Reservation: reservation of the admit call. 1 to 64 bytes.
 	Reservation string
-	// Actual: actual cost, in money. From 0 to 1000000000000000. Defaults to 0.
+	// Actual: actual cost, in money. From 0 to 10^15. Defaults to 0.
 	Actual fcall.Micros
 	// Units: actual cost in other units than money. 0 to 4 rows.
 	Units UnitAmountPack

@@ -35,7 +35,7 @@ type TakeParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Most: most to charge; more than the limit admits at once charges at most that. From 1 to 1000000000000.
+	// Most: most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
 	Most int64
 }
 

@@ -15,6 +15,7 @@ var clearFunction = &fcall.Function{
 	Name:       "clear",
 	ServerName: "override_v1_clear",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1001}},
 }
 
@@ -23,19 +24,22 @@ type ClearParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
 	// it. It must not be empty.
 	Subject fcall.Subject
-	// Target: the subject whose override it is, as passed to set. 1 to 512 bytes.
+	// Target: the subject whose overrides they are, as passed to set. 1 to 512 bytes.
 	Target string
+	// Budget: the budget whose top-up it is; all overrides of the subject when omitted. 1 to 32 bytes. The zero
+	// value omits it.
+	Budget string
 }
 
 // ClearResult is the result of Clear.
 type ClearResult struct {
-	// Existed reports whether it had an override that had not expired.
+	// Existed reports whether there was one that had not expired.
 	Existed bool
 	// Overrides: active overrides after the call: 0 to 999.
 	Overrides int64
 }
 
-// Clear clears the override of a subject.
+// Clear clears the overrides of a subject, or its top-up of one budget.
 //
 // Expired overrides are deleted as well.
 //
@@ -69,9 +73,10 @@ func (p PendingClear) Result() (ClearResult, error) {
 }
 
 func (c *Client) clearArgs(p ClearParams) *fcall.Args {
-	a := c.fcall.Args(clearFunction, 1, 1)
+	a := c.fcall.Args(clearFunction, 1, 2)
 	a.Key("subject", p.Subject, "overrides")
 	a.Text("target", p.Target, 1, 512)
+	a.OptText("budget", p.Budget, 1, 32)
 	return a
 }
 

@@ -21,7 +21,7 @@ var listFunction = &fcall.Function{
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 1048576},
-		{Rows: []fcall.Result{{Text: true}, {Values: 3}, {Values: 1000001}, {}, {}, {}, {Text: true}, {Text: true}}},
+		{Rows: []fcall.Result{{Text: true}, {Values: 4}, {Values: 1000001}, {Text: true}, {Text: true}, {}, {}, {}, {}, {Text: true}, {Text: true}}},
 	},
 }
 
@@ -30,8 +30,7 @@ type ListParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
 	// it. It must not be empty.
 	Subject fcall.Subject
-	// Known: version that the caller has; omit it to always get the list. From 0 to 9007199254740992. Nil omits
-	// it.
+	// Known: version that the caller has; omit it to always get the list. From 0 to 2^53. Nil omits it.
 	Known *int64
 }
 
@@ -41,7 +40,7 @@ type ListResult struct {
 	Changed bool
 	// Version: current version, in microseconds by the server's clock: 1767323045678901; 0 without overrides.
 	Version int64
-	// Overrides: the overrides, by subject.
+	// Overrides: the overrides, by subject and budget.
 	Overrides []ListOverridesResult
 }
 
@@ -53,6 +52,12 @@ type ListOverridesResult struct {
 	Effect ListOverridesEffect
 	// Factor: by how much each limit of the subject is multiplied: 10; 1 unless effect is multiply.
 	Factor int64
+	// Budget: budget that gets more; empty unless effect is add.
+	Budget string
+	// Unit: its unit: tokens; empty for money.
+	Unit string
+	// Amount: how much more: 500000000; of a unit, whole ones; 0 unless effect is add.
+	Amount fcall.Micros
 	// Left: time until it expires: more than 0.
 	Left time.Duration
 	// Ends: when it expires, by the server's clock.
@@ -73,9 +78,11 @@ const (
 	ListOverridesEffectAllow    ListOverridesEffect = "allow"
 	ListOverridesEffectDeny     ListOverridesEffect = "deny"
 	ListOverridesEffectMultiply ListOverridesEffect = "multiply"
+	ListOverridesEffectAdd      ListOverridesEffect = "add"
 )
 
-// List lists the active overrides by subject, unless the caller already has this version; writes nothing.
+// List lists the active overrides by subject and budget, unless the caller already has this version; writes
+// nothing.
 //
 // Every set and clear changes the version. An override that expires does not: callers expire each by their
 // own clock, after left.
@@ -124,8 +131,11 @@ func decodeList(reply *fcall.Reply) (ListResult, error) {
 	for i := range r.Overrides {
 		reply.Row(i)
 		r.Overrides[i].Subject = reply.Text("subject")
-		r.Overrides[i].Effect = ListOverridesEffect(reply.Enum("effect", "allow", "deny", "multiply"))
+		r.Overrides[i].Effect = ListOverridesEffect(reply.Enum("effect", "allow", "deny", "multiply", "add"))
 		r.Overrides[i].Factor = reply.Count("factor")
+		r.Overrides[i].Budget = reply.Text("budget")
+		r.Overrides[i].Unit = reply.Text("unit")
+		r.Overrides[i].Amount = fcall.Micros(reply.Count("amount"))
 		r.Overrides[i].Left = reply.Duration("left")
 		r.Overrides[i].Ends = reply.Time("ends")
 		r.Overrides[i].Set = reply.Time("set")

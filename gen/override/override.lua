@@ -235,37 +235,53 @@ end
 return refusal
 end)()
 
-local override_set = (function() -- rlfunc: lines=114 file=functions/lib/override/override_set.lua
---- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and '' for the version.
+local override_set = (function() -- rlfunc: lines=135 file=functions/lib/override/override_set.lua
+--- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and one per budget that has a top-up, and '' for the version.
 ---
 --- The version is the time of the last change, and always increases. So a primary that lost a change never reports that change's
 --- version with other overrides.
 --- @use clock refusal
 --- @lib override_set
---- @state override_set 1 '<effect> <factor> <end> <set> <length of by> <by><reason>' in the field of the subject; '' is the version
+--- @state override_set 2 '<effect> <factor or amount> <end> <set> <length of by> <length of unit> <by><unit><reason>' in the field
+---     '<length of budget> <budget><subject>', whose budget is '' unless it is a top-up; '' is the version
 local override_set = {}
 
 override_set.max_overrides = 1000
 
+-- The largest number of an override, by its effect.
+local most = {allow = 1, deny = 1, multiply = 1000000, add = 1000000000000000}
+
 -- Parses an override as of clock_us; nil if it is invalid. If the clock was set back, it has at most its original duration left.
-local function parse(subject, text, clock_us)
-  local effect, factor, ends, set, length, rest = string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-  if not effect or subject == '' or effect ~= 'allow' and effect ~= 'deny' and effect ~= 'multiply' then
+local function parse(field, text, clock_us)
+  local effect, number, ends, set, by_size, unit_size, rest = string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+  local budget_size, named = string.match(field, '^(%d+) (.+)$')
+  if not named or not effect or not most[effect] then
     return nil
   end
-  local times, ends_us, set_us, size = tonumber(factor), clock.parse_us(ends), clock.parse_us(set), tonumber(length)
-  if not ends_us or not set_us or ends_us <= set_us or not times or times > 1000000 or not size or size < 1 or size >= #rest then
+  local n, ends_us, set_us = tonumber(number), clock.parse_us(ends), clock.parse_us(set)
+  local by_length, unit_length, budget_length = tonumber(by_size), tonumber(unit_size), tonumber(budget_size)
+  if not ends_us or not set_us or ends_us <= set_us or n < 1 or n > most[effect] or by_length < 1 or by_length + unit_length >= #rest
+    or budget_length >= #named or (effect == 'add') ~= (budget_length > 0) then
     return nil
   end
   return {
-    subject = subject, effect = effect, factor = times, ends_us = ends_us, set_us = set_us,
-    left_us = math.min(ends_us - clock_us, ends_us - set_us), by = string.sub(rest, 1, size), reason = string.sub(rest, size + 1),
+    subject = string.sub(named, budget_length + 1), budget = string.sub(named, 1, budget_length), effect = effect,
+    factor = effect == 'multiply' and n or 1, amount_micros = effect == 'add' and n or 0,
+    ends_us = ends_us, set_us = set_us, left_us = math.min(ends_us - clock_us, ends_us - set_us),
+    by = string.sub(rest, 1, by_length), unit = string.sub(rest, by_length + 1, by_length + unit_length),
+    reason = string.sub(rest, by_length + unit_length + 1),
   }
+end
+
+-- Returns the field of an override.
+local function field(row)
+  return string.format('%.0f ', #row.budget) .. row.budget .. row.subject
 end
 
 -- Formats an override.
 local function text(row)
-  return string.format('%s %.0f %.0f %.0f %.0f ', row.effect, row.factor, row.ends_us, row.set_us, #row.by) .. row.by .. row.reason
+  local n = math.max(row.factor, row.amount_micros) -- one of them is its number, the other at most 1
+  return string.format('%s %.0f %.0f %.0f %.0f %.0f ', row.effect, n, row.ends_us, row.set_us, #row.by, #row.unit) .. row.by .. row.unit .. row.reason
 end
 
 -- Returns the version, 0 without a key; or nil and a refusal.
@@ -281,7 +297,7 @@ function override_set.version(key)
   return version
 end
 
--- Reads all overrides as of clock_us: rows, the active ones, and expired, the subjects of the others. Or nil and a refusal.
+-- Reads all overrides as of clock_us: rows, the active ones, and expired, the fields of the others. Or nil and a refusal.
 function override_set.read(key, clock_us)
   local rows, expired, version = {}, {}, 0
   local all = redis.call('HGETALL', key) -- rlfunc:ignore key-loop 1001 at max_overrides
@@ -296,7 +312,7 @@ function override_set.read(key, clock_us)
       if row.left_us > 0 then
         rows[#rows + 1] = row
       else
-        expired[#expired + 1] = row.subject
+        expired[#expired + 1] = all[i]
       end
     end
   end
@@ -306,15 +322,17 @@ function override_set.read(key, clock_us)
   return {rows = rows, expired = expired, version = version}
 end
 
--- Removes a subject's override from the rows; returns whether there was one.
-function override_set.remove(set, subject)
-  for i = 1, #set.rows do
-    if set.rows[i].subject == subject then
+-- Removes a subject's override from the rows: that of a budget, '' for that of none, or all if budget is nil. Returns their fields.
+function override_set.remove(set, subject, budget)
+  local removed = {}
+  for i = #set.rows, 1, -1 do
+    local row = set.rows[i]
+    if row.subject == subject and (not budget or row.budget == budget) then
       table.remove(set.rows, i)
-      return true
+      removed[#removed + 1] = field(row)
     end
   end
-  return false
+  return removed
 end
 
 -- Stores a change: deletes expired overrides, writes `row` unless it is nil, and sets a new version and an expiry with the last
@@ -332,7 +350,7 @@ function override_set.store(key, set, clock_us, row)
     left_us = math.max(left_us, set.rows[i].left_us)
   end
   if row then
-    redis.call('HSET', key, row.subject, text(row))
+    redis.call('HSET', key, field(row), text(row))
   end
   redis.call('HSET', key, '', string.format('%.0f', version))
   clock.expire(key, left_us)
@@ -340,10 +358,13 @@ function override_set.store(key, set, clock_us, row)
 end
 
 local function by_subject(one, other)
-  return one.subject < other.subject
+  if one.subject ~= other.subject then
+    return one.subject < other.subject
+  end
+  return one.budget < other.budget
 end
 
--- Returns the active overrides, by subject.
+-- Returns the active overrides, by subject and budget.
 function override_set.sorted(set)
   table.sort(set.rows, by_subject)
   return set.rows
@@ -352,38 +373,40 @@ end
 return override_set
 end)()
 
-do -- rlfunc: lines=25 file=functions/override/clear.lua
---- Clears the override of a subject.
+do -- rlfunc: lines=26 file=functions/override/clear.lua
+--- Clears the overrides of a subject, or its top-up of one budget.
 ---
 --- Expired overrides are deleted as well.
 --- @use clock override_set
 --- @subject                     one name for each namespace, under which its overrides are kept
---- @key    bucket          hash[overrides]      overrides of a namespace, by subject
---- @arg    target          text[512]            the subject whose override it is, as passed to set
---- @result existed         bool                 whether it had an override that had not expired
+--- @key    bucket          hash[overrides]      overrides of a namespace, by subject and budget
+--- @arg    target          text[512]            the subject whose overrides they are, as passed to set
+--- @arg    budget          text[32]?            the budget whose top-up it is; all overrides of the subject when omitted
+--- @result existed         bool                 whether there was one that had not expired
 --- @result overrides       count[0..1000]       active overrides after the call: 0 to 999
 --- @error  RLSTATE                              the key holds data that is not an override
-local function clear(bucket, target)
+local function clear(bucket, target, budget)
   local clock_us = clock.now_us()
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
     return nil, unreadable
   end
-  local existed = override_set.remove(overrides, target)
-  if existed then
-    overrides.expired[#overrides.expired + 1] = target
+  local removed = override_set.remove(overrides, target, budget)
+  for i = 1, #removed do
+    overrides.expired[#overrides.expired + 1] = removed[i]
   end
   if #overrides.expired > 0 then
     override_set.store(bucket, overrides, clock_us)
   end
-  return existed, #overrides.rows
+  return #removed > 0, #overrides.rows
 end
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins clear to Redis.
 local function override_v1_clear(keys, args)
-  if #keys ~= 1 or #args ~= 1 then
-    return {err = 'RLARG clear must be called with 1 key and 1 argument'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
+    return {err = 'RLARG clear must be called with 1 key and 1 to 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -392,6 +415,13 @@ local function override_v1_clear(keys, args)
   if #target < 1 or #target > 512 then
     return {err = 'RLARG target must be 1 to 512 bytes'}
   end
+  local budget
+  if rlfunc_args >= 2 and args[2] ~= '' then
+    budget = args[2]
+    if #budget < 1 or #budget > 32 then
+      return {err = 'RLARG budget must be 1 to 32 bytes'}
+    end
+  end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('clear', keys[1], {'del', 'hdel', 'hgetall', 'hset', 'pexpire', 'time', 'type'})
     if lacking then
@@ -399,7 +429,7 @@ local function override_v1_clear(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_existed, out_overrides = pcall(clear, keys[1], target)
+  local rlfunc_ok, out_existed, out_overrides = pcall(clear, keys[1], target, budget)
   if rlfunc_ok then
     if out_existed == nil then
       return out_overrides
@@ -430,13 +460,13 @@ local function override_v1_clear(keys, args)
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'override_v1_clear', callback = override_v1_clear, description = 'Clears the override of a subject.'}
+redis.register_function{function_name = 'override_v1_clear', callback = override_v1_clear, description = 'Clears the overrides of a subject, or its top-up of one budget.'}
 end
 
 do -- rlfunc: lines=7 file=functions/override/clear_all.lua
 --- Clears all overrides of a namespace, including unreadable ones.
 --- @subject                     one name for each namespace, under which its overrides are kept
---- @key    bucket          hash[overrides]      overrides of a namespace, by subject
+--- @key    bucket          hash[overrides]      overrides of a namespace, by subject and budget
 --- @result existed         bool                 whether there was anything to clear
 local function clear_all(bucket)
   return redis.call('DEL', bucket) > 0
@@ -486,23 +516,26 @@ end
 redis.register_function{function_name = 'override_v1_clear_all', callback = override_v1_clear_all, description = 'Clears all overrides of a namespace, including unreadable ones.'}
 end
 
-do -- rlfunc: lines=36 file=functions/override/list.lua
---- Lists the active overrides by subject, unless the caller already has this version; writes nothing.
+do -- rlfunc: lines=39 file=functions/override/list.lua
+--- Lists the active overrides by subject and budget, unless the caller already has this version; writes nothing.
 ---
 --- Every set and clear changes the version. An override that expires does not: callers expire each by their own clock,
 --- after left.
 --- @use clock override_set
 --- @flags  no-writes
 --- @subject                     one name for each namespace, under which its overrides are kept
---- @key    bucket          hash[overrides]      overrides of a namespace, by subject
+--- @key    bucket          hash[overrides]      overrides of a namespace, by subject and budget
 --- @arg    known           count?               version that the caller has; omit it to always get the list
 --- @result changed         bool                 whether the version differs from known; otherwise nothing is listed
 --- @result version         count                current version, in microseconds by the server's clock: 1767323045678901; 0 without
 ---     overrides
---- @result overrides       group                the overrides, by subject
+--- @result overrides       group                the overrides, by subject and budget
 --- @result overrides.subject text[512]          subject that it applies to
---- @result overrides.effect enum(allow,deny,multiply) its effect
+--- @result overrides.effect enum(allow,deny,multiply,add) its effect
 --- @result overrides.factor count[0..1000000]   by how much each limit of the subject is multiplied: 10; 1 unless effect is multiply
+--- @result overrides.budget text[0..32]         budget that gets more; empty unless effect is add
+--- @result overrides.unit  text[0..32]          its unit: tokens; empty for money
+--- @result overrides.amount micros              how much more: 500000000; of a unit, whole ones; 0 unless effect is add
 --- @result overrides.left  duration             time until it expires: more than 0
 --- @result overrides.ends  time                 when it expires, by the server's clock
 --- @result overrides.set   time                 when it was set
@@ -523,7 +556,7 @@ local function list(bucket, known)
   end
   return true, version, override_set.sorted(overrides)
 end
-local rlfunc_places_overrides_effect = {['allow'] = 0, ['deny'] = 1, ['multiply'] = 2}
+local rlfunc_places_overrides_effect = {['allow'] = 0, ['deny'] = 1, ['multiply'] = 2, ['add'] = 3}
 local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none
 
 -- Joins list to Redis.
@@ -565,7 +598,7 @@ local function override_v1_list(keys, args)
       end
     end
     if not rlfunc_wrong then
-      local reply, rlfunc_at = {rlfunc_head + out_version * 2 + #out_overrides * 2097152, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + out_version * 2 + #out_overrides * 2097152, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       if not (out_version < 1048576) then
         reply[1] = -1 - rlfunc_head * 4
         reply[2] = #out_overrides
@@ -581,6 +614,9 @@ local function override_v1_list(keys, args)
         local row_subject = row.subject
         local row_effect = row.effect
         local row_factor = row.factor
+        local row_budget = row.budget
+        local row_unit = row.unit
+        local row_amount_micros = row.amount_micros
         local row_left_us = row.left_us
         local row_ends_us = row.ends_us
         local row_set_us = row.set_us
@@ -593,7 +629,7 @@ local function override_v1_list(keys, args)
         if row_effect ~= 'allow' then
           local row_place_effect = rlfunc_places_overrides_effect[row_effect]
           if not row_place_effect then
-            rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
+            rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply, add', 0
           end
           rlfunc_word = rlfunc_word + row_place_effect
         end
@@ -601,7 +637,18 @@ local function override_v1_list(keys, args)
           if not (row_factor >= 0 and row_factor <= 1000000 and row_factor % 1 == 0) then
             rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
           end
-          rlfunc_word = rlfunc_word + row_factor * 3
+          rlfunc_word = rlfunc_word + row_factor * 4
+        end
+        if #row_budget > 32 then
+          rlfunc_wrong = 'result overrides.budget must be at most 32 bytes'
+        end
+        if #row_unit > 32 then
+          rlfunc_wrong = 'result overrides.unit must be at most 32 bytes'
+        end
+        if row_amount_micros ~= 0 then
+          if not (row_amount_micros >= 0 and row_amount_micros <= 9007199254740992 and row_amount_micros % 1 == 0) then
+            rlfunc_wrong = 'result overrides.amount must be a whole number from 0 to 9007199254740992'
+          end
         end
         if row_left_us ~= 0 then
           if not (row_left_us >= 0 and row_left_us <= 9007199254740992 and row_left_us % 1 == 0) then
@@ -625,34 +672,37 @@ local function override_v1_list(keys, args)
           rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
         end
         local rlfunc_one
-        if row_ends_us == 0 and row_set_us == 0 then
-          rlfunc_one = rlfunc_word + row_left_us * 3000003
+        if row_left_us == 0 and row_ends_us == 0 and row_set_us == 0 then
+          rlfunc_one = rlfunc_word + row_amount_micros * 4000004
           if rlfunc_one >= 9007199254740992 then
             rlfunc_one = nil
-            if row_left_us % 1000 == 0 then
-              local number = rlfunc_word * 4 + row_left_us / 1000 * 12000012
+            if row_amount_micros % 1000 == 0 then
+              local number = rlfunc_word * 4 + row_amount_micros / 1000 * 16000016
               if number < 9007199254740992 then
                 rlfunc_one = -2 - number
               end
             end
           end
-        elseif row_set_us == 0 and rlfunc_word < 32 and row_left_us < 8388608000 and row_ends_us < 8388608000 and row_left_us % 1000 == 0 and row_ends_us % 1000 == 0 then
-          rlfunc_one = -3 - rlfunc_word * 4 - row_left_us / 1000 * 128 - row_ends_us / 1000 * 1073741824
+        elseif row_ends_us == 0 and row_set_us == 0 and rlfunc_word < 32 and row_amount_micros < 8388608000 and row_left_us < 8388608000 and row_amount_micros % 1000 == 0 and row_left_us % 1000 == 0 then
+          rlfunc_one = -3 - rlfunc_word * 4 - row_amount_micros / 1000 * 128 - row_left_us / 1000 * 1073741824
         end
         if rlfunc_one then
           rlfunc_at = rlfunc_at + 1
           reply[rlfunc_at] = rlfunc_one
         else
           reply[rlfunc_at + 1] = -1 - rlfunc_word * 4
-          reply[rlfunc_at + 2] = row_left_us
-          reply[rlfunc_at + 3] = row_ends_us
-          reply[rlfunc_at + 4] = row_set_us
-          rlfunc_at = rlfunc_at + 4
+          reply[rlfunc_at + 2] = row_amount_micros
+          reply[rlfunc_at + 3] = row_left_us
+          reply[rlfunc_at + 4] = row_ends_us
+          reply[rlfunc_at + 5] = row_set_us
+          rlfunc_at = rlfunc_at + 5
         end
         reply[rlfunc_at + 1] = row_subject
-        reply[rlfunc_at + 2] = row_by
-        reply[rlfunc_at + 3] = row_reason
-        rlfunc_at = rlfunc_at + 3
+        reply[rlfunc_at + 2] = row_budget
+        reply[rlfunc_at + 3] = row_unit
+        reply[rlfunc_at + 4] = row_by
+        reply[rlfunc_at + 5] = row_reason
+        rlfunc_at = rlfunc_at + 5
       end
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
@@ -676,36 +726,54 @@ local function override_v1_list(keys, args)
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'override_v1_list', callback = override_v1_list, description = 'Lists the active overrides by subject, unless the caller already has this version; writes nothing.', flags = {'no-writes'}}
+redis.register_function{function_name = 'override_v1_list', callback = override_v1_list, description = 'Lists the active overrides by subject and budget, unless the caller already has this version; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=40 file=functions/override/set.lua
---- Sets the override of a subject, replacing its current one.
+do -- rlfunc: lines=58 file=functions/override/set.lua
+--- Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces only that of the same budget.
 ---
---- Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL and changes
---- nothing.
---- @use clock override_set
+--- Expired overrides are deleted first. If there are 1,000 others, the call returns RLFULL and changes nothing.
+--- @use clock override_set refusal
 --- @subject                     one name for each namespace, under which its overrides are kept
---- @key    bucket          hash[overrides]      overrides of a namespace, by subject
+--- @key    bucket          hash[overrides]      overrides of a namespace, by subject and budget
 --- @arg    target          text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
---- @arg    effect          enum(allow,deny,multiply) allow: never limited. deny: always refused. multiply: factor times each limit
+--- @arg    effect          enum(allow,deny,multiply,add) allow: never limited. deny: always refused. multiply: factor times each limit.
+---     add: amount more of one budget
 --- @arg    duration        duration[1ms..3650d] how long it lasts
 --- @arg    by              text[128]            operator that sets it
 --- @arg    reason          text[256]            why it is set
 --- @arg    factor          count[1..1000000]=1  factor for each limit of the subject; ignored unless effect is multiply
---- @result replaced        bool                 whether the subject had one that had not expired
+--- @arg    next            time?                when the budget's next period starts: it expires then at the latest
+--- @arg    budget          text[32]?            the budget that gets more
+--- @arg    unit            text[32]?            unit of the budget: tokens; money when omitted
+--- @arg    amount          micros[1..1000000000000000]? how much more; of a unit, whole ones
+--- @must   next be above now
+--- @must   budget and amount be given if effect is add
+--- @must   budget be omitted unless effect is add
+--- @must   amount be omitted unless effect is add
+--- @must   unit be omitted unless effect is add
+--- @must   next be omitted unless effect is add
+--- @result replaced        bool                 whether it replaced one that had not expired
 --- @result version         count                new version of the overrides, see list: 1767323045678901
 --- @result ends            time                 when it expires, by the server's clock
 --- @result overrides       count[0..1000]       active overrides after the call: 1 to 1000
---- @error  RLFULL                               1,000 other subjects have an override
+--- @error  RLARG                                next is not in the future
+--- @error  RLFULL                               there are 1,000 other overrides
 --- @error  RLSTATE                              the key holds data that is not an override
-local function set(bucket, target, effect, duration_us, by, reason, factor)
+local function set(bucket, target, effect, duration_us, by, reason, factor, next_us, budget, unit, amount_micros)
   local clock_us = clock.now_us()
+  local left_us = duration_us
+  if next_us then
+    left_us = math.min(left_us, next_us - clock_us)
+  end
+  if left_us <= 0 then
+    return nil, refusal.argument('next must be above now')
+  end
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
     return nil, unreadable
   end
-  local replaced = override_set.remove(overrides, target)
+  local replaced = #override_set.remove(overrides, target, budget or '') > 0
   if #overrides.rows >= override_set.max_overrides then
     return nil, {err = 'RLFULL a namespace has at max_overrides 1000 overrides: clear one first'}
   end
@@ -714,8 +782,8 @@ local function set(bucket, target, effect, duration_us, by, reason, factor)
     times = factor
   end
   local row = {
-    subject = target, effect = effect, factor = times, ends_us = clock_us + duration_us, set_us = clock_us,
-    left_us = duration_us, by = by, reason = reason,
+    subject = target, budget = budget or '', unit = unit or '', effect = effect, factor = times, amount_micros = amount_micros or 0,
+    ends_us = clock_us + left_us, set_us = clock_us, left_us = left_us, by = by, reason = reason,
   }
   overrides.rows[#overrides.rows + 1] = row
   return replaced, override_set.store(bucket, overrides, clock_us, row), row.ends_us, #overrides.rows
@@ -725,8 +793,8 @@ local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask 
 -- Joins set to Redis.
 local function override_v1_set(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 6 then
-    return {err = 'RLARG set must be called with 1 key and 5 to 6 arguments'}
+  if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 10 then
+    return {err = 'RLARG set must be called with 1 key and 5 to 10 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -736,8 +804,8 @@ local function override_v1_set(keys, args)
     return {err = 'RLARG target must be 1 to 512 bytes'}
   end
   local effect = args[2]
-  if effect ~= 'allow' and effect ~= 'deny' and effect ~= 'multiply' then
-    return {err = 'RLARG effect must be one of allow, deny, multiply'}
+  if effect ~= 'allow' and effect ~= 'deny' and effect ~= 'multiply' and effect ~= 'add' then
+    return {err = 'RLARG effect must be one of allow, deny, multiply, add'}
   end
   local duration_us = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
   if not duration_us or duration_us < 1000 or duration_us > 315360000000000 then
@@ -751,12 +819,53 @@ local function override_v1_set(keys, args)
   if #reason < 1 or #reason > 256 then
     return {err = 'RLARG reason must be 1 to 256 bytes'}
   end
-  local factor = 1
-  if rlfunc_args >= 6 and args[6] ~= '' then
-    factor = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
-    if not factor or factor < 1 or factor > 1000000 then
-      return {err = 'RLARG factor must be a whole number from 1 to 1000000'}
+  local factor, next_us, budget, unit, amount_micros = 1
+  if rlfunc_args > 5 then
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      factor = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+      if not factor or factor < 1 or factor > 1000000 then
+        return {err = 'RLARG factor must be a whole number from 1 to 1000000'}
+      end
     end
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      next_us = rlfunc_whole(args[7])
+      if not next_us or next_us < 0 or next_us > 9007199254740992 then
+        return {err = 'RLARG next must be from 0 to 9007199254740992 microseconds since 1970'}
+      end
+    end
+    if rlfunc_args >= 8 and args[8] ~= '' then
+      budget = args[8]
+      if #budget < 1 or #budget > 32 then
+        return {err = 'RLARG budget must be 1 to 32 bytes'}
+      end
+    end
+    if rlfunc_args >= 9 and args[9] ~= '' then
+      unit = args[9]
+      if #unit < 1 or #unit > 32 then
+        return {err = 'RLARG unit must be 1 to 32 bytes'}
+      end
+    end
+    if rlfunc_args >= 10 and args[10] ~= '' then
+      amount_micros = rlfunc_whole(args[10])
+      if not amount_micros or amount_micros < 1 or amount_micros > 1000000000000000 then
+        return {err = 'RLARG amount must be from 1 to 1000000000000000 micros'}
+      end
+    end
+  end
+  if effect == 'add' and (not budget or not amount_micros) then
+    return {err = 'RLARG budget and amount must be given if effect is add'}
+  end
+  if effect ~= 'add' and budget then
+    return {err = 'RLARG budget must be omitted unless effect is add'}
+  end
+  if effect ~= 'add' and amount_micros then
+    return {err = 'RLARG amount must be omitted unless effect is add'}
+  end
+  if effect ~= 'add' and unit then
+    return {err = 'RLARG unit must be omitted unless effect is add'}
+  end
+  if effect ~= 'add' and next_us then
+    return {err = 'RLARG next must be omitted unless effect is add'}
   end
   if rlfunc_unproven > 0 then
     local lacking = rlfunc_lacking('set', keys[1], {'del', 'hdel', 'hgetall', 'hset', 'pexpire', 'time', 'type'})
@@ -765,7 +874,7 @@ local function override_v1_set(keys, args)
     end
     rlfunc_unproven = rlfunc_unproven - 1
   end
-  local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], target, effect, duration_us, by, reason, factor)
+  local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], target, effect, duration_us, by, reason, factor, next_us, budget, unit, amount_micros)
   if rlfunc_ok then
     if out_replaced == nil then
       return out_version
@@ -824,5 +933,5 @@ local function override_v1_set(keys, args)
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'override_v1_set', callback = override_v1_set, description = 'Sets the override of a subject, replacing its current one.'}
+redis.register_function{function_name = 'override_v1_set', callback = override_v1_set, description = 'Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces only that of the same budget.'}
 end

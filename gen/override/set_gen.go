@@ -15,19 +15,28 @@ var setFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "set",
 	ServerName: "override_v1_set",
-	Codes:      []string{"RLFULL", "RLSTATE"},
-	Omissible:  1,
+	Codes:      []string{"RLARG", "RLFULL", "RLSTATE"},
+	Omissible:  5,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {Values: 1001}},
 }
 
 // SetParams are the arguments of Set.
+//
+// Besides the bounds of each:
+//   - next must be above now.
+//   - budget and amount must be given if effect is add.
+//   - budget must be omitted unless effect is add.
+//   - amount must be omitted unless effect is add.
+//   - unit must be omitted unless effect is add.
+//   - next must be omitted unless effect is add.
 type SetParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
 	// it. It must not be empty.
 	Subject fcall.Subject
 	// Target: a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
 	Target string
-	// Effect: allow: never limited. deny: always refused. multiply: factor times each limit.
+	// Effect: allow: never limited. deny: always refused. multiply: factor times each limit. add: amount more of
+	// one budget.
 	Effect SetEffect
 	// Duration: how long it lasts. From 1ms to 3650 days, rounded up to a microsecond.
 	Duration time.Duration
@@ -35,14 +44,23 @@ type SetParams struct {
 	By string
 	// Reason: why it is set. 1 to 256 bytes.
 	Reason string
-	// Factor: factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
-	// Defaults to 1.
+	// Factor: factor for each limit of the subject; ignored unless effect is multiply. From 1 to 10^6. Defaults
+	// to 1.
 	Factor int64
+	// Next: when the budget's next period starts: it expires then at the latest. From 1970-01-01T00:00:00Z to the
+	// year 2255. The zero value omits it.
+	Next time.Time
+	// Budget: the budget that gets more. 1 to 32 bytes. The zero value omits it.
+	Budget string
+	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
+	// Amount: how much more; of a unit, whole ones. From 1 to 10^15. The zero value omits it.
+	Amount fcall.Micros
 }
 
 // SetResult is the result of Set.
 type SetResult struct {
-	// Replaced reports whether the subject had one that had not expired.
+	// Replaced reports whether it replaced one that had not expired.
 	Replaced bool
 	// Version: new version of the overrides, see list: 1767323045678901.
 	Version int64
@@ -60,15 +78,18 @@ const (
 	SetEffectAllow    SetEffect = "allow"
 	SetEffectDeny     SetEffect = "deny"
 	SetEffectMultiply SetEffect = "multiply"
+	SetEffectAdd      SetEffect = "add"
 )
 
-// Set sets the override of a subject, replacing its current one.
+// Set sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces
+// only that of the same budget.
 //
-// Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL and
-// changes nothing.
+// Expired overrides are deleted first. If there are 1,000 others, the call returns RLFULL and changes
+// nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLFULL ([fcall.CodeError]): 1,000 other subjects have an override
+//   - RLARG: next is not in the future
+//   - RLFULL ([fcall.CodeError]): there are 1,000 other overrides
 //   - RLSTATE: the key holds data that is not an override
 func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {
 	reply, err := c.setArgs(p).Call(ctx)
@@ -98,14 +119,35 @@ func (p PendingSet) Result() (SetResult, error) {
 }
 
 func (c *Client) setArgs(p SetParams) *fcall.Args {
-	a := c.fcall.Args(setFunction, 1, 6)
+	a := c.fcall.Args(setFunction, 1, 10)
 	a.Key("subject", p.Subject, "overrides")
 	a.Text("target", p.Target, 1, 512)
-	a.Enum("effect", string(p.Effect), "allow", "deny", "multiply")
+	a.Enum("effect", string(p.Effect), "allow", "deny", "multiply", "add")
 	a.Duration("duration", p.Duration, 1000, 315360000000000)
 	a.Text("by", p.By, 1, 128)
 	a.Text("reason", p.Reason, 1, 256)
 	a.OptInt("factor", p.Factor, 1, 1000000)
+	a.OptTime("next", p.Next, 0, 9007199254740992)
+	a.OptText("budget", p.Budget, 1, 32)
+	a.OptText("unit", p.Unit, 1, 32)
+	a.OptInt("amount", int64(p.Amount), 1, 1000000000000000)
+	if a.Err() == nil {
+		if p.Effect == "add" && (p.Budget == "" || p.Amount == 0) {
+			a.Must("budget and amount", "be given if effect is add")
+		}
+		if p.Effect != "add" && p.Budget != "" {
+			a.Must("budget", "be omitted unless effect is add")
+		}
+		if p.Effect != "add" && p.Amount != 0 {
+			a.Must("amount", "be omitted unless effect is add")
+		}
+		if p.Effect != "add" && p.Unit != "" {
+			a.Must("unit", "be omitted unless effect is add")
+		}
+		if p.Effect != "add" && !p.Next.IsZero() {
+			a.Must("next", "be omitted unless effect is add")
+		}
+	}
 	return a
 }
 

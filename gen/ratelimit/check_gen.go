@@ -48,7 +48,7 @@ type CheckParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+	// Weight: multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string

@@ -28,11 +28,11 @@ type FixedWindowParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window. From 1 to 1000000000000.
+	// Limit: most that may be charged in a window. From 1 to 10^12.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000000000. Nil defaults to 1.
+	// Cost: amount to charge; 0 charges nothing. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
 }
 

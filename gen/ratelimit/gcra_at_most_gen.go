@@ -27,13 +27,13 @@ type GCRAAtMostParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: tokens gained per period. From 1 to 1000000000000.
+	// Limit: tokens gained per period. From 1 to 10^12.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. The zero value omits it.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 10^12. The zero value omits it.
 	Burst int64
-	// Most: most tokens to take; more than burst takes at most burst. From 1 to 1000000000000.
+	// Most: most tokens to take; more than burst takes at most burst. From 1 to 10^12.
 	Most int64
 }
 

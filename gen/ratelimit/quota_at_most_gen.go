@@ -32,7 +32,7 @@ type QuotaAtMostParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a period. From 1 to 1000000000000.
+	// Limit: most that may be charged in a period. From 1 to 10^12.
 	Limit int64
 	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Previous time.Time
@@ -42,7 +42,7 @@ type QuotaAtMostParams struct {
 	Next time.Time
 	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
-	// Most: most to charge; more than limit charges at most limit. From 1 to 1000000000000.
+	// Most: most to charge; more than limit charges at most limit. From 1 to 10^12.
 	Most int64
 }
 

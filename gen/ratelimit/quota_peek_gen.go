@@ -35,7 +35,7 @@ type QuotaPeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a period. From 1 to 1000000000000.
+	// Limit: most that may be charged in a period. From 1 to 10^12.
 	Limit int64
 	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Previous time.Time
@@ -45,7 +45,7 @@ type QuotaPeekParams struct {
 	Next time.Time
 	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
-	// Cost: amount that would be charged. From 0 to 1000000000000. Nil defaults to 1.
+	// Cost: amount that would be charged. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
 }
 

@@ -30,17 +30,17 @@ type Limit struct {
 	Name string
 	// Kind: how it counts, like the function of that name; a concurrency like concurrency.acquire.
 	Kind LimitKind
-	// Limit: most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000.
+	// Limit: most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12.
 	Limit int64
 	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
 	// from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days, rounded up
 	// to a microsecond.
 	Window time.Duration
-	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. The zero
-	// value omits it.
+	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. The zero value omits
+	// it.
 	Burst int64
 	// Cost: amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-	// places, at most 1000. From 0 to 1000000000000. Nil defaults to 1.
+	// places, at most 1000. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
 	// Shadow sets whether the limit only reports and never refuses.
 	Shadow bool

@@ -25,11 +25,11 @@ type SlidingCounterRefundParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 10^12.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: amount to refund. From 1 to 1000000000000. Defaults to 1.
+	// Cost: amount to refund. From 1 to 10^12. Defaults to 1.
 	Cost int64
 }
 

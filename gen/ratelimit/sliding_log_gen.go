@@ -25,7 +25,7 @@ type SlidingLogParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
 	// must not be empty.
 	Subject fcall.Subject
-	// Limit: most admissions in a window. From 1 to 1000000.
+	// Limit: most admissions in a window. From 1 to 10^6.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration

@@ -11,6 +11,9 @@
 //
 // A descriptor's limit replaces those limits of its endpoint that have a dynamic_max; see guard.Rate. Another limit has the same count.
 //
+// hits_addend of a descriptor with a unit is an amount of it: 0 checks the budgets of that unit, see guard.Request.Unreserved, and any other is
+// recorded by guard.Guard.Record, as Envoy sends it at the end of a stream.
+//
 // By default Envoy lets a request pass whose rate limit request fails. So the answer is OVER_LIMIT and not an error if a client could cause
 // it: an address or a key that cannot be read, two values of one identity, text that is not UTF-8; also if a limit is not decided whose
 // failure mode is closed, and if a key in Redis is unreadable. The dynamic metadata then has the key error.

@@ -80,6 +80,13 @@ func TestShouldRateLimit_limitOfADescriptor(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", what, got, c.want)
 		}
 	}
+	// Two limits of one endpoint are one only if they are equal.
+	serve(t, dynamicLimits).expect(t, edge(with(5, hour, from("203.0.113.9")), with(6, hour, from("203.0.113.9"))), answer{
+		Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT", "OVER_LIMIT"}, Error: "bad_request",
+	})
+	if got := serve(t, dynamicLimits).first(t, with(5, hour, from("203.0.113.9")), with(5, hour, from("203.0.113.9"))); got != "OK search/hour HOUR 5 4" {
+		t.Errorf("two equal limits: %s", got)
+	}
 	// A limit of 0 charges nothing, and no wait helps.
 	f := serve(t, dynamicLimits)
 	f.expect(t, edge(with(0, hour, from("203.0.113.9")), descriptor("generic_key", "total")), answer{

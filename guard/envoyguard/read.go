@@ -1,6 +1,7 @@
 package envoyguard
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -15,9 +16,15 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// read fills in what guard decides, and returns the rule of each descriptor, nil without one. It returns an answer to a request that guard
-// does not decide.
-func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
+// An asked is what a request asks of guard: a decision about all descriptors that are not spent.
+type asked struct {
+	guard.Request
+	spent []guard.Request // by descriptor, to record; those without units are none
+}
+
+// read fills in what guard decides and records, and returns the rule of each descriptor, nil without one. It returns an answer to a request that
+// guard does not decide.
+func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
 	matched []*policy.Descriptor, undecided *ratelimitv3.RateLimitResponse, err error,
 ) {
 	if q.GetDomain() == unreadable {
@@ -37,6 +44,25 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
 			return nil, nil, status.Error(codes.Unimplemented, "is_negative_hits is not supported: a decision cannot refund hits")
 		}
 		matched[i] = rule
+		hits := uint64(q.HitsAddend)
+		if own := d.GetHitsAddend(); own != nil {
+			hits = own.Value
+		}
+		if rule.Unit != "" && hits > 0 {
+			var own claim
+			one := guard.Request{Endpoint: rule.Endpoint, Units: []guard.Amount{{Unit: rule.Unit, N: int64(min(hits, math.MaxInt64))}}}
+			if err = own.add(r.policy, rule, d); err == nil {
+				one.Subjects, one.Also, err = own.read(r.reader)
+			}
+			if err != nil {
+				return matched, rejected(matched, "bad_request"), nil
+			}
+			if request.spent == nil {
+				request.spent = make([]guard.Request, len(q.Descriptors))
+			}
+			request.spent[i] = one
+			continue
+		}
 		if err := c.add(r.policy, rule, d); err != nil {
 			return matched, rejected(matched, "bad_request"), nil
 		}
@@ -48,9 +74,10 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
 			if rate.Limit == 0 {
 				return matched, closedBy(matched, i, r.dynamic[rule.Endpoint], l), nil
 			}
-			if !slices.Contains(request.Rates, rate) {
-				request.Rates = append(request.Rates, rate) // a second one of the endpoint is an ErrArgument
+			if slices.ContainsFunc(request.Rates, func(r guard.Rate) bool { return r.Endpoint == rate.Endpoint && r != rate }) {
+				return matched, rejected(matched, "bad_request"), nil
 			}
+			request.Rates = append(request.Rates, rate)
 		}
 		if rule.Endpoint != request.Endpoint && !slices.Contains(request.OtherEndpoints, rule.Endpoint) {
 			if request.Endpoint == "" {
@@ -59,14 +86,14 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *guard.Request) (
 				request.OtherEndpoints = append(request.OtherEndpoints, rule.Endpoint)
 			}
 		}
-		hits := uint64(q.HitsAddend)
-		if own := d.GetHitsAddend(); own != nil {
-			hits = own.Value
+		if rule.Unit == "" {
+			request.Weight = max(request.Weight, weight(hits))
+		} else if !slices.Contains(request.Unreserved, rule.Unit) {
+			request.Unreserved = append(request.Unreserved, rule.Unit)
 		}
-		request.Weight = max(request.Weight, weight(hits))
 	}
 	if request.Endpoint == "" {
-		if r.policy.Unmatched == policy.UnmatchedRefuse {
+		if request.spent == nil && r.policy.Unmatched == policy.UnmatchedRefuse {
 			return matched, rejected(make([]*policy.Descriptor, len(matched)), "not_found"), nil
 		}
 		return matched, unlimited(len(matched)), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -44,22 +45,34 @@ func New(g *guard.Guard, o Options) (*RateLimitService, error) {
 // ShouldRateLimit decides a request. See the package documentation for what is an answer and what is an error.
 func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
 	rules := s.rules.Current()
-	var request guard.Request
-	matched, undecided, err := rules.read(r, &request)
-	if undecided != nil || err != nil {
-		return undecided, err
+	var request asked
+	matched, got, err := rules.read(r, &request)
+	if err != nil || got.GetOverallCode() == overLimit {
+		return got, err
 	}
 	// Envoy waits for 20 ms by default, less than a policy does, and lets requests without an answer pass.
 	if deadline, ok := ctx.Deadline(); ok {
 		request.Timeout = max(time.Until(deadline)*3/4, 1)
 	}
-	d, err := s.guard.Decide(ctx, request)
+	if got == nil {
+		d, failed := s.guard.Decide(ctx, request.Request)
+		if errors.Is(failed, guard.ErrEndpoint) && rules != s.rules.Current() {
+			return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
+		}
+		got, err = decided(ctx, rules, matched, d, failed)
+	}
+	if request.spent != nil {
+		s.record(ctx, rules, &request, got)
+	}
+	return got, err
+}
+
+// decided returns the answer of a decision, or of its error.
+func decided(ctx context.Context, rules *rules, matched []*policy.Descriptor, d *guard.Decision, err error) (*ratelimitv3.RateLimitResponse, error) {
 	switch {
 	case err == nil:
 		d.Charge.End(ctx, guard.End{}) // the response is not known here
 		return answer(rules.policy, d, matched), nil
-	case errors.Is(err, guard.ErrEndpoint) && rules != s.rules.Current():
-		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
 	case errors.Is(err, guard.ErrUnavailable):
@@ -68,6 +81,43 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 		return rejected(matched, "bad_request"), nil
 	}
 	return rejected(matched, "limiter_unreadable"), nil
+}
+
+// record records what descriptors have spent, and marks in an answer, nil without one, those whose budget is exceeded. Envoy ignores that at the
+// end of a stream, but a number that it sends at the start must not be a free pass.
+func (s *RateLimitService) record(ctx context.Context, rules *rules, request *asked, got *ratelimitv3.RateLimitResponse) {
+	wait := rules.policy.Timeout
+	if request.Timeout > 0 {
+		wait = min(wait, request.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var calls sync.WaitGroup
+	reasons := make([]string, len(request.spent))
+	for i, spent := range request.spent {
+		if len(spent.Units) == 0 {
+			continue
+		}
+		calls.Go(func() {
+			switch exceeded, err := s.guard.Record(ctx, spent); {
+			case errors.Is(err, fcall.ErrArgument):
+				reasons[i] = "bad_request"
+			case errors.Is(err, fcall.ErrState):
+				reasons[i] = "limiter_unreadable"
+			case err != nil:
+				reasons[i] = "limiter_unavailable"
+			case exceeded:
+				reasons[i] = string(guard.ReasonBudget)
+			}
+		})
+	}
+	calls.Wait()
+	for i, reason := range reasons {
+		if reason != "" && got != nil {
+			got.Statuses[i].Code, got.OverallCode = overLimit, overLimit
+			setError(got, reason)
+		}
+	}
 }
 
 var _ ratelimitv3.RateLimitServiceServer = (*RateLimitService)(nil)
@@ -85,7 +135,9 @@ type Explanation struct {
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (s *RateLimitService) Explain(r *ratelimitv3.RateLimitRequest) (*Explanation, error) {
 	rules, e := s.rules.Current(), &Explanation{Guard: new(guard.Explanation)}
-	matched, undecided, err := rules.read(r, &e.Guard.Request)
+	var request asked
+	matched, undecided, err := rules.read(r, &request)
+	e.Guard.Request = request.Request
 	if err != nil {
 		return nil, err
 	}

@@ -160,8 +160,12 @@ endpoints:
 
 func TestMethods_othersPass(t *testing.T) {
 	f := serve(t, `endpoints: [{name: ask, match: ["/chat.Chat/Ask", "POST /chat.Chat/Say"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, func(ctx context.Context) error {
-		if d := grpcguard.FromContext(ctx); d != nil {
-			t.Errorf("a decision for a method without an endpoint: %+v", d)
+		d := grpcguard.FromContext(ctx)
+		if !d.Allowed || d.Endpoint != "" {
+			t.Errorf("the decision of a method without an endpoint: %+v", d)
+		}
+		if err := d.Charge.Settle(ctx, 1); err == nil {
+			t.Error("settled a call that reserved nothing")
 		}
 		return nil
 	})
@@ -308,7 +312,7 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estima
 				if err != nil {
 					t.Fatal(err)
 				}
-				peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+				peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: 24 * time.Hour})})
 				if err != nil {
 					t.Fatal(err)
 				}

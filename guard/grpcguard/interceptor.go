@@ -244,8 +244,11 @@ func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Ex
 
 type contextKey struct{}
 
-// FromContext returns the decision of a call in its handler, to settle its reservation. It returns nil outside of a guarded handler.
+// FromContext returns the decision of a call in its handler, to settle its reservation. It is never nil: a call that guard did not decide,
+// because it is exempt or no endpoint matches, has one that is allowed, without an endpoint and without a charge.
 func FromContext(ctx context.Context) *guard.Decision {
-	d, _ := ctx.Value(contextKey{}).(*guard.Decision)
-	return d
+	if d, ok := ctx.Value(contextKey{}).(*guard.Decision); ok {
+		return d
+	}
+	return &guard.Decision{Allowed: true}
 }

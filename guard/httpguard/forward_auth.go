@@ -39,9 +39,7 @@ import (
 // A limit of kind concurrency has no effect: the places are released before the request runs.
 func (m *Middleware) ForwardAuth() http.Handler {
 	guarded := m.matched(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d := FromContext(r.Context()); d != nil {
-			d.Charge.Count(r.Context(), true)
-		}
+		FromContext(r.Context()).Charge.Count(r.Context(), true)
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

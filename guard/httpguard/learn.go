@@ -2,6 +2,7 @@ package httpguard
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -59,34 +60,36 @@ func pauseOf(response *http.Response, now time.Time) (pause time.Duration) {
 	return min(pause, guard.MaxPause)
 }
 
-// seconds reads a number of seconds, which may have decimals; 0 if it is none.
-func seconds(text string) time.Duration {
+// inUnits reads a number of units of time, which may have decimals; 0 if it is none.
+func inUnits(text string, unit time.Duration) time.Duration {
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || math.IsNaN(n) || n <= 0 {
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n) || n <= 0 {
 		return 0
 	}
-	return time.Duration(min(n, guard.MaxPause.Seconds()) * float64(time.Second))
+	return time.Duration(min(n, float64(guard.MaxPause/unit)) * float64(unit))
 }
+
+func seconds(text string) time.Duration { return inUnits(text, time.Second) }
 
 // epoch is above any number of seconds to wait, and below any time in seconds or milliseconds since 1970.
 const epoch = 1e8
 
-// secondsOrEpoch reads a reset: seconds from now on, or a time in seconds or milliseconds since 1970.
+// secondsOrEpoch reads a reset: seconds from now on, or a time in seconds or milliseconds since 1970. Each may have decimals.
 func secondsOrEpoch(text string, at time.Time) time.Duration {
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
-	case err != nil || n < epoch:
+	case err != nil || !(n >= epoch):
 		return seconds(text)
 	case n < epoch*1000:
-		return time.Unix(n, 0).Sub(at)
+		n *= 1000
 	}
-	return time.UnixMilli(n).Sub(at)
+	return time.UnixMilli(int64(min(n, math.MaxInt64/2))).Sub(at)
 }
 
 func retryAfter(h http.Header, at time.Time) time.Duration {
@@ -94,14 +97,14 @@ func retryAfter(h http.Header, at time.Time) time.Duration {
 	if text == "" {
 		return 0
 	}
-	if t, err := http.ParseTime(text); err == nil {
+	if t, err := http.ParseTime(strings.Replace(text, "UTC", "GMT", 1)); err == nil { // which is what some servers write
 		return t.Sub(at)
 	}
 	return seconds(text)
 }
 
 func retryAfterMillis(h http.Header, _ time.Time) time.Duration {
-	return seconds(h.Get("Retry-After-Ms")) / 1000
+	return inUnits(h.Get("Retry-After-Ms"), time.Millisecond)
 }
 
 // draft11 reads RateLimit: "burst";r=0;t=30, and RateLimit: limit=10, remaining=0, reset=30 of earlier drafts.
@@ -167,32 +170,26 @@ func anthropic(h http.Header, at time.Time) (pause time.Duration) {
 	return pause
 }
 
-// rateOf returns the tightest limit of requests that RateLimit-Policy or RateLimit-Limit tell, if any: "burst";q=100;w=60, or 100;w=60.
-func rateOf(h http.Header) (tightest guard.Rate) {
+// ratesOf returns the limits of requests that RateLimit-Policy or RateLimit-Limit tell: "burst";q=100;w=60, or 100;w=60.
+func ratesOf(endpoint string, h http.Header) (rates []guard.Rate) {
 	for _, m := range append(members(h["Ratelimit-Policy"]), members(h["Ratelimit-Limit"])...) {
 		quota := m.params["q"]
 		if quota == "" {
 			quota = m.name // of earlier drafts
 		}
 		limit, err := strconv.ParseInt(quota, 10, 64)
-		window, noWindow := strconv.ParseInt(m.params["w"], 10, 64)
-		unit := m.params["qu"]
-		if err != nil || noWindow != nil || limit < 1 || limit > maxRate || window < 1 || window > maxRateWindow || unit != "" && unit != "requests" {
-			continue
-		}
-		r := guard.Rate{Limit: limit, Window: policy.OutboundWindow(time.Duration(window) * time.Second)}
-		if tightest.Limit == 0 || float64(r.Limit)/float64(r.Window) < float64(tightest.Limit)/float64(tightest.Window) {
-			tightest = r
+		window, noWindow := strconv.ParseInt(m.params["w"], 10, 32) // so that it is a duration
+		r := guard.Rate{Endpoint: endpoint, Limit: limit, Window: policy.OutboundWindow(time.Duration(window) * time.Second)}
+		if unit := m.params["qu"]; err == nil && noWindow == nil && (unit == "" || unit == "requests") && r.Check() == nil {
+			rates = append(rates, r)
 		}
 	}
-	return tightest
+	return rates
 }
 
 const (
-	maxRate       = 1_000_000 // of a guard.Rate
-	maxRateWindow = 366 * 24 * 60 * 60
-	maxField      = 4096 // bytes of a field that are read
-	maxMembers    = 16
+	maxField   = 4096 // bytes of a field that are read
+	maxMembers = 16
 )
 
 // A member is one of a structured field (RFC 9651), with what matters here: its name or number, and its parameters as text. The value of a
@@ -276,7 +273,7 @@ type rates struct {
 }
 
 type learned struct {
-	guard.Rate
+	rates []guard.Rate
 	until time.Time
 }
 
@@ -285,26 +282,25 @@ const (
 	learnedFor = time.Hour // a limit that no response tells again
 )
 
-// learn stores what a response told; a response that tells nothing changes nothing.
-func (rs *rates) learn(call guard.Request, r guard.Rate) {
-	if r.Limit == 0 {
+// learn stores what a response told of an account; a response that tells nothing changes nothing.
+func (rs *rates) learn(subject string, told []guard.Rate) {
+	if len(told) == 0 {
 		return
 	}
-	r.Endpoint = call.Endpoint
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.by == nil || len(rs.by) >= maxLearned {
 		rs.by = map[string]learned{}
 	}
-	rs.by[call.Subjects[0]] = learned{r, time.Now().Add(learnedFor)}
+	rs.by[subject] = learned{told, time.Now().Add(learnedFor)}
 }
 
-// of returns what was told of an account, as guard takes it.
+// of returns what was told of an account.
 func (rs *rates) of(subject string) []guard.Rate {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if r, ok := rs.by[subject]; ok && time.Now().Before(r.until) {
-		return []guard.Rate{r.Rate}
+		return r.rates
 	}
 	return nil
 }

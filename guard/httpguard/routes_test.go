@@ -229,7 +229,7 @@ func TestRoutes_forServesOneEndpoint(t *testing.T) {
 	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
 	for name, want := range map[string][2]int{"chat": {200, 429}, "chta": {500, 500}} {
 		h := s.middleware.For(name, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if d := httpguard.FromContext(r.Context()); d == nil || d.Endpoint != name {
+			if d := httpguard.FromContext(r.Context()); d.Endpoint != name {
 				t.Errorf("the handler's decision: %+v", d)
 			}
 		}))

@@ -125,8 +125,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 				return response, nil //nolint:nilerr // the response is the better answer
 			}
 		}
-		_, _ = io.CopyN(io.Discard, response.Body, maxDrained) // so that the connection can be used again
-		_ = response.Body.Close()
+		drain(response.Body)
 		if pause == 0 && !sleep(r.Context(), backoff<<attempt) {
 			closeBody(&again)
 			return nil, r.Context().Err()
@@ -135,7 +134,16 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
+// drain closes a body, and reads what little is left first, so that the connection can be used again.
+func drain(body io.ReadCloser) {
+	late := time.AfterFunc(maxDrain, func() { _ = body.Close() })
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, body, maxDrained)
+	_ = body.Close()
+}
+
 const (
+	maxDrain   = time.Second
 	maxDrained = 64 << 10
 	backoff    = 100 * time.Millisecond // it doubles with each attempt, if the upstream names no time
 )
@@ -161,7 +169,7 @@ func (t *Transport) send(r *http.Request, call guard.Request) (*http.Response, t
 		closeBody(r)
 		return nil, 0, err
 	}
-	response, err := t.options.Base.RoundTrip(r)
+	response, err := t.roundTrip(r, d.Charge)
 	if err != nil {
 		var dial *net.OpError
 		d.Charge.End(ctx, guard.End{Gone: errors.As(err, &dial) && dial.Op == "dial"})
@@ -171,11 +179,21 @@ func (t *Transport) send(r *http.Request, call guard.Request) (*http.Response, t
 	if pause > 0 {
 		_ = t.guard.Pause(ctx, d.Subject, pause) // guard reports the error
 	}
-	t.learned.learn(call, rateOf(response.Header))
+	t.learned.learn(call.Subjects[0], ratesOf(call.Endpoint, response.Header))
 	if d.Charge != nil {
 		t.endWithBody(ctx, response, d.Charge)
 	}
 	return response, max(pause, 0), nil
+}
+
+// roundTrip sends a request with the base, and ends the call if that panics.
+func (t *Transport) roundTrip(r *http.Request, charge *guard.Charge) (response *http.Response, err error) {
+	defer func() {
+		if response == nil && err == nil {
+			charge.End(r.Context(), guard.End{})
+		}
+	}()
+	return t.options.Base.RoundTrip(r)
 }
 
 func closeBody(r *http.Request) {
@@ -273,6 +291,7 @@ func (b *body) finish(read bool) {
 	b.found.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer b.ending.now(nil) // also if usage panics
 	if b.recorder != nil {
 		if documents := b.recorder.documents(read); len(documents) > 0 {
 			if used, ok := b.usage(b.response, documents); ok {
@@ -281,7 +300,6 @@ func (b *body) finish(read bool) {
 		}
 		b.recorder = nil
 	}
-	b.ending.now(nil)
 }
 
 type writableBody struct {

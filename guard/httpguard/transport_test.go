@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,6 +266,7 @@ func TestTransport_retries(t *testing.T) {
 		"the upstream says no":      {answers: []*http.Response{respond(429, "Stripe-Should-Retry", "false"), respond(200)}, status: 429, sent: 1},
 		"a wait that is too long":   {answers: []*http.Response{respond(429, "Retry-After", "31"), respond(200)}, status: 429, sent: 1},
 		"a year is an hour at most": {answers: []*http.Response{respond(503, "Retry-After", "31536000"), respond(200)}, status: 503, sent: 1},
+		"its body never ends":       {answers: []*http.Response{endless(respond(503)), respond(200)}, status: 200, sent: 2, took: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := example()
@@ -304,26 +306,113 @@ func TestTransport_retries(t *testing.T) {
 	}
 }
 
+// endless adds a body that is silent until it is closed.
+func endless(r *http.Response) *http.Response {
+	r.Body = new(silent)
+	return r
+}
+
+type silent struct{ closed atomic.Bool }
+
+func (s *silent) Read([]byte) (int, error) {
+	for !s.closed.Load() {
+		time.Sleep(10 * time.Millisecond) // of the virtual time
+	}
+	return 0, http.ErrBodyReadAfterClose
+}
+
+func (s *silent) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A redirect is a request of its own: it counts for the upstream that it goes to, and so does what that answers.
+// A redirect is a request of its own: it counts for the upstream and the account that it goes to, and so does what that answers. http.Client sends no
+// Authorization to another host.
 func TestTransport_redirects(t *testing.T) {
 	elsewhere := base(func(r *http.Request) *http.Response {
-		if r.URL.Host == "api.example.com" {
-			return respond(302, "Location", "http://other.example.com/")
+		switch r.URL.Path {
+		case "/v1/":
+			return respond(302, "Location", "http://api.example.com/v1/moved")
+		case "/v1/moved":
+			return respond(307, "Location", "http://other.example.com/v1/elsewhere")
+		case "/v1/elsewhere":
+			return respond(302, "Location", "http://third.example.com/")
 		}
 		return respond(429, "Retry-After", "60")
 	})
-	outbound(t, example(), httpguard.TransportOptions{Base: elsewhere}, func(t *testing.T, x *fixture) {
+	u := example()
+	u.Match, u.Account = append(u.Match, "other.example.com/v1/"), &policy.Account{Header: "Authorization"}
+	outbound(t, u, httpguard.TransportOptions{Base: elsewhere}, func(t *testing.T, x *fixture) {
 		for range 2 {
-			if status, err := x.get(t, "http://api.example.com/v1/"); status != 429 || err != nil {
+			x.accounts = nil
+			if status, err := x.get(t, "http://api.example.com/v1/", "Authorization", "Bearer secret-a"); status != 429 || err != nil {
 				t.Errorf("got %d %v", status, err)
 			}
+			const secret = "account=api/~b9efbc39ab2bbbe30237fcb658ac6866"
+			if diff := cmp.Diff([]string{secret, secret, "account=api/default"}, x.accounts); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
 		}
-		if len(x.accounts) != 2 {
-			t.Errorf("counted %v", x.accounts)
+	})
+}
+
+// A panic of the base or of a func of the service ends the call.
+func TestTransport_panics(t *testing.T) {
+	u := example(policy.Limit{Name: "at_once", Kind: policy.Concurrency, Limit: 1})
+	fails := true
+	o := httpguard.TransportOptions{
+		Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/v1/base" && fails {
+				panic("base")
+			}
+			return base(ok).RoundTrip(r)
+		}),
+		Usage: func(*http.Response, [][]byte) (guard.Amounts, bool) {
+			if fails {
+				panic("usage")
+			}
+			return guard.Amounts{}, false
+		},
+	}
+	outbound(t, u, o, func(t *testing.T, x *fixture) {
+		for _, path := range []string{"base", "usage"} {
+			fails = true
+			func() {
+				defer func() {
+					if v := recover(); v != path {
+						t.Errorf("got %v, want a panic of %s", v, path)
+					}
+				}()
+				_, _ = x.get(t, "http://api.example.com/v1/"+path)
+			}()
+			fails = false
+			synctest.Wait()
+			if _, err := x.get(t, "http://api.example.com/v1/"); err != nil {
+				t.Errorf("after a panic of %s: %v", path, err)
+			}
+			synctest.Wait()
+		}
+	})
+}
+
+// Whatever text names an account, it is one.
+func TestTransport_accountsOfAnyText(t *testing.T) {
+	u := example()
+	u.Account = &policy.Account{Func: true}
+	name := ""
+	o := httpguard.TransportOptions{Base: base(ok), Accounts: map[string]func(*http.Request) string{"api": func(*http.Request) string { return name }}}
+	outbound(t, u, o, func(t *testing.T, x *fixture) {
+		for _, name = range []string{"a+b", "a/b", "a=b", "%2B", "{x}", " ", "a\x00b", "\xff", "~", "\r\n", strings.Repeat("x", 1<<20)} {
+			if _, err := x.get(t, "http://api.example.com/v1/"); err != nil {
+				t.Errorf("%.20q: %v", name, err)
+			}
+		}
+		if all := slices.Compact(slices.Sorted(slices.Values(x.accounts))); len(all) != 11 {
+			t.Errorf("%d accounts: %q", len(all), all)
 		}
 	})
 }
@@ -405,6 +494,7 @@ func TestTransport_settles(t *testing.T) {
 	}{
 		"OpenAI":                  {text: `{"choices":[],"usage":{"prompt_tokens":13,"completion_tokens":5,"total_tokens":18}}`, want: 18},
 		"Anthropic":               {text: `{"content":[],"usage":{"input_tokens":10,"output_tokens":4}}`, want: 14},
+		"Anthropic's cache":       {text: `{"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":5000,"output_tokens":4}}`, want: 214},
 		"OpenAI's stream":         {kind: "text/event-stream", text: openAI, want: 20},
 		"OpenAI's Responses":      {kind: "text/event-stream", text: `data: {"type":"response.completed","response":{"usage":{"input_tokens":3,"output_tokens":4}}}` + "\n\n", want: 7},
 		"Anthropic's stream":      {kind: "text/event-stream; charset=utf-8", text: anthropic, want: 40},
@@ -413,6 +503,10 @@ func TestTransport_settles(t *testing.T) {
 		"no usage":                {text: `{"choices":[]}`, want: 100},
 		"no JSON":                 {text: `<html>`, want: 100},
 		"negative":                {text: `{"usage":{"prompt_tokens":-5,"completion_tokens":-5}}`, want: 100},
+		"text":                    {text: `{"usage":{"prompt_tokens":"7","completion_tokens":"7"}}`, want: 100},
+		"a fraction":              {text: `{"usage":{"prompt_tokens":1e300,"completion_tokens":0.5}}`, want: 100},
+		"a sum beyond a number":   {text: `{"usage":{"prompt_tokens":9000000000000000000,"completion_tokens":9000000000000000000}}`, want: 100},
+		"deeper than it reads":    {text: strings.Repeat("[", 1<<18), want: 100},
 		"more than there is":      {text: `{"usage":{"prompt_tokens":9000000000000000000}}`, want: 100},
 		"larger than is kept":     {text: `{"text":"` + strings.Repeat("x", 2<<20) + `","usage":{"prompt_tokens":13}}`, want: 100},
 		"a line that never ends":  {kind: "text/event-stream", text: "data: " + strings.Repeat("x", 2<<20) + "\n" + openAI, want: 20},

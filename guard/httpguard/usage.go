@@ -82,12 +82,14 @@ func (r *recorder) documents(read bool) (all [][]byte) {
 }
 
 // Tokens returns a Usage that settles a unit of the policy's budgets as the sum of the input and output tokens that OpenAI's and Anthropic's responses
-// tell. OpenAI's streams tell them if the request has stream_options: {include_usage: true}.
+// tell; those that Anthropic read from its cache count for no limit there, and not here. OpenAI's streams tell them if the request has stream_options:
+// {include_usage: true}.
 func Tokens(unit string) func(*http.Response, [][]byte) (guard.Amounts, bool) {
 	type usage struct {
 		Prompt     int64 `json:"prompt_tokens"`
 		Completion int64 `json:"completion_tokens"`
 		Input      int64 `json:"input_tokens"`
+		Cached     int64 `json:"cache_creation_input_tokens"`
 		Output     int64 `json:"output_tokens"`
 	}
 	type within struct{ Usage *usage }
@@ -103,7 +105,7 @@ func Tokens(unit string) func(*http.Response, [][]byte) (guard.Amounts, bool) {
 			}
 			for _, u := range []*usage{d.Usage, d.Message.Usage, d.Response.Usage} {
 				if u != nil {
-					input, output = max(input, u.Prompt, u.Input), max(output, u.Completion, u.Output)
+					input, output = max(input, u.Prompt, u.Input+u.Cached), max(output, u.Completion, u.Output)
 				}
 			}
 		}

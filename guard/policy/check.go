@@ -68,8 +68,10 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 		}
 	}
 	p.checkIdempotency(at+".idempotency", e, found)
-	if e.Cost != nil {
-		p.checkEstimates(at+".cost", e.Cost, found)
+	if e.Cost != nil && p.Cost == nil {
+		found.add(at+".cost", "requires cost.budgets: the policy has no cost")
+	} else if e.Cost != nil {
+		p.Cost.checkEstimates("cost.budgets", at+".cost", e.Cost, found)
 	}
 }
 

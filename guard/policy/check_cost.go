@@ -67,6 +67,22 @@ func (b *Budget) checkAmount(at string, found *problems) {
 	}
 }
 
+// ParseAmount reads an amount to add to the budget: of money a decimal number, of another unit a whole one.
+func (b *Budget) ParseAmount(text string) (Micros, error) {
+	amount, err := ParseMicros(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w, got %s", err, quote(text))
+	case amount <= 0:
+		return 0, fmt.Errorf("must be more than 0, got %s", text)
+	case b.Unit == "":
+		return amount, nil
+	case amount%oneUnit != 0:
+		return 0, fmt.Errorf("must be a whole number of %s, got %s", b.Unit, text)
+	}
+	return amount / oneUnit, nil
+}
+
 // most returns the largest budget of the unit, in millionths.
 func (b *Budget) most() int64 {
 	if b.Unit != "" {
@@ -83,27 +99,23 @@ func (c *EndpointCost) of(unit string) Micros {
 	return Micros(c.Units[unit]) * oneUnit
 }
 
-// checkEstimates finds estimates of an endpoint that no budget takes, or that never fit.
-func (p *Policy) checkEstimates(at string, c *EndpointCost, found *problems) {
-	if p.Cost == nil {
-		found.add(at, "requires cost.budgets: the policy has no cost")
-		return
-	}
+// checkEstimates finds estimates of an endpoint that no budget takes, or that never fit. The budgets are at budgetsAt.
+func (c *Cost) checkEstimates(budgetsAt, at string, estimates *EndpointCost, found *problems) {
 	path := func(unit string) string {
 		if unit == "" {
 			return at + ".estimate"
 		}
 		return structPath(at+".units", unit)
 	}
-	units := p.Cost.units()
-	for _, unit := range slices.Sorted(maps.Keys(c.Units)) {
+	units := c.units()
+	for _, unit := range slices.Sorted(maps.Keys(estimates.Units)) {
 		if !slices.Contains(units, unit) && is("name", unit) {
 			found.add(path(unit), "no budget has the unit %s%s", quote(unit), spelling.DidYouMean(unit, units))
 		}
 	}
-	for i, b := range p.Cost.Budgets {
-		if estimate := c.of(b.Unit); b.Budget > 0 && estimate > b.Budget {
-			found.add(path(b.Unit), "must be at most the budget %s of cost.budgets[%d], got %s: the estimate would never fit", b.Budget, i, estimate)
+	for i, b := range c.Budgets {
+		if estimate := estimates.of(b.Unit); b.Budget > 0 && estimate > b.Budget {
+			found.add(path(b.Unit), "must be at most the budget %s of %s[%d], got %s: the estimate would never fit", b.Budget, budgetsAt, i, estimate)
 		}
 	}
 }

@@ -17,6 +17,9 @@ type Descriptor struct {
 	Entries []DescriptorEntry `yaml:"entries" policy:"required,items=1..16"`
 	// Endpoint is the name of the endpoint whose limits apply. Required.
 	Endpoint string `yaml:"endpoint" policy:"required,is=name"`
+	// Unit is a unit of the budgets that the endpoint charges, such as tokens, and makes hits_addend an amount of it: 0 checks that the
+	// endpoint's estimate, at least 1, fits, and any other is recorded in full. Defaults to none: hits_addend multiplies the cost of limits.
+	Unit string `yaml:"unit" policy:"is=name"`
 }
 
 // A DescriptorEntry matches one entry of a descriptor. It has a value or an identity.
@@ -46,6 +49,9 @@ func (p *Policy) checkDescriptors(isBad func(path string) bool, found *problems)
 		}
 		if l := p.concurrencyOf(e); l != nil {
 			found.add(at+".endpoint", "must not have a limit of kind concurrency, such as %s: Envoy does not report when a request ends", quote(l.Name))
+		}
+		if defined && d.Unit != "" && !isBad("cost") && !isBad("endpoints") {
+			p.checkUnit(at, d, e, found)
 		}
 		shape := d.shape()
 		if j, ok := first[shape]; ok {
@@ -90,20 +96,47 @@ func (d *Descriptor) shape() string {
 	return b.String()
 }
 
+// has reports whether an entry gives an identity.
+func (d *Descriptor) has(identity string) bool {
+	return slices.ContainsFunc(d.Entries, func(e DescriptorEntry) bool { return e.Identity == identity })
+}
+
+// checkUnit finds a descriptor whose amounts no budget takes.
+func (p *Policy) checkUnit(at string, d *Descriptor, e *Endpoint, found *problems) {
+	if e.Cost == nil || p.Cost == nil {
+		found.add(at+".unit", "requires cost: {} of endpoint %s, which charges no budgets", quote(e.Name))
+		return
+	}
+	if units := p.Cost.units(); !slices.Contains(units, d.Unit) {
+		found.add(at+".unit", "no budget has the unit %s%s", quote(d.Unit), spelling.DidYouMean(d.Unit, units))
+		return
+	}
+	lacks := func(identity string) bool {
+		return identity != ByAll && !slices.ContainsFunc(p.Alternatives(identity), d.has)
+	}
+	takes := func(b Budget) bool {
+		by := b.By
+		if len(by) == 0 {
+			by = p.Cost.By
+		}
+		return b.Unit == d.Unit && !slices.ContainsFunc(by, lacks) && (len(by) > 0 || !lacks(ByClient))
+	}
+	if !slices.ContainsFunc(p.Cost.Budgets, takes) {
+		found.add(at+".unit", "no budget of %s counts it: add an entry with the identity that a budget is by", d.Unit)
+	}
+}
+
 // checkCounted finds a descriptor whose identities no limit counts. checkBounded cannot find it: an endpoint's requests have an address,
 // but a descriptor has its entries only.
 func (p *Policy) checkCounted(at string, d *Descriptor, e *Endpoint, found *problems) {
 	if e.Unbounded || len(d.Entries) == 0 {
 		return
 	}
-	hasEntry := func(identity string) bool {
-		return slices.ContainsFunc(d.Entries, func(e DescriptorEntry) bool { return e.Identity == identity })
-	}
-	counts := func(l Limit) bool { return !l.Shadow && p.uncounted(l.By, l.Name, hasEntry) == "" }
+	counts := func(l Limit) bool { return !l.Shadow && p.uncounted(l.By, l.Name, d.has) == "" }
 	if slices.ContainsFunc(e.Limits, counts) || slices.ContainsFunc(p.Limits, counts) {
 		return
 	}
-	if e.Abuse == CountAll && p.Abuse != nil && p.uncounted(p.Abuse.By, "abuse", hasEntry) == "" {
+	if e.Abuse == CountAll && p.Abuse != nil && p.uncounted(p.Abuse.By, "abuse", d.has) == "" {
 		return
 	}
 	found.add(at, "no limit of %s counts it: add an entry with the verified identity that a limit is by, a limit with by: all, or unbounded: true to the endpoint", quote(e.Name))

@@ -1,5 +1,5 @@
-// Package policy defines the rules of package guard: identities of requests, endpoints, limits, budgets, blocks and
-// challenges. A [Policy] is a Go struct or a YAML file:
+// Package policy reads and checks a policy: which requests of a service are limited, who is counted, and how many may pass. A [Policy] is a
+// YAML file or a Go struct:
 //
 //	version: 1
 //	identities:
@@ -12,9 +12,9 @@
 //	      - {name: minute, limit: 60, window: 1m}
 //	      - {name: address, by: ip, kind: gcra, limit: 10, window: 1s}
 //
-// [Load] and [Parse] read and check a file, [Policy.Check] checks a struct, and [Watch] follows a file that changes. Each returns
-// all problems at once, as an [*Error] with lines of the form file:line:col: path: message. [Policy.Complete] fills in
-// the defaults. Package guard does all this itself, so most services only call Load or Watch.
+// Most services only call [Load] and leave the rest to package guard, whose Guard.Watch follows a file that changes. [Parse] reads text, and
+// [Policy.Check] checks a struct. Each returns all problems at once, as an [*Error] with lines of the form file:line:col: path: message.
+// [Policy.Complete] fills in the defaults.
 //
 // # Concepts
 //

@@ -135,6 +135,21 @@ func (p *Policy) Alternatives(name string) []string {
 	return []string{name}
 }
 
+// Counts reports whether a limit or budget by these identities counts a subject, which may be a combination.
+func (p *Policy) Counts(by By, subject string) bool {
+	parts := strings.Split(subject, "+")
+	if len(parts) != len(by) || by.Global() {
+		return false
+	}
+	for i, part := range parts {
+		name, _, _ := strings.Cut(part, "=")
+		if !slices.Contains(p.Alternatives(by[i]), name) {
+			return false
+		}
+	}
+	return true
+}
+
 // Verified reports whether clients cannot choose the value of an identity.
 func (p *Policy) Verified(name string) bool {
 	for _, one := range p.Alternatives(name) {

@@ -33,6 +33,30 @@ type Override struct {
 	Multiply int64 // factor of each limit and budget; 1 without an override
 }
 
+// A TopUp is an amount that an operator adds to one budget of one subject at run time. A factor multiplies the budget before it.
+type TopUp struct {
+	Subject string // as the budget counts it: org=acme, org=acme+team=ml, or all for a budget by all
+	Budget  string // its name
+	Unit    string // its unit; "" for money
+	Amount  Micros // more than 0; in a unit, whole ones
+}
+
+// String returns the effect of a top-up: add 500 to org_month, add 20000 tokens to key_day.
+func (t TopUp) String() string {
+	if t.Unit != "" {
+		return fmt.Sprintf("add %s %s to %s", t.AmountText(), t.Unit, t.Budget)
+	}
+	return fmt.Sprintf("add %s to %s", t.AmountText(), t.Budget)
+}
+
+// AmountText returns the amount as operators write it: 0.25 of money, 20000 of another unit.
+func (t TopUp) AmountText() string {
+	if t.Unit != "" {
+		return strconv.FormatInt(int64(t.Amount), 10)
+	}
+	return t.Amount.String()
+}
+
 // A Lookup finds the override of a subject by hash lookups, one for each prefix length. It is safe for concurrent use.
 type Lookup struct {
 	subjects map[string]Override
@@ -195,8 +219,14 @@ func (o *Overrides) check(p *Policy, found *problems) {
 }
 
 // CanonicalSubject returns the form that a subject or prefix of an override has in requests: ip=203.0.113.7 for ip=::ffff:203.0.113.7,
-// user=ada for user=Ada if the identity folds case.
+// user=ada for user=Ada if the identity folds case. Of a combination it returns that of each identity.
 func (p *Policy) CanonicalSubject(subject string) string {
+	if parts := strings.Split(subject, "+"); len(parts) > 1 { // a + in a value is %2B
+		for i, part := range parts {
+			parts[i] = p.CanonicalSubject(part)
+		}
+		return strings.Join(parts, "+")
+	}
 	if prefix, ok := subjectPrefix(subject); ok {
 		return ipMark + subjectText(prefix)
 	}
@@ -240,6 +270,65 @@ func (p *Policy) CheckOverride(subject string, override Override) error {
 		return errors.New(found[0].Message)
 	}
 	return nil
+}
+
+// CheckTopUp checks a top-up by a complete policy: it must have the budget, and the budget count the subject, whose identities must be verified.
+func (p *Policy) CheckTopUp(t TopUp) error {
+	b, err := p.BudgetOf(t.Subject, t.Budget)
+	if err != nil {
+		return err
+	}
+	if t.Unit != b.Unit {
+		return fmt.Errorf("budget %s is of %s, and not of %s", b.Name, cmp.Or(b.Unit, "money"), cmp.Or(t.Unit, "money"))
+	}
+	largest, whole := b.Budget, Micros(1)
+	if _, outbound := p.UpstreamOf(t.Subject); !outbound {
+		p.eachPlan(func(_ string, plan *Plan) { largest = max(largest, plan.Budgets[b.Name]) })
+	}
+	if b.Unit != "" {
+		whole = oneUnit
+	}
+	if most := Micros(b.most()); t.Amount > (most-largest)/whole {
+		return fmt.Errorf("raises budget %s, which is %s, above the maximum %s", b.Name, largest, most)
+	}
+	return nil
+}
+
+// BudgetOf returns the budget of a complete policy with a name. It must count the subject, whose identities must be verified.
+func (p *Policy) BudgetOf(subject, name string) (*Budget, error) {
+	var names []string
+	of := p.ForSubject(subject)
+	if of.Cost == nil {
+		return nil, fmt.Errorf("no budget of the policy counts %s", subject)
+	}
+	for i := range of.Cost.Budgets {
+		b := &of.Cost.Budgets[i]
+		if names = append(names, b.Name); b.Name != name {
+			continue
+		}
+		switch {
+		case b.By.Global() && subject != ByAll:
+			return nil, fmt.Errorf("budget %s is of all requests: give the subject all, got %s", name, subject)
+		case !b.By.Global() && !of.Counts(b.By, subject):
+			return nil, fmt.Errorf("budget %s is by %s: give a subject such as %s, got %s", name, strings.Join(b.By, "+"), of.exampleOf(b.By), subject)
+		}
+		for part := range strings.SplitSeq(subject, "+") {
+			if identity, _, _ := strings.Cut(part, "="); !p.Verified(identity) {
+				return nil, fmt.Errorf("must be of verified identities: any client can send %s", quote(part))
+			}
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("unknown budget %s%s (budgets: %s)", quote(name), spelling.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// exampleOf returns the form of the subjects of an identity or a combination: org=VALUE+team=VALUE.
+func (p *Policy) exampleOf(by By) string {
+	parts := make([]string, len(by))
+	for i, name := range by {
+		parts[i] = p.Alternatives(name)[0] + "=VALUE"
+	}
+	return strings.Join(parts, "+")
 }
 
 // checkSubject finds a subject that no request has, and a claimed one that would lift a limit.

@@ -125,3 +125,74 @@ func TestFold_subjectsAndOverridesAreThoseOfRequests(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckTopUp_namesWhatDoesNotFit(t *testing.T) {
+	p, err := Parse("policy.yaml", []byte(`version: 1
+identities:
+  org: {jwt: {claim: org, keys: jwks.json}}
+  team: {jwt: {claim: team}}
+  key: {header: X-API-Key, verify: {sha256_file: keys.txt}}
+  device: {header: X-Device, claimed: true}
+  client: {first: [key, ip]}
+cost:
+  budgets:
+    - {name: month, by: org, budget: 400000000, every: month}
+    - {name: pair, by: [org, team], budget: 5, window: 1d}
+    - {name: house, by: all, budget: 20000, every: month}
+    - {name: tokens, by: org, unit: tokens, budget: 999999999999, window: 1m}
+    - {name: gadget, by: device, budget: 5, window: 1m}
+    - {name: own, budget: 5, window: 1m}
+upstreams:
+  - {name: openai, budgets: [{name: month, budget: 1, every: month}]}
+  - {name: maps, limits: [{name: second, limit: 1, window: 1s}]}
+plans: {by: org, named: {large: {budgets: {month: 900000000}}}}
+`))
+	if err == nil {
+		p, err = p.Complete()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for topUp, want := range map[TopUp]string{
+		{"org=acme", "month", "", 100_000_000_000_000}:         "",
+		{"org=acme", "month", "", 100_000_000_000_001}:         "raises budget month, which is 900000000, above the maximum 1000000000",
+		{"account=openai/a", "month", "", 999_000_000_000_000}: "",
+		{"account=openai/a", "pair", "", 1}:                    `unknown budget "pair" (budgets: month)`,
+		{"account=maps/a", "month", "", 1}:                     "no budget of the policy counts account=maps/a",
+		{"org=acme", "tokens", "tokens", 1}:                    "",
+		{"org=acme", "tokens", "tokens", 2}:                    "raises budget tokens, which is 999999999999, above the maximum 1000000000000",
+		{"org=acme", "tokens", "", 1}:                          "budget tokens is of tokens, and not of money",
+		{"org=acme", "month", "tokens", 1}:                     "budget month is of money, and not of tokens",
+		{"org=acme+team=ml", "pair", "", 1}:                    "",
+		{"team=ml+org=acme", "pair", "", 1}:                    "budget pair is by org+team: give a subject such as org=VALUE+team=VALUE, got team=ml+org=acme",
+		{"org=acme", "pair", "", 1}:                            "budget pair is by org+team: give a subject such as org=VALUE+team=VALUE, got org=acme",
+		{"key=a", "own", "", 1}:                                "",
+		{"ip=203.0.113.7", "own", "", 1}:                       "",
+		{"org=acme", "own", "", 1}:                             "budget own is by client: give a subject such as key=VALUE, got org=acme",
+		{"all", "house", "", 1}:                                "",
+		{"org=acme", "house", "", 1}:                           "budget house is of all requests: give the subject all, got org=acme",
+		{"all", "month", "", 1}:                                "budget month is by org: give a subject such as org=VALUE, got all",
+		{"org=acme", "mnth", "", 1}:                            `unknown budget "mnth"; did you mean month? (budgets: month, pair, house, tokens, gadget, own)`,
+		{"device=1", "gadget", "", 1}:                          `must be of verified identities: any client can send "device=1"`,
+	} {
+		got := ""
+		if err := p.CheckTopUp(topUp); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s: got %q, want %q", topUp.Subject, topUp, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"500": "", "500.5": "must be a whole number of tokens, got 500.5", "0": "must be more than 0, got 0", "-5": "must be more than 0, got -5",
+		"many": `must be an amount with at most six decimals, such as 5 or "0.000001", got "many"`,
+	} {
+		got := ""
+		if _, err := p.Cost.Budgets[3].ParseAmount(text); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}

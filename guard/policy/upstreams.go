@@ -164,7 +164,7 @@ func (p *Policy) checkUpstreams(isBad func(path string) bool, found *problems) {
 			found.add(at+".cost", "has no effect without budgets")
 		} else if alone.Cost != nil {
 			(&Cost{Budgets: u.Budgets}).check(at, found)
-			alone.checkEstimates(at+".cost", alone.Endpoints[0].Cost, found)
+			alone.Cost.checkEstimates(at+".budgets", at+".cost", alone.Endpoints[0].Cost, found)
 		}
 		u.checkAccount(at, found)
 		if u.Retry != nil && len(u.Match) == 0 {

@@ -66,6 +66,7 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 		"DEBUG reservation ended",
 		"DEBUG shadow policy decided differently",
 		"ERROR circuit breaker opened",
+		"ERROR cost not recorded; the budgets lack it",
 		"ERROR policy not replaced; the old policy stays in use",
 		"ERROR request decided without Redis",
 		"ERROR request not decided",

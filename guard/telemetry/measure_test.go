@@ -116,7 +116,7 @@ func TestHooks_countDecisions(t *testing.T) {
 			"endpoint=chat 8", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 3",
 			"endpoint=open 1", "endpoint=pay 5", "endpoint=prove 1",
 		},
-		"rlfunc.guard.settlements":      {"outcome=failed 1", "outcome=settled 2"},
+		"rlfunc.guard.settlements":      {"outcome=failed 2", "outcome=settled 2"},
 		"rlfunc.guard.shadow.decisions": {"endpoint=chat live=allowed shadow=allowed 1", "endpoint=chat live=allowed shadow=global 1"},
 		"rlfunc.guard.shadow.refusals":  {"endpoint=chat limit=trial 2"},
 	}

@@ -155,6 +155,8 @@ func (t *Telemetry) prefetched(added guard.Prefetch) {
 func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
 	t.count(ctx, t.instruments.settlements, outcomeKey, outcome(err, s.Outcome))
 	switch {
+	case err != nil && s.Reservation == "":
+		t.logNotEnded(ctx, "record", "cost not recorded; the budgets lack it", s.Subject, err)
 	case err != nil:
 		t.logNotEnded(ctx, "settle", "reservation not settled; its estimate counts until its hold ends", s.Subject, err)
 	case t.logger.Enabled(ctx, slog.LevelDebug):

@@ -167,6 +167,10 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	if err := unpaid.Settle(ctx, 1); err == nil {
 		t.Error("settled without Redis")
 	}
+	unknown := guard.Request{Endpoint: "pay", Subjects: []string{ada}, Units: []guard.Amount{{Unit: "tokens", N: 1}}}
+	if _, err := g.Record(ctx, unknown); err == nil {
+		t.Error("recorded a unit that no budget has")
+	}
 }
 
 func start(t testing.TB, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {

@@ -29,8 +29,8 @@ func (p *page) head(text string) { p.line("\n%s", p.style.Bold(text)) }
 // WriteText writes the report as text for 80 columns.
 func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 	p := &page{w: w, style: style, now: rep.Now}
-	if rep.Now.IsZero() {
-		p.line("no global limits")
+	if rep.Subject == globalSubject && len(rep.Limits)+len(rep.Budgets) == 0 {
+		p.line("no global limits or budgets")
 		return p.err
 	}
 	p.line("%s  namespace %s, %s", p.style.Bold(terminal.Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
@@ -60,6 +60,11 @@ func (p *page) verdict(rep *Report) {
 		p.line("%s always: %s deny it", refused, by)
 	case o != nil:
 		p.line("has %d times each limit and budget, by %s", o.Multiply, by)
+	}
+	for _, b := range rep.Budgets {
+		if b.TopUp > 0 {
+			p.line("has %s more of budget %s, by an override (rlfunc override list)", b.amount(b.TopUp), b.Name)
+		}
 	}
 	if b := rep.Block; b != nil {
 		by := fmt.Sprintf("tier %d", b.Tier)
@@ -96,7 +101,7 @@ func (p *page) verdict(rep *Report) {
 	case !rep.Known && rep.Subject == "global":
 		p.line("no requests count")
 	case !rep.Known:
-		p.line("nothing recorded: no requests of this subject count")
+		p.line("nothing recorded: guard has counted no request of this subject lately")
 	case !rep.Refused:
 		p.line("%s now", p.style.Green("allowed"))
 	}
@@ -154,10 +159,7 @@ func (p *page) budgets(rep *Report) {
 		if b.Exhausted {
 			paint = p.style.Red
 		}
-		amount, span := b.Budget.String(), Words(time.Duration(b.Window))
-		if b.Unit != "" {
-			amount += " " + b.Unit
-		}
+		amount, span := b.amount(b.Budget), Words(time.Duration(b.Window))
 		if b.Every != "" {
 			span = "this " + b.Every
 		}

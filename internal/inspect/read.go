@@ -16,6 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/overrides"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 	of := *r
 	r, of.policy = &of, r.policy.ForSubject(subject)
 	rep := r.newReport(subject)
-	times, err := r.override(ctx, rep)
+	times, topUps, err := r.override(ctx, rep)
 	if err == nil {
 		rep.Limits = listed(r.policy, subject, times)
 		err = r.history(ctx, rep)
@@ -63,7 +64,7 @@ func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 		err = r.peek(ctx, fcall.Subject(subject), rep.Limits, rep.Now)
 	}
 	if err == nil {
-		err = r.budgets(ctx, rep, times)
+		err = r.budgets(ctx, rep, times, topUps)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("inspect %s: %w", subject, err)
@@ -94,12 +95,20 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
 		}
-		rep.Now = found.Now
 		for _, a := range found.Admissions {
 			row.Admissions = append(row.Admissions, a.At)
 		}
 	}
-	if err := r.budgets(ctx, rep, 1); err != nil {
+	var topUps []policy.TopUp
+	found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: wire.GlobalPrefix + wire.GlobalAccount})
+	if err == nil {
+		rep.Now = found.Now
+		_, topUps, err = r.override(ctx, rep)
+	}
+	if err == nil {
+		err = r.budgets(ctx, rep, 1, topUps)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("inspect %s: %w", globalSubject, err)
 	}
 	rep.conclude()
@@ -109,37 +118,20 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 // globalSubject is the subject of the report on what counts all requests.
 const globalSubject = "global"
 
-// override sets the report's Override and returns the factor of the subject's limits.
-func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err error) {
-	held, err := r.runtime(ctx)
-	if err != nil {
-		return 0, err
+// override sets the report's Override, and returns the factor of the subject's limits and all top-ups. Without the library, or without permission
+// to call it, it knows only the policy's overrides.
+func (r *Reader) override(ctx context.Context, rep *Report) (times int64, topUps []policy.TopUp, err error) {
+	found, err := r.overrides.List(ctx, override.ListParams{Subject: wire.OverridesSubject})
+	if err != nil && !errors.Is(err, fcall.ErrNotLoaded) && !errors.Is(err, fcall.ErrNoPermission) {
+		return 0, nil, err
 	}
+	held, topUps := overrides.Of(r.policy, found.Overrides, nil)
 	merged := r.policy.OverridesWith(held)
 	file, sum := overrideOf(&r.policy.Overrides, rep.Subject), overrideOf(&merged, rep.Subject)
 	if sum.Runtime = sum != file; sum.Allow || sum.Deny || sum.Multiply > 1 {
 		rep.Override = &sum
 	}
-	return sum.Multiply, nil
-}
-
-// runtime returns the overrides that operators set at run time. It returns none if the library is missing or not permitted.
-func (r *Reader) runtime(ctx context.Context) (map[string]policy.Override, error) {
-	found, err := r.overrides.List(ctx, override.ListParams{Subject: wire.OverridesSubject})
-	if err != nil {
-		if errors.Is(err, fcall.ErrNotLoaded) || errors.Is(err, fcall.ErrNoPermission) {
-			err = nil
-		}
-		return nil, err
-	}
-	held := map[string]policy.Override{}
-	for _, o := range found.Overrides {
-		one := policy.Override{Allow: o.Effect == override.ListOverridesEffectAllow, Deny: o.Effect == override.ListOverridesEffectDeny, Multiply: o.Factor}
-		if one.Deny || r.policy.CheckOverride(o.Subject, policy.Override{Allow: one.Allow, Multiply: 1}) == nil {
-			held[o.Subject] = one
-		}
-	}
-	return held, nil
+	return sum.Multiply, topUps, nil
 }
 
 // overrideOf merges the overrides of a subject, or of the identities that it combines.
@@ -209,7 +201,7 @@ func shortened(token string) string {
 
 func (r *Reader) block(ctx context.Context, rep *Report) error {
 	p := abuse.StatusParams{Subject: fcall.Subject(rep.Subject)}
-	if a := r.policy.Abuse; a != nil && Counts(r.policy, a.By, rep.Subject) {
+	if a := r.policy.Abuse; a != nil && r.policy.Counts(a.By, rep.Subject) {
 		p.StrikeMemory = a.StrikeMemory
 		var longest time.Duration
 		for _, t := range a.Tiers {
@@ -272,50 +264,51 @@ func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
 }
 
 // budgets reads what is spent of the subject's budgets, an account at a time: those of money, and those of each other unit.
-func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
+func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps []policy.TopUp) error {
 	if r.policy.Cost == nil {
 		return nil
 	}
-	subject, counted := fcall.Subject(rep.Subject), func(b *policy.Budget) bool { return Counts(r.policy, b.By, rep.Subject) }
+	subject, topped, counted := fcall.Subject(rep.Subject), rep.Subject, func(b *policy.Budget) bool { return r.policy.Counts(b.By, rep.Subject) }
 	if rep.Subject == globalSubject {
-		subject, counted = wire.GlobalPrefix+wire.GlobalAccount, func(b *policy.Budget) bool { return b.By.Global() }
+		subject, topped, counted = wire.GlobalPrefix+wire.GlobalAccount, policy.ByAll, func(b *policy.Budget) bool { return b.By.Global() }
 	}
-	accounts := map[string]*cost.PeekParams{}
+	accounts := map[string][]cost.AccountBudget{} // by unit
 	for i := range r.policy.Cost.Budgets {
 		b := &r.policy.Cost.Budgets[i]
 		if !counted(b) {
 			continue
 		}
-		row := Budget{Name: b.Name, Unit: b.Unit, Budget: Money(wire.MultiplyBudget(b.Budget, times)), Window: Seconds(b.Window), Every: string(b.Every)}
-		limit := cost.PeekLimits{Budget: fcall.Micros(row.Budget), Window: b.Window}
-		if b.Unit != "" {
-			limit.Budget /= oneUnit
+		scale, more := scaleOf(b.Unit), fcall.Micros(0)
+		if t := slices.IndexFunc(topUps, func(t policy.TopUp) bool { return t.Budget == b.Name && t.Subject == topped }); t >= 0 {
+			more = fcall.Micros(topUps[t].Amount)
+		}
+		limit := cost.AccountBudget{Budget: wire.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more), Window: b.Window}
+		row := Budget{
+			Name: b.Name, Unit: b.Unit, Budget: Money(limit.Budget * scale), Window: Seconds(b.Window), Every: string(b.Every), TopUp: Money(min(more, maxShown/scale) * scale),
 		}
 		if c, _ := b.Calendar(); c != nil { // the policy was checked
 			p := c.Around(time.Now())
 			limit.Window, limit.Previous, limit.Start, limit.After = p.Next.Sub(p.Start), p.Previous, p.Start, p.After
 			row.Window = Seconds(limit.Window)
 		}
-		if accounts[b.Unit] == nil {
-			accounts[b.Unit] = &cost.PeekParams{Subject: subject, Unit: b.Unit, Estimate: 1}
-		}
-		accounts[b.Unit].Limits = append(accounts[b.Unit].Limits, limit)
+		accounts[b.Unit] = append(accounts[b.Unit], limit)
 		rep.Budgets = append(rep.Budgets, row)
 	}
-	for unit, p := range accounts {
-		found, err := r.cost.Peek(ctx, *p)
+	for unit, limits := range accounts {
+		pack, err := cost.PackAccountBudget(limits...)
 		if err != nil {
 			return err
 		}
-		scale := fcall.Micros(1)
-		if unit != "" {
-			scale = oneUnit
+		found, err := r.cost.Peek(ctx, cost.PeekParams{Subject: subject, Limits: pack, Unit: unit, Estimate: 1})
+		if err != nil {
+			return err
 		}
+		scale := scaleOf(unit)
 		for i := range rep.Budgets {
 			if b := &rep.Budgets[i]; b.Unit == unit {
 				row := found.Limits[0]
 				found.Limits = found.Limits[1:]
-				b.Spent, b.Remaining = Money(min(row.Spent, math.MaxInt64/scale)*scale), Money(row.Remaining*scale)
+				b.Spent, b.Remaining = Money(min(row.Spent, maxShown/scale)*scale), Money(row.Remaining*scale)
 				b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
 			}
 		}
@@ -326,8 +319,16 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	return nil
 }
 
-// oneUnit is one of a unit in millionths.
-const oneUnit = 1_000_000
+// maxShown is the largest amount of a report.
+const maxShown fcall.Micros = math.MaxInt64
+
+// scaleOf returns what one of an account is in millionths: an account of a unit has whole ones.
+func scaleOf(unit string) fcall.Micros {
+	if unit == "" {
+		return 1
+	}
+	return 1_000_000
+}
 
 // conclude sets Known and Refused.
 func (rep *Report) conclude() {
@@ -339,7 +340,7 @@ func (rep *Report) conclude() {
 		rep.Refused = rep.Refused || !l.Allowed && !l.Shadow
 	}
 	for i := range rep.Budgets {
-		rep.Known = rep.Known || rep.Budgets[i].Spent > 0
+		rep.Known = rep.Known || rep.Budgets[i].Spent > 0 || rep.Budgets[i].TopUp > 0
 		rep.Refused = rep.Refused || rep.Budgets[i].Exhausted
 	}
 	if rep.Override != nil && rep.Override.Allow {

@@ -94,14 +94,23 @@ func (l *Limit) most() int64 {
 // A Budget is one budget and the amount spent.
 type Budget struct {
 	Name       string  `json:"name"`
-	Unit       string  `json:"unit,omitempty"` // "" for money
-	Budget     Money   `json:"budget"`
-	Window     Seconds `json:"window"`          // of a period, its length
-	Every      string  `json:"every,omitempty"` // of a budget with periods
+	Unit       string  `json:"unit,omitempty"`   // "" for money
+	Budget     Money   `json:"budget"`           // with the overrides
+	TopUp      Money   `json:"top_up,omitempty"` // what an override adds to it
+	Window     Seconds `json:"window"`           // of a period, its length
+	Every      string  `json:"every,omitempty"`  // of a budget with periods
 	Spent      Money   `json:"spent"`
 	Remaining  Money   `json:"remaining"`
 	Exhausted  bool    `json:"exhausted"` // whether even the smallest amount exceeds it
 	RetryAfter Seconds `json:"retry_after"`
+}
+
+// amount returns an amount of the budget with its unit.
+func (b *Budget) amount(m Money) string {
+	if b.Unit == "" {
+		return m.String()
+	}
+	return m.String() + " " + b.Unit
 }
 
 // A Tier counts attempts towards a block.

@@ -2,8 +2,6 @@ package inspect
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/calendar"
@@ -13,27 +11,12 @@ import (
 
 // listed returns the limits that count a subject, those of every endpoint first.
 func listed(p *policy.Policy, subject string, times int64) []Limit {
-	rows := rowsOf(p, func(by policy.By) bool { return Counts(p, by, subject) })
+	rows := rowsOf(p, func(by policy.By) bool { return p.Counts(by, subject) })
 	for i := range rows {
 		rows[i].Limit = wire.MultiplyLimit(rows[i].Kind, rows[i].Limit, times)
 		rows[i].Burst = wire.MultiplyLimit(rows[i].Kind, rows[i].Burst, times)
 	}
 	return rows
-}
-
-// Counts reports whether a limit by these identities counts the requests of subject, which may be a combination.
-func Counts(p *policy.Policy, by policy.By, subject string) bool {
-	parts := strings.Split(subject, "+")
-	if len(parts) != len(by) || by.Global() {
-		return false
-	}
-	for i, part := range parts {
-		name, _, _ := strings.Cut(part, "=")
-		if !slices.Contains(p.Alternatives(by[i]), name) {
-			return false
-		}
-	}
-	return true
 }
 
 // Period returns the window of a limit, which is the lease of a concurrency, and the period that a quota is in by this machine's clock.

@@ -42,9 +42,14 @@ func MultiplyLimit[Kind ~string](kind Kind, limit, factor int64) int64 {
 	return multiply(limit, factor, MaxOf(kind))
 }
 
-// MultiplyBudget returns budget*factor in millionths, or MaxBudget if that is less.
-func MultiplyBudget[Micros ~int64](budget Micros, factor int64) Micros {
-	return Micros(multiply(int64(budget), factor, MaxBudget))
+// RaiseBudget returns budget*factor+more, or the largest budget of the unit if that is less. Of a unit, all are whole ones.
+func RaiseBudget[Micros ~int64](unit string, budget Micros, factor int64, more Micros) Micros {
+	most := int64(MaxBudget)
+	if unit != "" {
+		most = MaxUnits / 1_000_000
+	}
+	raised := multiply(int64(budget), factor, most)
+	return Micros(raised + min(int64(more), most-raised))
 }
 
 func multiply(n, factor, most int64) int64 {

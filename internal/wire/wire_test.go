@@ -10,6 +10,9 @@ func TestMultiply_staysWithinBounds(t *testing.T) {
 	const unit = 1_000_000
 	limit := func(n, factor int64) int64 { return wire.MultiplyLimit("gcra", n, factor) }
 	log := func(n, factor int64) int64 { return wire.MultiplyLimit("sliding_log", n, factor) }
+	raised := func(of string, more int64) func(n, factor int64) int64 {
+		return func(n, factor int64) int64 { return wire.RaiseBudget(of, n, factor, more) }
+	}
 	for _, c := range []struct {
 		multiply          func(n, factor int64) int64
 		n, factor, result int64
@@ -22,9 +25,13 @@ func TestMultiply_staysWithinBounds(t *testing.T) {
 		{log, 1001, 1000, 1_000_000},
 		{log, 1_000_000, 1, 1_000_000},
 		{limit, 0, 5, 0},
-		{wire.MultiplyBudget[int64], 5 * unit, 10, 50 * unit},
-		{wire.MultiplyBudget[int64], wire.MaxBudget, 1_000_000, wire.MaxBudget},
-		{wire.MultiplyBudget[int64], wire.MaxBudget/2 + 1, 2, wire.MaxBudget},
+		{raised("", 0), 5 * unit, 10, 50 * unit},
+		{raised("", 3), 5 * unit, 10, 50*unit + 3},
+		{raised("", 0), wire.MaxBudget, 1_000_000, wire.MaxBudget},
+		{raised("", 0), wire.MaxBudget/2 + 1, 2, wire.MaxBudget},
+		{raised("", wire.MaxBudget), wire.MaxBudget - 1, 1, wire.MaxBudget},
+		{raised("tokens", wire.MaxBudget), 1, 1, wire.MaxUnits / unit},
+		{raised("tokens", 2), wire.MaxUnits / unit / 2, 1, wire.MaxUnits/unit/2 + 2},
 	} {
 		if got := c.multiply(c.n, c.factor); got != c.result {
 			t.Errorf("%d times %d: got %d, want %d", c.n, c.factor, got, c.result)

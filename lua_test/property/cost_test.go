@@ -81,21 +81,25 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 	}}
 }
 
-// drawPeriods draws three periods around the start, the last of which may be long. None is shorter than a second: the calendar's last an hour
-// or more, and the expiry of a key, in milliseconds, would end charges of shorter ones that the model keeps.
+// drawPeriods draws three periods around the start, the last of which may be long.
 func drawPeriods(t *rapid.T, l *model.CostLimit, spans []time.Duration) {
-	span := rapid.Map(rapid.SampledFrom(spans), func(d time.Duration) time.Duration { return max(d.Truncate(time.Microsecond), time.Second) })
+	span := rapid.Map(rapid.SampledFrom(spans), func(d time.Duration) time.Duration { return max(d.Truncate(time.Microsecond), time.Microsecond) })
 	l.Previous = luatest.Start.Add(-span.Draw(t, "since"))
 	l.Start = l.Previous.Add(span.Draw(t, "previous"))
 	l.Window = span.Draw(t, "period")
 	l.After = l.Start.Add(l.Window).Add(rapid.SampledFrom([]time.Duration{spans[0], spans[len(spans)-1], 3000 * day}).Draw(t, "next"))
 }
 
-func callReserve(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
-	for _, l := range c.Limits {
-		p.Limits = append(p.Limits, budget.ReserveLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
+func accountOf(limits []model.CostLimit) budget.AccountBudgetPack {
+	var rows []budget.AccountBudget
+	for _, l := range limits {
+		rows = append(rows, budget.AccountBudget{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
 	}
+	return budget.MustPackAccountBudget(rows...)
+}
+
+func callReserve(subject string, c model.CostReserve) costCall {
+	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: accountOf(c.Limits)}
 	return costCall{
 		function: "reserve", subject: subject, params: p, queue: queued((*budget.Client).QueueReserve, p),
 		answer: func(m *model.Cost) answer {
@@ -108,7 +112,7 @@ func callReserve(subject string, c model.CostReserve) costCall {
 				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
 			}
 			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.ReserveLimitsResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+				want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
 			}
 			return answer{
 				reply: want, changed: changed,
@@ -120,10 +124,7 @@ func callReserve(subject string, c model.CostReserve) costCall {
 }
 
 func callReserveAtMost(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
-	for _, l := range c.Limits {
-		p.Limits = append(p.Limits, budget.ReserveAtMostLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
-	}
+	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: accountOf(c.Limits)}
 	return costCall{
 		function: "reserve_at_most", subject: subject, params: p, queue: queued((*budget.Client).QueueReserveAtMost, p),
 		answer: func(m *model.Cost) answer {
@@ -136,7 +137,7 @@ func callReserveAtMost(subject string, c model.CostReserve) costCall {
 				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
 			}
 			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.ReserveAtMostLimitsResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+				want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
 			}
 			return answer{
 				reply: want, changed: changed,
@@ -148,10 +149,7 @@ func callReserveAtMost(subject string, c model.CostReserve) costCall {
 }
 
 func callSettle(subject, receipt string, actual int64, limits []model.CostLimit) costCall {
-	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual)}
-	for _, l := range limits {
-		p.Limits = append(p.Limits, budget.SettleLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
-	}
+	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual), Limits: accountOf(limits)}
 	return costCall{
 		function: "settle", subject: subject, params: p, queue: queued((*budget.Client).QueueSettle, p),
 		answer: func(m *model.Cost) answer {
@@ -180,10 +178,7 @@ func callCancel(subject, receipt string) costCall {
 }
 
 func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit) costCall {
-	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate)}
-	for _, l := range limits {
-		p.Limits = append(p.Limits, budget.PeekLimits{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
-	}
+	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate), Limits: accountOf(limits)}
 	return costCall{
 		function: "peek", subject: subject, params: p, queue: queued((*budget.Client).QueuePeek, p),
 		answer: func(m *model.Cost) answer {
@@ -196,7 +191,7 @@ func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit)
 				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
 			}
 			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.PeekLimitsResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+				want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
 			}
 			return answer{
 				reply:   want,

@@ -27,7 +27,7 @@ var guardFamily = family[guarded, *model.Guard]{
 	keys: append(
 		append(checkKeys(), storedKey{"concurrency:a", "string"}, storedKey{"concurrency:b", "string"}), // of the same names
 		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"attempt_pages", "zset"},
-		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"}, storedKey{"left", "zset"},
+		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"}, storedKey{"charges:tokens", "hash"}, storedKey{"left", "zset"},
 	),
 	share: 4,
 	draw:  drawGuard,
@@ -73,8 +73,13 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			c.Required = false
 			return c
 		}
-		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "budgets") {
-			c.Budgets = append(c.Budgets, model.CostLimit{Budget: rapid.SampledFrom([]int64{0, 5, 10, 30}).Draw(t, "budget"), Window: span.Draw(t, "window")})
+		for range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "budgets") {
+			b := model.GuardBudget{Unit: rapid.SampledFrom([]string{"", "", "tokens"}).Draw(t, "unit")}
+			b.Budget, b.Window = rapid.SampledFrom([]int64{0, 5, 10, 30}).Draw(t, "budget"), span.Draw(t, "window")
+			if rapid.IntRange(0, 2).Draw(t, "calendar") == 0 {
+				drawPeriods(t, &b.CostLimit, windows)
+			}
+			c.Budgets = append(c.Budgets, b)
 		}
 		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tiers") {
 			c.Attempt.Tiers = append(c.Attempt.Tiers, model.AbuseTier{Threshold: rapid.Int64Range(1, 6).Draw(t, "threshold"), Window: span.Draw(t, "window"), Block: span.Draw(t, "block")})
@@ -87,10 +92,10 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	endpoints := rapid.SliceOfN(endpoint, 1, 2).Draw(t, "endpoints")
 	tokens, payloads := rapid.SampledFrom([]string{"t1", "t2", "t3"}), rapid.SampledFrom([]string{"", "", "chat"})
 	reservations := rapid.SampledFrom([]string{"i1", "i2", "i3", "i4", "i5"})
-	holders := []string{"h1", "h2", "h3"}
+	holders, amounts := []string{"h1", "h2", "h3"}, rapid.SampledFrom([]int64{0, 1, 3, 5, 11})
 	return plan[guarded, *model.Guard]{spans: windows, call: func(t *rapid.T) guardedCall {
 		subject := rapid.SampledFrom(subjects[:4]).Draw(t, "subject")
-		amount := rapid.SampledFrom([]int64{0, 1, 3, 5, 11}).Draw(t, "amount")
+		amount := amounts.Draw(t, "amount")
 		switch rapid.IntRange(0, 40).Draw(t, "function") {
 		default:
 			c := rapid.SampledFrom(endpoints).Draw(t, "endpoint")
@@ -99,12 +104,13 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			c.Reservation = reservations.Draw(t, "reservation")
 			c.Weight = drawWeight(t, c.Limits)
 			c.Holder = rapid.SampledFrom([]string{"h1", "h1", "h2", "h3", "h4", ""}).Draw(t, "holder")
+			c.UnitEstimate, c.Unreserved = amounts.Draw(t, "amount in units"), rapid.IntRange(0, 4).Draw(t, "unreserved") == 4
 			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
 			}
 			return callAdmit(subject, c)
-		case 17, 18, 19, 20, 21, 22:
+		case 17, 18, 19, 20, 21:
 			return callRefund(subject, rapid.IntRange(0, 7).Draw(t, "part"))
 		case 30, 31, 32:
 			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100, largest}).Draw(t, "most"))
@@ -119,7 +125,10 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			default:
 				return callRelease(subject, limits, holder, span.Draw(t, "mark"))
 			}
-		case 23:
+		case 22, 23:
+			if budgets := rapid.SampledFrom(endpoints).Draw(t, "settled budgets").Budgets; len(budgets) > 0 {
+				return callGuardSettle(subject, budgets, reservations.Draw(t, "settled"), amount, amounts.Draw(t, "amount in units"))
+			}
 			return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
 		case 24:
 			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCancel(subject, reservations.Draw(t, "cancelled")))
@@ -149,8 +158,9 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 		Subject: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
 		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload, Holder: c.Holder,
 	}
-	for _, b := range c.Budgets {
-		p.Budgets = append(p.Budgets, guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window})
+	p.Budgets = budgetsOf(c.Budgets)
+	if c.UnitEstimate > 0 {
+		p.Units = []guard.UnitAmount{{Unit: "tokens", Amount: c.UnitEstimate, Unreserved: c.Unreserved}}
 	}
 	for _, tier := range c.Attempt.Tiers {
 		p.Tiers = append(p.Tiers, guard.AdmitTiers(tier))
@@ -159,6 +169,13 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 		p.Escalation = append(p.Escalation, guard.AdmitEscalation{Block: d})
 	}
 	return p
+}
+
+func budgetsOf(budgets []model.GuardBudget) (all []guard.Budget) {
+	for _, b := range budgets {
+		all = append(all, guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Previous: b.Previous, Start: b.Start, After: b.After, Unit: b.Unit})
+	}
+	return all
 }
 
 func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
@@ -173,7 +190,7 @@ func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
 
 func admitAnswer(r model.AdmitResult) admitResult {
 	want := suites.Answered(admitResult{
-		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
+		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Refused: r.Refused, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
 		Challenge: guard.AdmitChallenge(r.Challenge),
 	})
 	for _, row := range r.Limits {
@@ -207,7 +224,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 					return slices.Contains([]string{"block", "attempts", "attempt_pages"}, suffix)
 				}
 			}
-			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{RetryAfter: r.RetryAfter, Limits: r.Limits}) {
+			if waits(c, r) && !remembered && m.Covers(c.Budgets, r.RetryAfter) && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{RetryAfter: r.RetryAfter, Limits: r.Limits}) {
 				a.refused, a.tick = true, admitTick(c, r)
 			}
 			return a
@@ -218,7 +235,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 // waits reports whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and
 // each try is an attempt.
 func waits(c model.AdmitCall, r model.AdmitResult) bool {
-	large := slices.ContainsFunc(c.Budgets, func(b model.CostLimit) bool { return c.Estimate > b.Budget })
+	large := slices.ContainsFunc(c.Budgets, func(b model.GuardBudget) bool { return c.Amount(b.Unit) > b.Budget })
 	return !r.Allowed && r.Reason != "blocked" && len(c.Attempt.Tiers) == 0 && r.Challenge == "none" && !large
 }
 
@@ -304,12 +321,38 @@ func callRelease(subject string, limits []model.CheckLimit, holder string, mark 
 	}
 }
 
+func callGuardSettle(subject string, budgets []model.GuardBudget, reservation string, actual, inUnits int64) guardedCall {
+	p := guard.SettleParams{
+		Subject: fcall.Subject(subject), Budgets: guard.MustPackBudget(budgetsOf(budgets)...), Reservation: reservation, Actual: fcall.Micros(actual),
+		Units: guard.MustPackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: inUnits}),
+	}
+	return guardedCall{
+		function: "settle", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return queued((*guard.Client).QueueSettle, p)(ctx, g.Guard, pipe)
+		},
+		answer: func(m *model.Guard) answer {
+			r, changed, err := m.Settle(subject, budgets, reservation, actual, inUnits)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			want := guard.SettleResult{Exceeded: r.Exceeded, Penalty: r.Penalty}
+			for i, row := range r.Limits {
+				want.Budgets = append(want.Budgets, guard.SettleBudgetsResult{
+					Outcome: guard.SettleBudgetsOutcome(r.Outcomes[i]), Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining),
+				})
+			}
+			return answer{reply: want, changed: changed}
+		},
+	}
+}
+
 // callRefund refunds the charges of the subject's last admitted call, or a part: the model knows them once the call is due.
 // Before the model's first answer it refunds what a call at the start might have charged.
 func callRefund(subject string, part int) guardedCall {
 	early := model.RefundCall{
 		Limits: []model.CheckLimit{{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}}, Left: []time.Duration{time.Second},
-		At: luatest.Start, Reservation: "i1",
+		At: luatest.Start, Reservation: "i1", Budgets: []model.GuardBudget{{CostLimit: model.CostLimit{Window: time.Second}}},
 	}
 	p := &suites.RefundParams{Subject: fcall.Subject(subject)}
 	var due *model.RefundCall
@@ -320,7 +363,7 @@ func callRefund(subject string, part int) guardedCall {
 		case 2:
 			c.Limits, c.Left = c.Limits[:len(c.Limits)/2], c.Left[:len(c.Limits)/2]
 		case 3:
-			c.Challenge, c.Reservation = "", ""
+			c.Challenge, c.Reservation, c.Budgets = "", "", nil
 		case 4:
 			c.Age = 0
 		case 5:
@@ -335,7 +378,7 @@ func callRefund(subject string, part int) guardedCall {
 		due = &c
 		*p = suites.RefundParams{
 			Subject: p.Subject, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
-			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires, Holder: c.Holder,
+			Receipt: c.Receipt, Reservation: c.Reservation, Budgets: budgetsOf(c.Budgets), Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires, Holder: c.Holder,
 		}
 	}
 	return guardedCall{

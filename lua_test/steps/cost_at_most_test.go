@@ -12,16 +12,16 @@ import (
 
 func TestReserveAtMost_reservesWhatIsLeft(t *testing.T) {
 	type result = budget.ReserveAtMostResult
-	type rows = []budget.ReserveAtMostLimitsResult
-	hour := budget.ReserveAtMostLimits{Budget: 5000, Window: time.Hour}
-	most := func(receipt string, least, most fcall.Micros, more ...budget.ReserveAtMostLimits) func(context.Context, *budget.Client) (any, error) {
-		limits := append([]budget.ReserveAtMostLimits{{Budget: 1000, Window: window10}}, more...)
+	type rows = []budget.AccountBudgetResult
+	hour := budget.AccountBudget{Budget: 5000, Window: time.Hour}
+	most := func(receipt string, least, most fcall.Micros, more ...budget.AccountBudget) func(context.Context, *budget.Client) (any, error) {
+		limits := budget.MustPackAccountBudget(append([]budget.AccountBudget{{Budget: 1000, Window: window10}}, more...)...)
 		return luatest.Call((*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Subject: "u1", Receipt: receipt, Most: most, Limits: limits, Least: least})
 	}
 	full := rows{{Spent: 1000, RetryAfter: 9 * time.Minute}}
 	budgets.Run(
 		t,
-		costStep{Name: "all that it asks for", Call: most("a", 0, 300), Writes: true, TTLs: costKeys(2 * window10), Want: result{Allowed: true, Reason: "none", Charged: 300, ResetAfter: window10, Limits: rows{{Allowed: true, Spent: 300, Remaining: 700}}}},
+		costStep{Name: "all that it asks for", Call: most("a", 0, 300), Writes: true, TTLs: costKeys(keptFor(window10)), Want: result{Allowed: true, Reason: "none", Charged: 300, ResetAfter: window10, Limits: rows{{Allowed: true, Spent: 300, Remaining: 700}}}},
 		costStep{Name: "less than is of use", Call: most("b", 701, 900), Want: result{Reason: "budget", RetryAfter: window10, ResetAfter: window10, Limits: rows{{Spent: 300, Remaining: 700, RetryAfter: window10}}}},
 		costStep{Name: "never of use", Call: most("b", 1001, 2000), Want: result{Reason: "too_large", ResetAfter: window10, Limits: rows{{Spent: 300, Remaining: 700}}}},
 		costStep{Name: "what is left", Advance: time.Minute, Call: most("b", 700, 2000), Writes: true, Want: result{Allowed: true, Reason: "none", Charged: 700, ResetAfter: window10, Limits: rows{{Allowed: true, Spent: 1000}}}},

@@ -116,7 +116,7 @@ func costWork(t *testing.T, s *luatest.Server, c *budget.Client, asked func() wo
 		dearest[name] = dearest[name].atMost(asked())
 	}
 	full := fcall.Micros(10 * charges)
-	limits := []budget.ReserveLimits{{Budget: 2 * full, Window: 2 * time.Hour}}
+	limits := budget.MustPackAccountBudget(budget.AccountBudget{Budget: 2 * full, Window: 2 * time.Hour})
 	next := 0
 	add := func(name string, call func(string, func(context.Context, *budget.Client) (any, error))) {
 		t.Helper()
@@ -142,11 +142,13 @@ func costWork(t *testing.T, s *luatest.Server, c *budget.Client, asked func() wo
 	all := next
 	measure("reserve duplicate", reserves(reserve(fmt.Sprint("r", all-1), 10, limits)))
 	for part := range fcall.Micros(20) {
-		spent := []budget.ReserveLimits{{Budget: full, Window: 2 * time.Hour}}
+		spent := budget.MustPackAccountBudget(budget.AccountBudget{Budget: full, Window: 2 * time.Hour})
 		measure("reserve refused", reserves(reserve("x", full*(part+1)/20, spent)))
-		measure("peek", peeks("x", full*(part+1)/20, budget.PeekLimits{Budget: full, Window: 2 * time.Hour}))
+		measure("peek", peeks("x", full*(part+1)/20, budget.AccountBudget{Budget: full, Window: 2 * time.Hour}))
 		window := time.Duration(all) * time.Millisecond * time.Duration(part+1) / 20
-		measure("peek in a new window", peeks("x", 1, budget.PeekLimits{Budget: full, Window: window + 17*time.Microsecond}))
+		start := luatest.Start.Add(window / 2)
+		measure("peek in a new period", peeks("x", 1, budget.AccountBudget{Budget: full, Previous: start.Add(-time.Hour), Start: start, Window: time.Hour, After: start.Add(3 * time.Hour)}))
+		measure("peek in a new window", peeks("x", 1, budget.AccountBudget{Budget: full, Window: window + 17*time.Microsecond}))
 	}
 	held := reserve("new hold", 1, limits)
 	held.Hold = 30 * time.Minute
@@ -154,7 +156,7 @@ func costWork(t *testing.T, s *luatest.Server, c *budget.Client, asked func() wo
 	measure("settle the oldest", settles("r1", 3))
 	measure("cancel an old one", cancels("r2"))
 	s.Advance(t, time.Hour-time.Duration(all)*time.Millisecond/3)
-	measure("peek where half of all holds have ended", peeks("x", full, budget.PeekLimits{Budget: full, Window: 2 * time.Hour}))
+	measure("peek where half of all holds have ended", peeks("x", full, budget.AccountBudget{Budget: full, Window: 2 * time.Hour}))
 	measure("settle where half of all holds have ended", settles(fmt.Sprint("r", all-1), 1))
 	s.Advance(t, 50*time.Minute)
 	measure("reserve where all holds have ended", reserves(reserve("y", 1, limits)))

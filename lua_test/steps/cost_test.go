@@ -12,6 +12,9 @@ import (
 // costStep is one step of a table of library cost.
 type costStep = luatest.Step[*budget.Client]
 
+// keptFor is the expiry of charges whose longest window is that long, as a call sets it: an eighth more than twice the window.
+func keptFor(window time.Duration) time.Duration { return 2*window + window/4 }
+
 // costKeys is the expiry of u1's key; 0 means a missing key.
 func costKeys(charges time.Duration) ttls {
 	if charges == 0 {
@@ -21,12 +24,12 @@ func costKeys(charges time.Duration) ttls {
 }
 
 // within is a budget for ten minutes, the window of most tables.
-func within(most fcall.Micros) []budget.ReserveLimits {
-	return []budget.ReserveLimits{{Budget: most, Window: 10 * time.Minute}}
+func within(most fcall.Micros) budget.AccountBudgetPack {
+	return budget.MustPackAccountBudget(budget.AccountBudget{Budget: most, Window: 10 * time.Minute})
 }
 
 // reserve is a reservation of u1's.
-func reserve(receipt string, estimate fcall.Micros, limits []budget.ReserveLimits) budget.ReserveParams {
+func reserve(receipt string, estimate fcall.Micros, limits budget.AccountBudgetPack) budget.ReserveParams {
 	return budget.ReserveParams{Subject: "u1", Receipt: receipt, Estimate: estimate, Limits: limits}
 }
 
@@ -34,8 +37,8 @@ func reserves(p budget.ReserveParams) func(context.Context, *budget.Client) (any
 	return luatest.Call((*budget.Client).Reserve, p)
 }
 
-func settles(receipt string, actual fcall.Micros, limits ...budget.SettleLimits) func(context.Context, *budget.Client) (any, error) {
-	return luatest.Call((*budget.Client).Settle, budget.SettleParams{Subject: "u1", Receipt: receipt, Actual: actual, Limits: limits})
+func settles(receipt string, actual fcall.Micros, limits ...budget.AccountBudget) func(context.Context, *budget.Client) (any, error) {
+	return luatest.Call((*budget.Client).Settle, budget.SettleParams{Subject: "u1", Receipt: receipt, Actual: actual, Limits: budget.MustPackAccountBudget(limits...)})
 }
 
 func cancels(receipt string) func(context.Context, *budget.Client) (any, error) {
@@ -45,15 +48,15 @@ func cancels(receipt string) func(context.Context, *budget.Client) (any, error) 
 // micros is what a table writes as a number.
 func micros(n int) fcall.Micros { return fcall.Micros(n) }
 
-func peeks(receipt string, estimate fcall.Micros, limits ...budget.PeekLimits) func(context.Context, *budget.Client) (any, error) {
-	return luatest.Call((*budget.Client).Peek, budget.PeekParams{Subject: "u1", Limits: limits, Estimate: estimate, Receipt: receipt})
+func peeks(receipt string, estimate fcall.Micros, limits ...budget.AccountBudget) func(context.Context, *budget.Client) (any, error) {
+	return luatest.Call((*budget.Client).Peek, budget.PeekParams{Subject: "u1", Limits: budget.MustPackAccountBudget(limits...), Estimate: estimate, Receipt: receipt})
 }
 
 // granted is a reservation's answer under one limit.
 func granted(charged, spent, most fcall.Micros, reset time.Duration) budget.ReserveResult {
 	return budget.ReserveResult{
 		Allowed: true, Reason: "none", Charged: charged, ResetAfter: reset,
-		Limits: []budget.ReserveLimitsResult{{Allowed: true, Spent: spent, Remaining: max(most-spent, 0)}},
+		Limits: []budget.AccountBudgetResult{{Allowed: true, Spent: spent, Remaining: max(most-spent, 0)}},
 	}
 }
 
@@ -68,7 +71,7 @@ func knownReceipt(charged, spent, most fcall.Micros, reset time.Duration) budget
 func over(spent, most fcall.Micros, wait, reset time.Duration) budget.ReserveResult {
 	return budget.ReserveResult{
 		Reason: "budget", RetryAfter: wait, ResetAfter: reset,
-		Limits: []budget.ReserveLimitsResult{{Spent: spent, Remaining: max(most-spent, 0), RetryAfter: wait}},
+		Limits: []budget.AccountBudgetResult{{Spent: spent, Remaining: max(most-spent, 0), RetryAfter: wait}},
 	}
 }
 

@@ -35,6 +35,9 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 	answer := func(reason of, retry time.Duration, became guard.AdmitChallenge, row admitRow, sum admitBudget, counted int64) admitResult {
 		r := admitResult{Reason: reason, RetryAfter: retry, Challenge: became, Limits: []admitRow{row}, Budgets: []admitBudget{sum}}
 		r.Tiers = []admitTier{{Count: counted, Remaining: max(8-counted, 0)}}
+		if reason == guard.AdmitReasonBudget || reason == guard.AdmitReasonPenalty || reason == guard.AdmitReasonTooLarge {
+			r.Refused = 1
+		}
 		return r
 	}
 	fresh := admitRow{Allowed: true, Remaining: 2}
@@ -57,7 +60,7 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 		guardStep{Name: "the challenge stays", Call: admit(allReasons("a", "t1", 101)), Writes: true, Want: answer("too_large", 0, "unused", fresh, admitBudget{Remaining: 100}, 4)},
 		guardStep{Name: "admitted", Call: admit(allReasons("a", "t1", 60)), Writes: true, Want: passed(one, 60, 5), TTLs: ttls{
 			guardKey("attempts"): time.Hour, guardKey("checked"): 10 * time.Second, guardKey("sliding_log:minute"): time.Minute,
-			guardKey("charges"): 2 * time.Hour, guardKey("challenges"): 24 * time.Hour,
+			guardKey("charges"): keptFor(time.Hour), guardKey("challenges"): 24 * time.Hour,
 		}},
 		guardStep{Name: "replayed", Call: admit(allReasons("b", "t1", 10)), Writes: true, Want: answer(
 			"challenge", 0, "replayed",

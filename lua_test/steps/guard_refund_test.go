@@ -38,7 +38,7 @@ func TestRefund_everythingOnce(t *testing.T) {
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: take, Writes: true, Want: took(1)},
 		guardStep{Name: "the attempt stays", Call: back, Writes: true, Want: given, TTLs: ttls{
-			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour,
+			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): keptFor(time.Hour),
 			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
 		}},
 		guardStep{Name: "twice is once", Call: back, Want: notGiven},

@@ -105,11 +105,11 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 		}
 		s.CheckTTLs(t, map[string]time.Duration{
 			guardKey("checked"): 10 * time.Second, guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour,
-			guardKey("charges"): 2 * time.Hour, guardKey("sliding_log:a"): 10 * time.Second,
+			guardKey("charges"): keptFor(time.Hour), guardKey("sliding_log:a"): 10 * time.Second,
 			guardKey("sliding_counter:a"): 20 * time.Second, guardKey("fixed_window:a"): 10 * time.Second, guardKey("gcra:a"): 2 * time.Second,
 		}, take)
 		s.CheckTTLs(t, map[string]time.Duration{
-			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour,
+			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): keptFor(time.Hour),
 			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
 		}, func() {
 			take()

@@ -22,7 +22,7 @@ func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 		Tiers: []guard.AdmitTiers{{Threshold: 2, Window: time.Hour, Block: time.Minute}},
 	}
 	held := func(place int64, left time.Duration) admitResult {
-		return suites.Answered(admitResult{Reason: guard.AdmitReasonBlocked, Blocked: place, RetryAfter: left})
+		return suites.Answered(admitResult{Reason: guard.AdmitReasonBlocked, Refused: place, RetryAfter: left})
 	}
 	passed := passes(admitRow{Allowed: true, Remaining: 4, ResetAfter: time.Hour})
 	passed.Tiers = []admitTier{{Count: 1, Remaining: 0}}
@@ -72,7 +72,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 		t,
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: admit(p), Writes: true, Want: want, TTLs: ttls{
-			guardKey("sliding_log:own"): time.Hour, "guard:{user}:checked": time.Hour, "guard:{device}:challenges": time.Hour, "guard:{team}:charges": 2 * time.Hour,
+			guardKey("sliding_log:own"): time.Hour, "guard:{user}:checked": time.Hour, "guard:{device}:challenges": time.Hour, "guard:{team}:charges": keptFor(time.Hour),
 		}},
 		guardStep{Name: "a repeat", Call: admit(p), Want: known},
 		guardStep{Name: "back", Call: refundAs(back), Writes: true, Want: given},

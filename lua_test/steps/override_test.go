@@ -94,6 +94,62 @@ func TestOverride_holdsToItsEnd(t *testing.T) {
 	)
 }
 
+// A top-up has a budget, and each budget of a subject has one beside the subject's other override.
+func TestOverride_topUps(t *testing.T) {
+	add := func(budget, unit string, amount fcall.Micros, ends time.Duration) override.SetParams {
+		return override.SetParams{
+			Subject: "all", Target: "org=acme", Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Duration: day, Next: luatest.Start.Add(ends),
+			By: "ann@host", Reason: "ticket 811",
+		}
+	}
+	set := func(p override.SetParams) func(context.Context, *override.Client) (any, error) {
+		return luatest.Call((*override.Client).Set, p)
+	}
+	topUp := func(budget, unit string, amount fcall.Micros, at, ends time.Duration) overrideRow {
+		row := overrideOf("org=acme", "add", 1, at, ends-at, ends-2*time.Second)
+		row.Budget, row.Unit, row.Amount = budget, unit, amount
+		return row
+	}
+	clear := func(budget string) func(context.Context, *override.Client) (any, error) {
+		return luatest.Call((*override.Client).Clear, override.ClearParams{Subject: "all", Target: "org=acme", Budget: budget})
+	}
+	factor, next := add("month", "", 0, time.Hour), add("", "", 0, time.Hour)
+	factor.Effect, factor.Next, next.Effect = override.SetEffectMultiply, time.Time{}, override.SetEffectMultiply
+	overrides.Run(
+		t,
+		overrideStep{Name: "no budget", Call: set(add("", "", 5, time.Hour)), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "no amount", Call: set(add("month", "", 0, time.Hour)), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "less than none", Call: set(add("month", "", -1, time.Hour)), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "too much", Call: set(add("month", "", 1_000_000_000_000_001, time.Hour)), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "a budget without a top-up", Call: set(factor), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "a period without a top-up", Call: set(next), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "a period that has ended", Call: set(add("month", "", 5, 0)), WantErr: fcall.ErrArgument},
+		overrideStep{
+			Name: "until the next period", Call: set(add("month", "", 5, time.Hour)), Writes: true, TTLs: ttls{overrideKey: time.Hour},
+			Want: wasSet(false, 0, time.Hour, 1),
+		},
+		overrideStep{
+			Name: "of another budget", Advance: time.Second, Call: set(add("day", "tokens", 1_000_000_000_000_000, time.Hour)), Writes: true,
+			Want: wasSet(false, time.Second, time.Hour-time.Second, 2),
+		},
+		overrideStep{
+			Name: "a factor beside them", Call: setOverride("org=acme", "multiply", 2, time.Hour), Writes: true,
+			Want: override.SetResult{Version: startUS + 1_000_001, Ends: luatest.Start.Add(time.Hour + time.Second), Overrides: 3},
+		},
+		overrideStep{
+			Name: "in place of that of the budget", Advance: time.Second, Call: set(add("month", "", 7, time.Hour)), Writes: true,
+			Want: wasSet(true, 2*time.Second, time.Hour-2*time.Second, 3),
+		},
+		overrideStep{Name: "by subject and budget", Call: listOverrides(nil), Want: override.ListResult{Changed: true, Version: startUS + 2_000_000, Overrides: []overrideRow{
+			overrideOf("org=acme", "multiply", 2, time.Second, time.Hour, time.Hour-time.Second), topUp("day", "tokens", 1_000_000_000_000_000, time.Second, time.Hour),
+			topUp("month", "", 7, 2*time.Second, time.Hour),
+		}}},
+		overrideStep{Name: "that of another budget", Call: clear("year"), Want: override.ClearResult{Overrides: 3}},
+		overrideStep{Name: "that of a budget", Call: clear("month"), Writes: true, Want: override.ClearResult{Existed: true, Overrides: 2}},
+		overrideStep{Name: "all of the subject", Call: clear(""), Writes: true, TTLs: ttls{}, Want: override.ClearResult{Existed: true}},
+	)
+}
+
 func TestOverride_versionGrowsWhenTheClockGoesBack(t *testing.T) {
 	overrides.Run(
 		t,
@@ -138,7 +194,7 @@ func TestOverride_atMostAThousand(t *testing.T) {
 			if i == 7 {
 				ends = startUS + 60_000_000
 			}
-			words = append(words, fmt.Sprintf("user=%d", i), fmt.Sprintf("allow 1 %d %d 1 ab", ends, int64(startUS)))
+			words = append(words, fmt.Sprintf("0 user=%d", i), fmt.Sprintf("allow 1 %d %d 1 0 ab", ends, int64(startUS)))
 		}
 		s.Do(t, words...)
 		s.Expire(t, overrideKey, time.Hour)
@@ -164,24 +220,41 @@ func TestOverride_atMostAThousand(t *testing.T) {
 func TestOverride_unreadableIsReportedAndKept(t *testing.T) {
 	const us, later = "1767323045678901", "1767323345678901"
 	var steps []overrideStep
-	for _, text := range []string{
-		"", "x", "allow", "allow 1 " + later + " " + us + " 1 a", "allow 1 " + us + " " + us + " 1 ab", "Allow 1 " + later + " " + us + " 1 ab",
-		"lift 1 " + later + " " + us + " 1 ab", "allow 1000001 " + later + " " + us + " 1 ab", "allow 1 nan " + us + " 1 ab", "allow 1 " + later + " " + us + " 0 ab",
-		"allow 1 99999999999999999999 " + us + " 1 ab", "allow 1 " + later + " " + us + " 2 ab", "allow -1 " + later + " " + us + " 1 ab",
+	for _, stored := range []struct{ field, text string }{
+		{"0 user=1", ""},
+		{"0 user=1", "x"},
+		{"0 user=1", "allow"},
+		{"0 user=1", "allow 1 " + later + " " + us + " 1 0 a"},                // no reason
+		{"0 user=1", "allow 1 " + us + " " + us + " 1 0 ab"},                  // ends when it was set
+		{"0 user=1", "Allow 1 " + later + " " + us + " 1 0 ab"},               // no effect
+		{"0 user=1", "lift 1 " + later + " " + us + " 1 0 ab"},                // another effect
+		{"0 user=1", "multiply 1000001 " + later + " " + us + " 1 0 ab"},      // too great a factor
+		{"0 user=1", "multiply 0 " + later + " " + us + " 1 0 ab"},            // none
+		{"0 user=1", "allow 1 nan " + us + " 1 0 ab"},                         // no end
+		{"0 user=1", "allow 1 " + later + " " + us + " 0 0 ab"},               // nobody set it
+		{"0 user=1", "allow 1 99999999999999999999 " + us + " 1 0 ab"},        // no time
+		{"0 user=1", "allow 1 " + later + " " + us + " 1 1 ab"},               // the unit takes the reason
+		{"0 user=1", "allow -1 " + later + " " + us + " 1 0 ab"},              // a sign
+		{"0 user=1", "add 1 " + later + " " + us + " 1 0 ab"},                 // no budget
+		{"1 muser=1", "allow 1 " + later + " " + us + " 1 0 ab"},              // a budget, and no top-up
+		{"1 muser=1", "add 1000000000000001 " + later + " " + us + " 1 0 ab"}, // too great an amount
+		{"7 muser=1", "add 1 " + later + " " + us + " 1 0 ab"},                // no subject
+		{"user=1", "allow 1 " + later + " " + us + " 1 0 ab"},                 // a field without a length
 	} {
 		given := func(t testing.TB, s *luatest.Server) {
-			s.Do(t, "HSET", overrideKey, "", us, "user=1", text)
+			s.Do(t, "DEL", overrideKey)
+			s.Do(t, "HSET", overrideKey, "", us, stored.field, stored.text)
 			s.Expire(t, overrideKey, time.Hour)
 		}
 		steps = append(
 			steps,
-			overrideStep{Name: text, Given: given, Call: listOverrides(nil), WantErr: fcall.ErrState},
+			overrideStep{Name: stored.field + ": " + stored.text, Given: given, Call: listOverrides(nil), WantErr: fcall.ErrState},
 			overrideStep{Call: setOverride("user=2", "allow", 0, time.Minute), WantErr: fcall.ErrState},
 			overrideStep{Call: clearOverride("user=2"), WantErr: fcall.ErrState},
 		)
 	}
 	version := func(t testing.TB, s *luatest.Server) {
-		s.Do(t, "HSET", overrideKey, "", "new", "user=1", "allow 1 "+later+" "+us+" 1 ab")
+		s.Do(t, "HSET", overrideKey, "", "new", "0 user=1", "allow 1 "+later+" "+us+" 1 0 ab")
 	}
 	overrides.Run(t, append(
 		steps,

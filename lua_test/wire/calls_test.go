@@ -66,11 +66,11 @@ var wireCalls = []wireCall{
 	onWire(ratelimit.New, (*ratelimit.Client).CheckPeek, checkParams{Subject: "u1", Limits: suites.CheckLimits(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second}.Peek()),
 	onWire(ratelimit.New, (*ratelimit.Client).CheckReset, checkParams{Subject: "u1", Limits: suites.CheckLimits(5)}.Reset()),
 
-	onWire(budget.New, (*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Subject: "u1", Receipt: "r1", Most: 1_000_000_000_000_000, Limits: []budget.ReserveAtMostLimits{{Budget: 1000, Window: 10 * time.Minute}}, Hold: time.Minute}),
-	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Subject: "u1", Receipt: "r1", Estimate: 5, Limits: []budget.ReserveLimits{{Budget: 1000, Window: 10 * time.Minute}, {Budget: 5000, Window: time.Hour}}, Hold: time.Minute, Penalty: time.Second}),
-	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Subject: "u1", Receipt: "r1", Actual: 5, Limits: []budget.SettleLimits{{Budget: 1000, Window: time.Minute}}}),
+	onWire(budget.New, (*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Subject: "u1", Receipt: "r1", Most: 1_000_000_000_000_000, Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: 10 * time.Minute}), Hold: time.Minute}),
+	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Subject: "u1", Receipt: "r1", Estimate: 5, Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: 10 * time.Minute}, budget.AccountBudget{Budget: 5000, Window: time.Hour}), Hold: time.Minute, Penalty: time.Second}),
+	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Subject: "u1", Receipt: "r1", Actual: 5, Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: time.Minute})}),
 	onWire(budget.New, (*budget.Client).Cancel, budget.CancelParams{Subject: "u1", Receipt: "r1"}),
-	onWire(budget.New, (*budget.Client).Peek, budget.PeekParams{Subject: "u1", Limits: []budget.PeekLimits{{Budget: 1000, Window: time.Minute}}, Receipt: "r1"}),
+	onWire(budget.New, (*budget.Client).Peek, budget.PeekParams{Subject: "u1", Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: time.Minute}), Receipt: "r1"}),
 	onWire(budget.New, (*budget.Client).Reset, budget.ResetParams{Subject: "u1"}),
 
 	onWire(abuse.New, (*abuse.Client).Attempt, attemptParams{
@@ -92,8 +92,10 @@ var wireCalls = []wireCall{
 	onWire(concurrency.New, (*concurrency.Client).Release, concurrency.ReleaseParams{Subject: "u1", Holder: "h1", Fence: luatest.Start.UnixMicro()}),
 	onWire(concurrency.New, (*concurrency.Client).Evict, concurrency.EvictParams{Subject: "u1", Holder: "h1"}),
 
-	onWire(override.New, (*override.Client).Set, override.SetParams{Subject: "u1", Target: "user=42", Effect: "multiply", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why"}),
-	onWire(override.New, (*override.Client).Clear, override.ClearParams{Subject: "u1", Target: "user=42"}),
+	onWire(override.New, (*override.Client).Set, override.SetParams{
+		Subject: "u1", Target: "user=42", Effect: "add", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why", Budget: "month", Unit: "tokens", Amount: 5,
+	}),
+	onWire(override.New, (*override.Client).Clear, override.ClearParams{Subject: "u1", Target: "user=42", Budget: "month"}),
 	onWire(override.New, (*override.Client).ClearAll, override.ClearAllParams{Subject: "u1"}),
 	onWire(override.New, (*override.Client).List, override.ListParams{Subject: "u1", Known: new(int64(7))}),
 

@@ -88,10 +88,7 @@ func (e *entryWriter) usual() int { return max(len(args(e.fn))-e.fn.Omissible(),
 // rest reports whether arguments after the usual ones are decoded in a block of their own.
 func (e *entryWriter) rest() bool {
 	list := args(e.fn)
-	if slices.ContainsFunc(list, func(p spec.Field) bool { return p.Kind.Repeated() }) || len(list)-e.usual() < 2 {
-		return false
-	}
-	return !slices.ContainsFunc(list[e.usual():], func(p spec.Field) bool { return len(p.Keys()) > 0 })
+	return len(list)-e.usual() >= 2 && !slices.ContainsFunc(list, func(p spec.Field) bool { return p.Kind.Repeated() })
 }
 
 func (e *entryWriter) arity() {
@@ -162,6 +159,10 @@ func (e *entryWriter) params() []string {
 	end := len(args(e.fn)) - e.fn.Omissible()
 	for _, p := range e.fn.Params {
 		if p.Kind != spec.KindKey && e.rest() && arg == e.usual()+1 {
+			if !keyed && slices.ContainsFunc(args(e.fn)[arg-1:], func(p spec.Field) bool { return len(p.Keys()) > 0 }) {
+				e.printf("  local rlfunc_key = %d\n", len(e.fn.Keys()))
+				keyed = true
+			}
 			e.declareRest()
 			e.openRest()
 		}
@@ -253,6 +254,9 @@ func (e *entryWriter) declareRest() {
 			value = "nil"
 		}
 		values = append(values, value)
+		for _, k := range p.Keys() {
+			names, values = append(names, p.KeyName(k)), append(values, "rlfunc_none")
+		}
 	}
 	for len(values) > 1 && values[len(values)-1] == "nil" {
 		values = values[:len(values)-1]

@@ -175,28 +175,34 @@ func (e *entryWriter) unpack(g spec.Field, from string) (call []string) {
 	if len(keys) == 0 {
 		return call
 	}
+	in = outer
 	step := times(fmt.Sprintf("rlfunc_%s", g.Lua), int64(len(keys)))
-	e.printf("  local rlfunc_%s = #%s\n", g.Lua, g.Lua)
-	e.printf("  if rlfunc_keys < rlfunc_key + %s then\n", step)
-	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
-	for _, k := range keys {
-		call = append(call, g.KeyName(k))
-		e.printf("  local %s = rlfunc_%s_of[rlfunc_%s]\n", g.KeyName(k), g.KeyName(k), g.Lua)
-		e.printf("  if not %s then\n    %s = {}\n    rlfunc_%s_of[rlfunc_%s] = %s\n  end\n", g.KeyName(k), g.KeyName(k), g.KeyName(k), g.Lua, g.KeyName(k))
+	e.printf("%slocal rlfunc_%s = #%s\n", in, g.Lua, g.Lua)
+	e.printf("%sif rlfunc_keys < rlfunc_key + %s then\n", in, step)
+	e.printf("%s  return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n%send\n", in, e.fn.Name, in)
+	local := "local "
+	if e.declared {
+		local = ""
 	}
-	e.printf("  for rlfunc_row = 1, rlfunc_%s do\n", g.Lua)
+	for _, k := range keys {
+		name := g.KeyName(k)
+		call = append(call, name)
+		e.printf("%s%s%s = rlfunc_%s_of[rlfunc_%s]\n", in, local, name, name, g.Lua)
+		e.printf("%sif not %s then\n%s  %s = {}\n%s  rlfunc_%s_of[rlfunc_%s] = %s\n%send\n", in, name, in, name, in, name, g.Lua, name, in)
+	}
+	e.printf("%sfor rlfunc_row = 1, rlfunc_%s do\n", in, g.Lua)
 	for i, k := range keys {
 		place := "rlfunc_key + rlfunc_row"
 		if len(keys) > 1 {
 			place = fmt.Sprintf("rlfunc_key + rlfunc_row * %d - %d", len(keys), len(keys)-1-i)
 		}
-		e.printf("    local rlfunc_of = keys[%s]\n", place)
+		e.printf("%s  local rlfunc_of = keys[%s]\n", in, place)
 		if i == 0 {
-			e.printf("    if rlfunc_of:find('{}', 1, true) then\n")
-			e.printf("      return rlfunc_pack.refusal('%s', rlfunc_row - 1, '.of must not be empty')\n    end\n", g.Name)
+			e.printf("%s  if rlfunc_of:find('{}', 1, true) then\n", in)
+			e.printf("%s    return rlfunc_pack.refusal('%s', rlfunc_row - 1, '.of must not be empty')\n%s  end\n", in, g.Name, in)
 		}
-		e.printf("    %s[rlfunc_row] = rlfunc_of\n", g.KeyName(k))
+		e.printf("%s  %s[rlfunc_row] = rlfunc_of\n", in, g.KeyName(k))
 	}
-	e.printf("  end\n  rlfunc_key = rlfunc_key + %s\n", step)
+	e.printf("%send\n%srlfunc_key = rlfunc_key + %s\n", in, in, step)
 	return call
 }

@@ -112,11 +112,23 @@ func number(f spec.Field, n int64) string {
 	case f.Kind == spec.KindTime:
 		return time.UnixMicro(n).UTC().Format(time.RFC3339)
 	case f.Kind != spec.KindDuration:
-		return strconv.FormatInt(n, 10)
+		return plain(n)
 	case n == day:
 		return "1 day"
 	case n > day && n%day == 0:
 		return fmt.Sprintf("%d days", n/day)
 	}
 	return (time.Duration(n) * time.Microsecond).String()
+}
+
+// plain formats a whole number; a large power is easier to read as one.
+func plain(n int64) string {
+	if n == spec.MaxInt {
+		return "2^53"
+	}
+	text := strconv.FormatInt(n, 10)
+	if zeros := len(text) - 1; n >= 1_000_000 && strings.Trim(text, "0") == "1" {
+		return fmt.Sprintf("10^%d", zeros)
+	}
+	return text
 }

@@ -82,7 +82,7 @@ func (s *service) write(t *testing.T, text string) {
 // spent is what a subject has spent and reserved, in tokens.
 func (s *service) spent(t *testing.T, c *client) int64 {
 	t.Helper()
-	hour := []cost.PeekLimits{{Budget: 2000e6, Window: time.Hour}}
+	hour := cost.MustPackAccountBudget(cost.AccountBudget{Budget: 2000e6, Window: time.Hour})
 	result, err := s.costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject("device=" + c.hash()), Limits: hour})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -37,6 +38,9 @@ func deliver(ctx context.Context, g *guard.Guard, e event) error {
 	d, err := g.Wait(ctx, guard.Request{Endpoint: "deliver", Subjects: []string{"customer=" + e.Customer}})
 	if err != nil {
 		return err
+	}
+	if !d.Allowed { // no wait helps, for example because an operator denies the customer
+		return errors.New("refused: " + string(d.Reason))
 	}
 	d.Charge.Keep() // keeps the place however slow the customer's server is
 	defer d.Charge.End(ctx, guard.End{})

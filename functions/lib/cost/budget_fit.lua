@@ -79,7 +79,7 @@ end
 -- Checks whether an amount fits: the rows, with the wait of each; the longest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' if the amount alone exceeds a budget. Or nil and a refusal.
 function budget_fit.check(bucket, state, windows, limits, amount_micros)
-  local rows, retry_us, reason = {}, 0, 'none'
+  local rows, retry_us, reason = {nil, nil}, 0, 'none'
   if state.penalty_end_us > state.now_us then
     reason = 'penalty'
     retry_us = state.penalty_end_us - state.clock_us

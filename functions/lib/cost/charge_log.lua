@@ -4,26 +4,32 @@
 --- receipt. The kinds are open (an estimate), settled (spent) and gone (cancelled, or its receipt was charged again).
 --- @use refusal
 --- @lib charge_log
---- @state charge_log 2 '<time> <amount> <lane> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
+--- @state charge_log 3 time, amount and end as little-endian doubles, a byte each for lane and kind (1 open, 2 settled, 3 gone) and the receipt, in the field of its number; the number in 'r:<receipt>'
 local charge_log = {}
+
+local kinds, codes = {'open', 'settled', 'gone'}, {open = 1, settled = 2, gone = 3}
+
+-- Reports whether five stored numbers are whole, not negative, and at most 2^53.
+function charge_log.whole(one, two, three, four, five)
+  return one % 1 + two % 1 + three % 1 + four % 1 + five % 1 == 0 -- NaN for NaN and infinity
+    and one >= 0 and two >= 0 and three >= 0 and four >= 0 and five >= 0 and one <= 9007199254740992 and two <= 9007199254740992
+    and three <= 9007199254740992 and four <= 9007199254740992 and five <= 9007199254740992
+end
 
 -- Parses a charge; nil if it is invalid.
 function charge_log.parse(text)
-  local time, amount, lane, ending, kind, receipt = string.match(text, '^(%d+) (%d+) ([1-9]) (%d+) (%l+) (.*)$')
-  -- Three numbers of at most 16 digits, a digit, and a kind.
-  if not receipt or #text - #receipt > 66 then
+  if #text < 26 then
     return nil
   end
-  local time_us, amount_micros, end_us = time + 0, amount + 0, ending + 0
-  if math.max(time_us, amount_micros, end_us) > 9007199254740992 then
+  local time_us, amount_micros, end_us, lane, kind = struct.unpack('<dddBB', text)
+  if not charge_log.whole(time_us, amount_micros, end_us, 0, 0) or lane < 1 or lane > 9 or not kinds[kind] then
     return nil
   end
-  return {time_us = time_us, amount_micros = amount_micros, lane = lane + 0, end_us = end_us, kind = kind, receipt = receipt}
+  return {time_us = time_us, amount_micros = amount_micros, lane = lane, end_us = end_us, kind = kinds[kind], receipt = string.sub(text, 27)}
 end
 
--- The receipt is concatenated, because Lua's %s ends at a NUL.
 function charge_log.format(time_us, amount_micros, lane, end_us, kind, receipt)
-  return string.format('%d %d %d %d ', time_us, amount_micros, lane, end_us) .. kind .. ' ' .. receipt
+  return struct.pack('<dddBB', time_us, amount_micros, end_us, lane, codes[kind]) .. receipt
 end
 
 function charge_log.refusal(bucket)

@@ -115,18 +115,13 @@ local function start_penalty(state, more_micros)
   end
 end
 
--- Returns the fields to delete: those of the oldest page if it is due.
-local function clean(bucket, state)
-  if state.due_us == 0 or state.due_us > math.max(state.kept_us, state.now_us - 2 * state.longest_us) then
-    return {}
-  end
-  return charge_sums.forget(bucket, state)
-end
-
--- Notes for store which fields to delete, and other fields and values to write. Returns a refusal or nil.
-local function prepared(bucket, state, to_delete, written)
-  state.to_delete = to_delete
+-- Notes for store the fields to write, with their values, and those to delete: of the oldest page, if it is due and may_forget. Returns a
+-- refusal or nil.
+local function prepared(bucket, state, written, may_forget)
   state.written = written
+  if may_forget and state.due_us > 0 and state.due_us <= state.kept_us then
+    state.to_delete = charge_sums.forget(bucket, state)
+  end
   if state.corrupt_fields > 0 then
     return charge_log.refusal(bucket)
   end
@@ -134,28 +129,31 @@ local function prepared(bucket, state, to_delete, written)
 end
 
 -- Writes what create or update has prepared. Several accounts are prepared before one is written, so a refusal of one leaves all unchanged.
+-- The expiry is set for an eighth longer than needed, and only if it is not late enough, which is seldom.
 function charge_store.store(bucket, state)
   if state.restarted then
     redis.call('DEL', bucket)
   end
-  if #state.to_delete > 0 then
+  if state.to_delete then
     redis.call('HDEL', bucket, unpack(state.to_delete))
   end
-  local ttl_us = 2 * state.longest_us
+  local kept_us = 2 * state.longest_us
   if state.dropped_us > 0 and #state.windows > 0 then
-    ttl_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
+    kept_us = math.max(2 * ledger.longest_us(state.windows, 0), state.dropped_end_us - state.now_us)
   elseif state.dropped_us > 0 then
-    state.dropped_end_us = state.now_us + ttl_us
+    state.dropped_end_us = state.now_us + kept_us
+  end
+  local ttl_us, until_us = 0, state.now_us + kept_us
+  if state.penalty_end_us > until_us then
+    until_us = state.penalty_end_us
+  end
+  if until_us > state.expiry_us then
+    ttl_us = until_us - state.clock_us + math.ceil(kept_us / 8)
+    state.expiry_us = state.clock_us + ttl_us
   end
   redis.call('HSET', bucket, 'state', ledger.format(state), unpack(state.written))
-  if state.penalty_end_us - state.now_us > ttl_us then
-    ttl_us = state.penalty_end_us - state.now_us
-  end
-  ttl_us = ttl_us + state.now_us - state.clock_us
-  if ttl_us == 2 * state.longest_us then
+  if ttl_us > 0 then
     clock.expire_after(bucket, ttl_us)
-  else
-    clock.expire(bucket, ttl_us)
   end
 end
 
@@ -165,7 +163,7 @@ local function lane_for(state, hold_us)
   local free, longer
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) then
+    if lane.total_micros ~= lane.base_micros then
       if lane.hold_us == hold_us then
         return i, hold_us
       elseif lane.hold_us > hold_us and (not longer or lane.hold_us < state.lanes[longer].hold_us) then
@@ -193,7 +191,7 @@ local function add_to_lane(state, number, hold_us, amount_micros)
     state.lanes[place] = ledger.lane(0, 0, 0, 0, 0)
   end
   local lane = state.lanes[place]
-  if place > 1 and not spent_windows.in_use(lane) then
+  if place > 1 and lane.total_micros == lane.base_micros then
     lane.hold_us = counted_us
     lane.head = number
     lane.head_us = state.now_us
@@ -207,13 +205,15 @@ local function move(bucket, state, charge, amount_micros, written)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
   charge_sums.amend(bucket, state, charge, amount_micros, written)
   lane.total_micros = charge_sums.subtract(lane.total_micros, charge.amount_micros)
-  state.main.total_micros = charge_sums.add(state.main.total_micros, amount_micros)
+  lane = state.lanes[1]
+  lane.total_micros = charge_sums.add(lane.total_micros, amount_micros)
 end
 
 -- Rewrites a charge with another lane, amount, kind and receipt.
 local function rewrite(state, charge, lane, amount_micros, kind, receipt, written)
   local text = charge_log.format(charge.time_us, amount_micros, lane, 0, kind, receipt)
   state.read[charge.field] = text
+  state.read[-charge.number] = nil
   written[#written + 1] = charge.field
   written[#written + 1] = text
 end
@@ -233,12 +233,13 @@ end
 -- Charges a receipt now, in place of its lapsed or forgotten charge, if any, once store is called. A hold of 0 means no hold. Returns nil and
 -- the end of the hold, 0 without one; or a refusal.
 function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, receipt)
-  local number, field, now_us, written, to_delete = state.next, state.next_field, state.now_us, {}, {}
+  local number, now_us, end_us = state.next, state.now_us, 0
+  local field = string.format('%d', number)
+  local written = {field, '', 'r:' .. receipt, field}
   if old then
     release_receipt(bucket, state, old, written)
   end
   local lane, counted_us = add_to_lane(state, number, hold_us, amount_micros)
-  local end_us = 0
   if counted_us > 0 then
     end_us = now_us + counted_us
   end
@@ -249,20 +250,15 @@ function charge_store.create(bucket, state, old, kind, amount_micros, hold_us, r
   if kind == 'settled' then
     start_penalty(state, amount_micros)
   end
+  written[2] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
   if number % 8 == 0 then
     charge_sums.complete(bucket, state, number, written)
     if number == state.first + 7 then
       state.due_us = now_us
     end
-  elseif not old or old.number >= state.first + 8 then
-    to_delete = clean(bucket, state)
   end
-  written[#written + 1] = field
-  written[#written + 1] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
-  written[#written + 1] = 'r:' .. receipt
-  written[#written + 1] = field
   state.next = number + 1
-  return prepared(bucket, state, to_delete, written), end_us
+  return prepared(bucket, state, written, number % 8 > 0 and (not old or old.number >= state.first + 8)), end_us
 end
 
 -- Updates a reserved charge once store is called: to the actual cost (settled), or to nothing (gone). Returns a refusal or nil.
@@ -274,14 +270,13 @@ function charge_store.update(bucket, state, charge, kind, amount_micros)
   local written = {}
   move(bucket, state, charge, amount_micros, written)
   start_penalty(state, amount_micros - charge.amount_micros)
-  local to_delete = clean(bucket, state)
+  rewrite(state, charge, 1, amount_micros, kind, kind == 'gone' and '' or charge.receipt, written)
+  failure = prepared(bucket, state, written, true)
   if kind == 'gone' then
-    to_delete[#to_delete + 1] = 'r:' .. charge.receipt
-    rewrite(state, charge, 1, amount_micros, kind, '', written)
-  else
-    rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
+    state.to_delete = state.to_delete or {}
+    state.to_delete[#state.to_delete + 1] = 'r:' .. charge.receipt
   end
-  return prepared(bucket, state, to_delete, written)
+  return failure
 end
 
 return charge_store

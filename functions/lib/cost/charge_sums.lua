@@ -6,11 +6,12 @@
 --- hold. Sums from the first charge on are modulo 2^53; the sum of all stored charges is less, so a difference is exact.
 ---
 --- Positions are numbers of charges, and steps are powers of two. From position x, a multiple of two steps, step s covers the
---- charges x + 1 to x + s. Fields that were read are cached in the state's read. A missing or invalid field counts as zero and
---- increments corrupt_fields; callers check that before they answer or write.
+--- charges x + 1 to x + s. Fields that were read are cached in the state's read, and parsed charges at their negated numbers
+--- (gopher-lua allocates a table up to its greatest number). A missing or invalid field counts as zero and increments corrupt_fields; callers
+--- check that before they answer or write.
 --- @use charge_log
 --- @lib charge_sums
---- @state charge_sums 1 '<time of the last charge> <sum of lane 1> <sum of lane 2> ...' in field 's<number of the page>'
+--- @state charge_sums 2 the last charge's time and the sum of each lane, as little-endian doubles, in field 's<number of the page>'
 local charge_sums = {}
 
 local modulus = 9007199254740992
@@ -55,39 +56,41 @@ end
 
 -- Returns a charge that was read.
 function charge_sums.charge(state, number)
-  local field = field_of(number, 1)
-  local charge = state.charges[field]
+  local charge = state.read[-number]
   if charge then
     return charge
   end
-  charge = charge_log.parse(state.read[field] or '')
+  charge = charge_log.parse(state.read[field_of(number, 1)] or '')
   if not charge then
     state.corrupt_fields = state.corrupt_fields + 1
     return {time_us = 0, amount_micros = 0, lane = 1, end_us = 0, kind = 'gone', receipt = ''}
   end
-  state.charges[field] = charge
+  state.read[-number] = charge
   return charge
 end
 
 -- Returns the time of a full page's last charge and the sums up to it by lane; the page must have been read.
 local function sums_of(state, position)
-  local text = state.read[field_of(position, 8)] or ''
-  local time, parts = string.match(text, '^(%d+)( %d[ %d]*)$')
-  if not parts or #text > 170 then
+  local text, sums = state.read[field_of(position, 8)] or '', {}
+  local time_us = #text >= 16 and #text <= 80 and #text % 8 == 0 and struct.unpack('<d', text) or -1
+  for place = 9, #text - 7, 8 do
+    local sum = struct.unpack('<d', text, place)
+    if not charge_log.whole(time_us, sum, 0, 0, 0) or sum == modulus then
+      time_us = -1
+    end
+    sums[#sums + 1] = sum
+  end
+  if time_us < 0 then
     state.corrupt_fields = state.corrupt_fields + 1
     return 0, {}
   end
-  local sums = {}
-  for digits in string.gmatch(parts, '%d+') do
-    sums[#sums + 1] = math.min(digits + 0, modulus - 1)
-  end
-  return math.min(time + 0, modulus), sums
+  return time_us, sums
 end
 
 local function format(state, time_us, sums)
-  local text = string.format('%d', time_us)
+  local text = struct.pack('<d', time_us)
   for lane = 1, #state.lanes do
-    text = text .. string.format(' %d', sums[lane] or 0)
+    text = text .. struct.pack('<d', sums[lane] or 0)
   end
   return text
 end

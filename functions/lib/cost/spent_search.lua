@@ -7,11 +7,14 @@
 --- @lib spent_search
 local spent_search = {}
 
+local largest = 9007199254740992
+
 -- Creates a group: its lanes, its span, which row's end cuts off, its oldest charge and when that leaves, and the sum of its lanes before that.
 local function group_of(state, row, span_us, head, head_us, base_micros)
+  local end_us = row.end_us or largest
   return {
-    lanes = {}, span_us = span_us, end_us = row.end_us, head = head, first_us = math.min(head_us + span_us, row.end_us), base_micros = base_micros, position = 0, sum_micros = 0,
-    next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
+    lanes = {}, span_us = span_us, end_us = end_us, head = head, first_us = math.min(head_us + span_us, end_us), base_micros = base_micros,
+    position = 0, sum_micros = 0, next_micros = 0, until_us = 0, step = charge_sums.top(state), seen_step = 0,
   }
 end
 
@@ -25,7 +28,8 @@ end
 -- Returns the groups of a window, the one that leaves with it, and what is in that one.
 local function groups_of(bucket, state, row)
   local total_micros, inside_micros, groups, beginning = 0, row.spent_micros, {}, nil
-  local main = group_of(state, row, row.outlasts_us, row.head, row.head_us, 0)
+  local longest_us = row.start_us and largest or row.window_us -- a shorter hold may end before the window or period
+  local main = group_of(state, row, longest_us, row.head, row.head_us, 0)
   groups[1] = main
   for i = 1, #state.lanes do
     local lane = state.lanes[i]
@@ -38,8 +42,8 @@ local function groups_of(bucket, state, row)
       base_micros = beginning.sums[i] or 0
     end
     local open_micros = charge_sums.subtract(lane.total_micros, base_micros)
-    if i > 1 and open_micros > 0 and (lane.hold_us < row.outlasts_us or lane.head > row.head) then
-      local group = group_of(state, row, math.min(lane.hold_us, row.outlasts_us), head, head_us, base_micros)
+    if i > 1 and open_micros > 0 and (lane.hold_us < longest_us or lane.head > row.head) then
+      local group = group_of(state, row, math.min(lane.hold_us, longest_us), head, head_us, base_micros)
       group.lanes[1] = i
       groups[#groups + 1] = group
       inside_micros = inside_micros - open_micros

@@ -7,17 +7,12 @@
 --- @lib spent_windows
 local spent_windows = {}
 
--- Returns whether a lane has open charges.
-function spent_windows.in_use(lane)
-  return lane.total_micros ~= lane.base_micros
-end
-
 -- Returns whether a window still counts a charge of a lane: not once its hold has ended.
 local function counts(state, row, charge, number)
   local lane = state.lanes[math.min(charge.lane, #state.lanes)]
-  local from = lane.old_head
-  if lane.hold_us < row.outlasts_us then
-    from = lane.head
+  local from = lane.head
+  if not row.start_us and lane.hold_us >= row.window_us then
+    from = lane.old_head or from
   end
   return charge.lane == 1 or number >= from
 end
@@ -85,9 +80,9 @@ local function lapse(state, lane, base_micros)
   local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if row.start_us and lane.old_head < row.head then
+    if row.start_us and (lane.old_head or lane.head) < row.head then
       row.unknown = true
-    elseif lane.hold_us < row.outlasts_us and not row.unknown then
+    elseif (row.start_us or lane.hold_us < row.window_us) and not row.unknown then
       row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
         state.corrupt_fields = state.corrupt_fields + 1
@@ -99,21 +94,24 @@ end
 
 -- Advances every used lane to the first charge whose hold may not have ended.
 local function advance_lanes(bucket, state)
-  local marks = {}
+  local marks = nil
   for i = 2, #state.lanes do
     local lane = state.lanes[i]
-    if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+    if lane.total_micros ~= lane.base_micros and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+      lane.old_head = lane.head
       local moved, left = step(bucket, state, lane, lane.hold_us)
       if not moved then
+        marks = marks or {}
         marks[#marks + 1] = mark_of(state, i, state.now_us - lane.hold_us)
       elseif left and left.lane == i then
         lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local lane = state.lanes[mark.place]
@@ -150,20 +148,23 @@ end
 
 -- Advances every window to the first charge inside. A new window or period needs a search.
 local function advance_windows(bucket, state)
-  local now_us, kept_us, marks = state.now_us, state.kept_us, {}
+  local now_us, kept_us, marks = state.now_us, state.kept_us, nil
   for i = 1, #state.windows do
-    local row = state.windows[i]
+    local row, horizon_us = state.windows[i], nil
     if row.start_us then
-      if row.unknown then
-        marks[#marks + 1] = mark_of(state, i, row.start_us - 1)
-      end
+      horizon_us = row.unknown and row.start_us - 1
     elseif (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
-      marks[#marks + 1] = mark_of(state, i, now_us - row.window_us)
+      horizon_us = now_us - row.window_us
+    end
+    if horizon_us then
+      marks = marks or {}
+      marks[#marks + 1] = mark_of(state, i, horizon_us)
     end
   end
-  if #marks > 0 then
-    find(bucket, state, marks)
+  if not marks then
+    return
   end
+  find(bucket, state, marks)
   for i = 1, #marks do
     local mark = marks[i]
     local row = state.windows[mark.place]
@@ -173,6 +174,28 @@ local function advance_windows(bucket, state)
     row.spent_micros = spent(state, row, mark.sums)
     check(state, row)
   end
+end
+
+-- Returns the length and the start of the window or period that a limit has at a time, no start for a window; or nil and a refusal.
+local function span_of(limits, i, now_us)
+  local limit, refused = limits[i], nil
+  local start_us, next_us = limit.start_us, nil
+  if not start_us then
+    return limit.window_us
+  end
+  next_us = start_us + limit.window_us
+  if now_us < limit.previous_us then
+    refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
+  elseif now_us < start_us then
+    return start_us - limit.previous_us, limit.previous_us
+  elseif now_us < next_us then
+    return limit.window_us, start_us
+  elseif now_us < limit.after_us then
+    return limit.after_us - next_us, next_us
+  else
+    refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
+  end
+  return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
 end
 
 -- Returns the index of the window of that length, or of the period that starts then, or nil.
@@ -185,25 +208,25 @@ local function place_of(windows, window_us, start_us)
   return nil
 end
 
--- Moves the windows of spans to the front, and returns them in the order of the spans.
-local function arrange(state, spans)
+-- Moves the windows of limits to the front, and returns them in the order of the limits.
+local function arrange(state, limits)
   local windows, chosen = state.windows, {}
   if #windows == 0 and state.next > 1 and state.dropped_us == 0 then
     -- What was settled before any window was known stays for as long as its expiry said.
     windows[1] = ledger.row(state.longest_us, 9007199254740992, 0, state.next, 0, nil, true)
   end
-  for i = #spans, 1, -1 do
-    local span = spans[i]
-    local place = place_of(windows, span.window_us, span.start_us)
+  for i = #limits, 1, -1 do
+    local window_us, start_us = span_of(limits, i, state.now_us)
+    local place = place_of(windows, window_us, start_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      chosen[i] = ledger.row(span.window_us, 0, 0, state.next, 0, span.start_us, true)
-      if span.window_us == state.longest_us then
+      chosen[i] = ledger.row(window_us, 0, 0, state.next, 0, start_us, true)
+      if window_us == state.longest_us then
         state.empty_us = 0 -- it was that of a period of this length, or of a window that was dropped
       end
     end
-    chosen[i].budget_micros = span.budget_micros
+    chosen[i].budget_micros = limits[i].budget_micros
     table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
@@ -217,55 +240,25 @@ local function arrange(state, spans)
   return chosen
 end
 
--- Returns the windows of spans, which usually are the first ones already.
-local function choose(state, spans)
-  local windows = state.windows
-  for i = 1, #spans do
-    local row, span = windows[i], spans[i]
-    if not row or row.window_us ~= span.window_us or row.start_us ~= span.start_us then
-      return arrange(state, spans)
-    end
-    row.budget_micros = span.budget_micros
-  end
-  return windows
-end
-
--- Returns the spans that limits have now: of a limit with periods the period, of any other its window. Or nil and a refusal.
-local function spans_of(limits, now_us)
-  local spans = {}
+-- Returns the windows of limits, which usually are the first ones already; or nil and a refusal.
+local function choose(state, limits)
+  local windows, arranged = state.windows, true
   for i = 1, #limits do
-    local limit = limits[i]
-    local start_us, next_us, refused = limit.start_us, nil, nil
-    if start_us then
-      next_us = start_us + limit.window_us
-      if now_us < limit.previous_us then
-        refused = 'previous must be at most now: the caller\'s clock is more than a period ahead of the server\'s'
-      elseif now_us < start_us then
-        next_us = start_us
-        start_us = limit.previous_us
-      elseif now_us >= limit.after_us then
-        refused = 'after must be above now: the caller\'s clock is more than a period behind the server\'s'
-      elseif now_us >= next_us then
-        start_us = next_us
-        next_us = limit.after_us
-      end
-      if refused then
-        return nil, refusal.argument(string.format('limits.%d.', i - 1) .. refused)
+    local row, limit = windows[i], limits[i]
+    local window_us, start_us = limit.window_us, nil
+    if limit.start_us then
+      window_us, start_us = span_of(limits, i, state.now_us)
+      if not window_us then
+        return nil, start_us
       end
     end
-    spans[i] = {budget_micros = limit.budget_micros, window_us = start_us and next_us - start_us or limit.window_us, start_us = start_us}
-  end
-  return spans
-end
-
--- Reports whether any of the limits has periods.
-local function has_period(limits)
-  for i = 1, #limits do
-    if limits[i].start_us then
-      return true
+    if row and row.window_us == window_us and row.start_us == start_us then
+      row.budget_micros = limit.budget_micros
+    else
+      arranged = false
     end
   end
-  return false
+  return arranged and windows or arrange(state, limits)
 end
 
 -- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
@@ -275,15 +268,14 @@ function spent_windows.open(bucket, receipt, limits, clock_us)
   if not state then
     return nil, field
   end
-  local spans, refused = limits, nil
-  if has_period(limits) then
-    spans, refused = spans_of(limits, state.now_us)
-  end
-  if not spans then
+  local chosen, refused = choose(state, limits)
+  if not chosen then
     return nil, refused
   end
-  local chosen = choose(state, spans)
-  state.kept_us = math.max(state.kept_us, state.now_us - 2 * state.longest_us) -- this call may forget so far
+  local kept_us = state.now_us - 2 * state.longest_us -- this call may forget so far
+  if kept_us > state.kept_us then
+    state.kept_us = kept_us
+  end
   if #state.lanes > 1 then
     advance_lanes(bucket, state)
   end

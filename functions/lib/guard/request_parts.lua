@@ -3,7 +3,7 @@
 --- @lib request_parts
 local request_parts = {}
 
-local no_budgets = {reason = 'none', retry_us = 0, rows = {}, accounts = {}}
+local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = {}}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -54,10 +54,10 @@ end
 
 -- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, charges, reservation, hold_us, penalty_us,
-  challenges, challenge, clock_us)
+  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation, hold_us, penalty_us, challenges,
+  challenge, clock_us)
   -- The reservation is first, because it can still be refused.
-  local failure = accounts.reserve(parts.cost.accounts, charges, reservation or '', hold_us, penalty_us)
+  local failure = accounts.reserve(parts.cost.accounts, reservation or '', hold_us, penalty_us)
   if failure then
     return failure
   end

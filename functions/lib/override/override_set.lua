@@ -1,33 +1,49 @@
---- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and '' for the version.
+--- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and one per budget that has a top-up, and '' for the version.
 ---
 --- The version is the time of the last change, and always increases. So a primary that lost a change never reports that change's
 --- version with other overrides.
 --- @use clock refusal
 --- @lib override_set
---- @state override_set 1 '<effect> <factor> <end> <set> <length of by> <by><reason>' in the field of the subject; '' is the version
+--- @state override_set 2 '<effect> <factor or amount> <end> <set> <length of by> <length of unit> <by><unit><reason>' in the field
+---     '<length of budget> <budget><subject>', whose budget is '' unless it is a top-up; '' is the version
 local override_set = {}
 
 override_set.max_overrides = 1000
 
+-- The largest number of an override, by its effect.
+local most = {allow = 1, deny = 1, multiply = 1000000, add = 1000000000000000}
+
 -- Parses an override as of clock_us; nil if it is invalid. If the clock was set back, it has at most its original duration left.
-local function parse(subject, text, clock_us)
-  local effect, factor, ends, set, length, rest = string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-  if not effect or subject == '' or effect ~= 'allow' and effect ~= 'deny' and effect ~= 'multiply' then
+local function parse(field, text, clock_us)
+  local effect, number, ends, set, by_size, unit_size, rest = string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+  local budget_size, named = string.match(field, '^(%d+) (.+)$')
+  if not named or not effect or not most[effect] then
     return nil
   end
-  local times, ends_us, set_us, size = tonumber(factor), clock.parse_us(ends), clock.parse_us(set), tonumber(length)
-  if not ends_us or not set_us or ends_us <= set_us or not times or times > 1000000 or not size or size < 1 or size >= #rest then
+  local n, ends_us, set_us = tonumber(number), clock.parse_us(ends), clock.parse_us(set)
+  local by_length, unit_length, budget_length = tonumber(by_size), tonumber(unit_size), tonumber(budget_size)
+  if not ends_us or not set_us or ends_us <= set_us or n < 1 or n > most[effect] or by_length < 1 or by_length + unit_length >= #rest
+    or budget_length >= #named or (effect == 'add') ~= (budget_length > 0) then
     return nil
   end
   return {
-    subject = subject, effect = effect, factor = times, ends_us = ends_us, set_us = set_us,
-    left_us = math.min(ends_us - clock_us, ends_us - set_us), by = string.sub(rest, 1, size), reason = string.sub(rest, size + 1),
+    subject = string.sub(named, budget_length + 1), budget = string.sub(named, 1, budget_length), effect = effect,
+    factor = effect == 'multiply' and n or 1, amount_micros = effect == 'add' and n or 0,
+    ends_us = ends_us, set_us = set_us, left_us = math.min(ends_us - clock_us, ends_us - set_us),
+    by = string.sub(rest, 1, by_length), unit = string.sub(rest, by_length + 1, by_length + unit_length),
+    reason = string.sub(rest, by_length + unit_length + 1),
   }
+end
+
+-- Returns the field of an override.
+local function field(row)
+  return string.format('%.0f ', #row.budget) .. row.budget .. row.subject
 end
 
 -- Formats an override.
 local function text(row)
-  return string.format('%s %.0f %.0f %.0f %.0f ', row.effect, row.factor, row.ends_us, row.set_us, #row.by) .. row.by .. row.reason
+  local n = math.max(row.factor, row.amount_micros) -- one of them is its number, the other at most 1
+  return string.format('%s %.0f %.0f %.0f %.0f %.0f ', row.effect, n, row.ends_us, row.set_us, #row.by, #row.unit) .. row.by .. row.unit .. row.reason
 end
 
 -- Returns the version, 0 without a key; or nil and a refusal.
@@ -43,7 +59,7 @@ function override_set.version(key)
   return version
 end
 
--- Reads all overrides as of clock_us: rows, the active ones, and expired, the subjects of the others. Or nil and a refusal.
+-- Reads all overrides as of clock_us: rows, the active ones, and expired, the fields of the others. Or nil and a refusal.
 function override_set.read(key, clock_us)
   local rows, expired, version = {}, {}, 0
   local all = redis.call('HGETALL', key) -- rlfunc:ignore key-loop 1001 at max_overrides
@@ -58,7 +74,7 @@ function override_set.read(key, clock_us)
       if row.left_us > 0 then
         rows[#rows + 1] = row
       else
-        expired[#expired + 1] = row.subject
+        expired[#expired + 1] = all[i]
       end
     end
   end
@@ -68,15 +84,17 @@ function override_set.read(key, clock_us)
   return {rows = rows, expired = expired, version = version}
 end
 
--- Removes a subject's override from the rows; returns whether there was one.
-function override_set.remove(set, subject)
-  for i = 1, #set.rows do
-    if set.rows[i].subject == subject then
+-- Removes a subject's override from the rows: that of a budget, '' for that of none, or all if budget is nil. Returns their fields.
+function override_set.remove(set, subject, budget)
+  local removed = {}
+  for i = #set.rows, 1, -1 do
+    local row = set.rows[i]
+    if row.subject == subject and (not budget or row.budget == budget) then
       table.remove(set.rows, i)
-      return true
+      removed[#removed + 1] = field(row)
     end
   end
-  return false
+  return removed
 end
 
 -- Stores a change: deletes expired overrides, writes `row` unless it is nil, and sets a new version and an expiry with the last
@@ -94,7 +112,7 @@ function override_set.store(key, set, clock_us, row)
     left_us = math.max(left_us, set.rows[i].left_us)
   end
   if row then
-    redis.call('HSET', key, row.subject, text(row))
+    redis.call('HSET', key, field(row), text(row))
   end
   redis.call('HSET', key, '', string.format('%.0f', version))
   clock.expire(key, left_us)
@@ -102,10 +120,13 @@ function override_set.store(key, set, clock_us, row)
 end
 
 local function by_subject(one, other)
-  return one.subject < other.subject
+  if one.subject ~= other.subject then
+    return one.subject < other.subject
+  end
+  return one.budget < other.budget
 end
 
--- Returns the active overrides, by subject.
+-- Returns the active overrides, by subject and budget.
 function override_set.sorted(set)
   table.sort(set.rows, by_subject)
   return set.rows

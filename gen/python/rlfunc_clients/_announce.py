@@ -100,11 +100,13 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 class AsyncAnnouncer:
-    """Announces from a task, which the end of asyncio.run cancels. Another event loop gets another task."""
+    """Announces from a task, which the end of asyncio.run cancels. Another event loop gets another task, and goes on with the record: if a
+    loop is closed without a cancel, its record is still there."""
 
     def __init__(self, new: Callable[[], Record], tell: Callable[[Record, bool], Awaitable[None]]) -> None:
         self._new, self._tell = new, tell
         self._task: asyncio.Task[None] | None = None
+        self._record, self._pid = new(), os.getpid()
         self._closed = False
         with suppress(RuntimeError):  # no event loop runs yet: the first call starts it
             self.start()
@@ -113,7 +115,9 @@ class AsyncAnnouncer:
         """Starts the task unless this event loop has it."""
         loop = asyncio.get_running_loop()
         if not self._closed and (self._task is None or self._task.done() or self._task.get_loop() is not loop):
-            self._task = loop.create_task(self._run(self._new()))
+            if self._pid != os.getpid():  # a forked one
+                self._record, self._pid = self._new(), os.getpid()
+            self._task = loop.create_task(self._run(self._record))
 
     async def _run(self, record: Record) -> None:
         try:

@@ -341,7 +341,7 @@ class Client(SyncClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
-            limit: Most places in use at a time; each holder is stored. From 1 to 1000000.
+            limit: Most places in use at a time; each holder is stored. From 1 to 10^6.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
             weight: Places that the holder takes. From 1 to 1000. Defaults to 1.
 
@@ -401,8 +401,7 @@ class Client(SyncClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
-            fence: The fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to
-                0.
+            fence: The fence of the acquisition to release; any when 0. From 0 to 2^53. Defaults to 0.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
@@ -423,7 +422,7 @@ class Client(SyncClient):
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
             lease: How long the place is kept from now on. From 1ms to 1 day.
-            fence: The fence of the acquisition to renew; any when 0. From 0 to 9007199254740992. Defaults to 0.
+            fence: The fence of the acquisition to renew; any when 0. From 0 to 2^53. Defaults to 0.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
@@ -464,7 +463,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
-            limit: Most places in use at a time; each holder is stored. From 1 to 1000000.
+            limit: Most places in use at a time; each holder is stored. From 1 to 10^6.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
             weight: Places that the holder takes. From 1 to 1000. Defaults to 1.
 
@@ -524,8 +523,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
-            fence: The fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to
-                0.
+            fence: The fence of the acquisition to release; any when 0. From 0 to 2^53. Defaults to 0.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
@@ -546,7 +544,7 @@ class AsyncClient(AsyncioClient):
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
             lease: How long the place is kept from now on. From 1ms to 1 day.
-            fence: The fence of the acquisition to renew; any when 0. From 0 to 9007199254740992. Defaults to 0.
+            fence: The fence of the acquisition to renew; any when 0. From 0 to 2^53. Defaults to 0.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders

@@ -19,6 +19,90 @@ from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, r
 LIBRARY = Library("cost", "1.0.0", "cost_v1", "cost.lua")
 
 
+@dataclass(frozen=True, kw_only=True)
+class AccountBudget:
+    """One row of lib/account_budget.lua.
+
+    Besides the bounds of each:
+        previous and after must be given if start.
+        start must be given if previous.
+        start must be given if after.
+        previous must be below start.
+        start + window must be below after.
+        after must be at most previous + 3650d.
+    """
+
+    budget: Micros
+    """Most that may be spent in a window or period. From 0 to 10^15."""
+
+    window: timedelta
+    """Length of the window. From 1µs to 3650 days."""
+
+    previous: datetime | None = None
+    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
+    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    """
+
+    start: datetime | None = None
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+    None omits it.
+    """
+
+    after: datetime | None = None
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
+    it.
+    """
+
+
+class AccountBudgetPack(Pack):
+    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+
+    _group = "account_budget"
+    _required = 2
+
+    def __init__(self, *rows: AccountBudget) -> None:
+        super().__init__(rows)
+
+    def _cells(self, a: Args, row: AccountBudget) -> None:
+        a.integer("budget", row.budget, 0, 1000000000000000)
+        a.duration("window", row.window, 1, 315360000000000)
+        a.time("previous", row.previous, 0, 9007199254740992, optional=True)
+        a.time("start", row.start, 0, 9007199254740992, optional=True)
+        a.time("after", row.after, 0, 9007199254740992, optional=True)
+        if not a.problems:
+            if row.start is not None and (row.previous is None or row.after is None):
+                a.must("previous and after must be given if start", f"{a.group}.{a.row}.")
+            if row.previous is not None and row.start is None:
+                a.must("start must be given if previous", f"{a.group}.{a.row}.")
+            if row.after is not None and row.start is None:
+                a.must("start must be given if after", f"{a.group}.{a.row}.")
+            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
+                a.must("previous must be below start", f"{a.group}.{a.row}.")
+            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
+                a.must("start + window must be below after", f"{a.group}.{a.row}.")
+            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
+                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
+
+
+
+@dataclass(frozen=True)
+class AccountBudgetResult:
+    """One row of lib/account_budget.lua."""
+
+    allowed: bool
+    """Whether the amount fits this budget, or is already part of it."""
+
+    spent: Micros
+    """What is spent in the window after the call: 300000 of a budget of 1000000."""
+
+    remaining: Micros
+    """What is left of the budget: 700000; 0 when it is exceeded."""
+
+    retry_after: timedelta
+    """Wait until the amount fits this budget; 0 when it does, and when it never will."""
+
+
+
 class CancelOutcome(str, Enum):
     """The values of outcome."""
 
@@ -91,51 +175,6 @@ class PeekStatus(str, Enum):
     LAPSED = "lapsed"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PeekLimits:
-    """One row of peek.limits."""
-
-    budget: Micros
-    """Most that may be spent in a window. From 0 to 1000000000000000."""
-
-    window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
-
-    previous: datetime | None = None
-    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
-    1970-01-01T00:00:00Z to the year 2255. None omits it.
-    """
-
-    start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-    None omits it.
-    """
-
-    after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
-    it.
-    """
-
-
-
-@dataclass(frozen=True)
-class PeekLimitsResult:
-    """One row of peek.limits."""
-
-    allowed: bool
-    """Whether the estimate fits this budget."""
-
-    spent: Micros
-    """What is spent in the window: 300000 of a budget of 1000000."""
-
-    remaining: Micros
-    """What is left of the budget: 700000; 0 when it is exceeded."""
-
-    retry_after: timedelta
-    """Wait until the estimate fits this budget; 0 when it does, and when it never will."""
-
-
-
 @dataclass(frozen=True)
 class PeekResult:
     """The result of peek."""
@@ -158,7 +197,7 @@ class PeekResult:
     reset_after: timedelta
     """Wait until nothing counts in any window; 0 when nothing does."""
 
-    limits: list[PeekLimitsResult]
+    limits: list[AccountBudgetResult]
     """One row per limit."""
 
 
@@ -175,42 +214,16 @@ def _peek_args(
         a: Args,
         subject: Subject,
         *,
-        limits: Sequence[PeekLimits],
+        limits: AccountBudgetPack,
         estimate: Micros | None = None,
         receipt: Text | None = None,
         unit: Text | None = None,
 ) -> Args:
     a.row_key("subject", subject, "charges", unit)
-    a.rows("limits", len(limits), 1, 16)
-    for a.row, limits_row in enumerate(limits):
-        a.integer("budget", limits_row.budget, 0, 1000000000000000)
-        a.duration("window", limits_row.window, 1, 315360000000000)
-        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
-        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
-    a.group = ""
+    a.pack("limits", limits, AccountBudgetPack, 1, 16)
     a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is None:
-                a.must("start must be given if previous", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.start is None:
-                a.must("start must be given if after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
-                a.must("previous must be below start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
-                a.must("start + window must be below after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"limits.{i}.")
     return a
 
 
@@ -222,7 +235,7 @@ def _peek_result(r: Reply) -> PeekResult:
     r_retry_after = r.duration()
     r_reset_after = r.duration()
     r_limits = [
-        PeekLimitsResult(
+        AccountBudgetResult(
             allowed=r.flag(),
             spent=r.micros(),
             remaining=r.micros(),
@@ -251,51 +264,6 @@ class ReserveReason(str, Enum):
     TOO_LARGE = "too_large"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReserveLimits:
-    """One row of reserve.limits."""
-
-    budget: Micros
-    """Most that may be spent in a window. From 0 to 1000000000000000."""
-
-    window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
-
-    previous: datetime | None = None
-    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
-    1970-01-01T00:00:00Z to the year 2255. None omits it.
-    """
-
-    start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-    None omits it.
-    """
-
-    after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
-    it.
-    """
-
-
-
-@dataclass(frozen=True)
-class ReserveLimitsResult:
-    """One row of reserve.limits."""
-
-    allowed: bool
-    """Whether the estimate fits this budget, or is already part of it."""
-
-    spent: Micros
-    """What is spent in the window after the call: 300000 of a budget of 1000000."""
-
-    remaining: Micros
-    """What is left of the budget: 700000; 0 when it is exceeded."""
-
-    retry_after: timedelta
-    """Wait until the estimate fits this budget; 0 when it does, and when it never will."""
-
-
-
 @dataclass(frozen=True)
 class ReserveResult:
     """The result of reserve."""
@@ -320,7 +288,7 @@ class ReserveResult:
     does.
     """
 
-    limits: list[ReserveLimitsResult]
+    limits: list[AccountBudgetResult]
     """One row per limit."""
 
 
@@ -339,7 +307,7 @@ def _reserve_args(
         *,
         receipt: Text,
         estimate: Micros,
-        limits: Sequence[ReserveLimits],
+        limits: AccountBudgetPack,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
         unit: Text | None = None,
@@ -347,36 +315,10 @@ def _reserve_args(
     a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
     a.integer("estimate", estimate, 0, 1000000000000000)
-    a.rows("limits", len(limits), 1, 16)
-    for a.row, limits_row in enumerate(limits):
-        a.integer("budget", limits_row.budget, 0, 1000000000000000)
-        a.duration("window", limits_row.window, 1, 315360000000000)
-        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
-        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
-    a.group = ""
+    a.pack("limits", limits, AccountBudgetPack, 1, 16)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is None:
-                a.must("start must be given if previous", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.start is None:
-                a.must("start must be given if after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
-                a.must("previous must be below start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
-                a.must("start + window must be below after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"limits.{i}.")
     return a
 
 
@@ -388,7 +330,7 @@ def _reserve_result(r: Reply) -> ReserveResult:
     r_retry_after = r.duration()
     r_reset_after = r.duration()
     r_limits = [
-        ReserveLimitsResult(
+        AccountBudgetResult(
             allowed=r.flag(),
             spent=r.micros(),
             remaining=r.micros(),
@@ -417,51 +359,6 @@ class ReserveAtMostReason(str, Enum):
     TOO_LARGE = "too_large"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReserveAtMostLimits:
-    """One row of reserve_at_most.limits."""
-
-    budget: Micros
-    """Most that may be spent in a window. From 0 to 1000000000000000."""
-
-    window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
-
-    previous: datetime | None = None
-    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
-    1970-01-01T00:00:00Z to the year 2255. None omits it.
-    """
-
-    start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-    None omits it.
-    """
-
-    after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
-    it.
-    """
-
-
-
-@dataclass(frozen=True)
-class ReserveAtMostLimitsResult:
-    """One row of reserve_at_most.limits."""
-
-    allowed: bool
-    """Whether least fits this budget, or the receipt is already part of it."""
-
-    spent: Micros
-    """What is spent in the window after the call: 300000 of a budget of 1000000."""
-
-    remaining: Micros
-    """What is left of the budget: 700000; 0 when it is exceeded."""
-
-    retry_after: timedelta
-    """Wait until least fits this budget; 0 when it does, and when it never will."""
-
-
-
 @dataclass(frozen=True)
 class ReserveAtMostResult:
     """The result of reserve_at_most."""
@@ -486,7 +383,7 @@ class ReserveAtMostResult:
     does.
     """
 
-    limits: list[ReserveAtMostLimitsResult]
+    limits: list[AccountBudgetResult]
     """One row per limit."""
 
 
@@ -505,7 +402,7 @@ def _reserve_at_most_args(
         *,
         receipt: Text,
         most: Micros,
-        limits: Sequence[ReserveAtMostLimits],
+        limits: AccountBudgetPack,
         least: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
@@ -514,37 +411,12 @@ def _reserve_at_most_args(
     a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
     a.integer("most", most, 1, 1000000000000000)
-    a.rows("limits", len(limits), 1, 16)
-    for a.row, limits_row in enumerate(limits):
-        a.integer("budget", limits_row.budget, 0, 1000000000000000)
-        a.duration("window", limits_row.window, 1, 315360000000000)
-        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
-        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
-    a.group = ""
+    a.pack("limits", limits, AccountBudgetPack, 1, 16)
     a.integer("least", least, 1, 1000000000000000, optional=True)
     a.duration("hold", hold, 1, 315360000000000, optional=True)
     a.duration("penalty", penalty, 1, 315360000000000, optional=True)
     a.text("unit", unit, 1, 32, optional=True)
     if not a.problems:
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is None:
-                a.must("start must be given if previous", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.start is None:
-                a.must("start must be given if after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
-                a.must("previous must be below start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
-                a.must("start + window must be below after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"limits.{i}.")
         if (1 if least is None else least) > most:
             a.must("least must be at most most")
     return a
@@ -558,7 +430,7 @@ def _reserve_at_most_result(r: Reply) -> ReserveAtMostResult:
     r_retry_after = r.duration()
     r_reset_after = r.duration()
     r_limits = [
-        ReserveAtMostLimitsResult(
+        AccountBudgetResult(
             allowed=r.flag(),
             spent=r.micros(),
             remaining=r.micros(),
@@ -623,33 +495,6 @@ class SettleOutcome(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SettleLimits:
-    """One row of settle.limits."""
-
-    budget: Micros
-    """Most that may be spent in a window. From 0 to 1000000000000000."""
-
-    window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
-
-    previous: datetime | None = None
-    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
-    1970-01-01T00:00:00Z to the year 2255. None omits it.
-    """
-
-    start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-    None omits it.
-    """
-
-    after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
-    it.
-    """
-
-
-
 @dataclass(frozen=True)
 class SettleLimitsResult:
     """One row of settle.limits."""
@@ -688,7 +533,7 @@ _settle = Function(
     "cost", "settle",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=1,
+    omissible=2,
     results=(Result(values=4), Result(), Result(values=2), Result(), Result(rows=(Result(), Result(), )), ),
 )
 
@@ -699,40 +544,14 @@ def _settle_args(
         *,
         receipt: Text,
         actual: Micros,
-        limits: Sequence[SettleLimits] = (),
+        limits: AccountBudgetPack | None = None,
         unit: Text | None = None,
 ) -> Args:
     a.row_key("subject", subject, "charges", unit)
     a.text("receipt", receipt, 1, 256)
     a.integer("actual", actual, 0, 1000000000000000)
-    a.rows("limits", len(limits), 0, 16)
-    for a.row, limits_row in enumerate(limits):
-        a.integer("budget", limits_row.budget, 0, 1000000000000000)
-        a.duration("window", limits_row.window, 1, 315360000000000)
-        a.time("previous", limits_row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", limits_row.start, 0, 9007199254740992, optional=True)
-        a.time("after", limits_row.after, 0, 9007199254740992, optional=True)
-    a.group = ""
+    a.pack("limits", limits, AccountBudgetPack, 0, 16)
     a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and (limits_row.previous is None or limits_row.after is None):
-                a.must("previous and after must be given if start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is None:
-                a.must("start must be given if previous", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.start is None:
-                a.must("start must be given if after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.previous is not None and limits_row.start is not None and us(limits_row.previous) >= us(limits_row.start):
-                a.must("previous must be below start", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.start is not None and limits_row.after is not None and float(us(limits_row.start)) + float(us(limits_row.window)) >= float(us(limits_row.after)):
-                a.must("start + window must be below after", f"limits.{i}.")
-        for i, limits_row in enumerate(limits):
-            if limits_row.after is not None and limits_row.previous is not None and float(us(limits_row.after)) > float(us(limits_row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"limits.{i}.")
     return a
 
 
@@ -805,7 +624,7 @@ class Client(SyncClient):
         self,
         subject: Subject,
         *,
-        limits: Sequence[PeekLimits],
+        limits: AccountBudgetPack,
         estimate: Micros | None = None,
         receipt: Text | None = None,
         unit: Text | None = None,
@@ -816,17 +635,11 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             limits: Budgets to report. 1 to 16 rows.
-            estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
+            estimate: What would be reserved. From 0 to 10^15. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -844,7 +657,7 @@ class Client(SyncClient):
         *,
         receipt: Text,
         estimate: Micros,
-        limits: Sequence[ReserveLimits],
+        limits: AccountBudgetPack,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
         unit: Text | None = None,
@@ -860,7 +673,7 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            estimate: Expected cost of the request. From 0 to 1000000000000000.
+            estimate: Expected cost of the request. From 0 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
@@ -869,12 +682,6 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -892,7 +699,7 @@ class Client(SyncClient):
         *,
         receipt: Text,
         most: Micros,
-        limits: Sequence[ReserveAtMostLimits],
+        limits: AccountBudgetPack,
         least: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
@@ -906,9 +713,9 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            most: Most to reserve. From 1 to 1000000000000000.
+            most: Most to reserve. From 1 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
-            least: Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
+            least: Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
             hold: How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
@@ -916,12 +723,6 @@ class Client(SyncClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -956,7 +757,7 @@ class Client(SyncClient):
         *,
         receipt: Text,
         actual: Micros,
-        limits: Sequence[SettleLimits] = (),
+        limits: AccountBudgetPack | None = None,
         unit: Text | None = None,
     ) -> SettleResult:
         """Replaces a receipt's estimate with the actual cost, once, however often it is called.
@@ -969,18 +770,12 @@ class Client(SyncClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
-            actual: Actual cost. From 0 to 1000000000000000.
+            actual: Actual cost. From 0 to 10^15.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -1034,7 +829,7 @@ class AsyncClient(AsyncioClient):
         self,
         subject: Subject,
         *,
-        limits: Sequence[PeekLimits],
+        limits: AccountBudgetPack,
         estimate: Micros | None = None,
         receipt: Text | None = None,
         unit: Text | None = None,
@@ -1045,17 +840,11 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             limits: Budgets to report. 1 to 16 rows.
-            estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
+            estimate: What would be reserved. From 0 to 10^15. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -1073,7 +862,7 @@ class AsyncClient(AsyncioClient):
         *,
         receipt: Text,
         estimate: Micros,
-        limits: Sequence[ReserveLimits],
+        limits: AccountBudgetPack,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
         unit: Text | None = None,
@@ -1089,7 +878,7 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            estimate: Expected cost of the request. From 0 to 1000000000000000.
+            estimate: Expected cost of the request. From 0 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
@@ -1098,12 +887,6 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -1121,7 +904,7 @@ class AsyncClient(AsyncioClient):
         *,
         receipt: Text,
         most: Micros,
-        limits: Sequence[ReserveAtMostLimits],
+        limits: AccountBudgetPack,
         least: Micros | None = None,
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
@@ -1135,9 +918,9 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
-            most: Most to reserve. From 1 to 1000000000000000.
+            most: Most to reserve. From 1 to 10^15.
             limits: Budgets that are decided together. 1 to 16 rows.
-            least: Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1.
+            least: Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
             hold: How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget; none when
@@ -1145,12 +928,6 @@ class AsyncClient(AsyncioClient):
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the
@@ -1185,7 +962,7 @@ class AsyncClient(AsyncioClient):
         *,
         receipt: Text,
         actual: Micros,
-        limits: Sequence[SettleLimits] = (),
+        limits: AccountBudgetPack | None = None,
         unit: Text | None = None,
     ) -> SettleResult:
         """Replaces a receipt's estimate with the actual cost, once, however often it is called.
@@ -1198,18 +975,12 @@ class AsyncClient(AsyncioClient):
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
-            actual: Actual cost. From 0 to 1000000000000000.
+            actual: Actual cost. From 0 to 10^15.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
                 is reported. 0 to 16 rows.
             unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
 
         Besides the bounds of each:
-            each row of limits: previous and after must be given if start.
-            each row of limits: start must be given if previous.
-            each row of limits: start must be given if after.
-            each row of limits: previous must be below start.
-            each row of limits: start + window must be below after.
-            each row of limits: after must be at most previous + 3650d.
             each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
                 the server's.
             each row of limits: after must be above now: the caller's clock is more than a period behind the

@@ -57,7 +57,7 @@ class Limit:
     """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
 
     limit: int
-    """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000."""
+    """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12."""
 
     window: timedelta
     """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
@@ -65,13 +65,11 @@ class Limit:
     """
 
     burst: int | None = None
-    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. None omits
-    it.
-    """
+    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. None omits it."""
 
     cost: int | None = None
     """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-    places, at most 1000. From 0 to 1000000000000. Defaults to 1.
+    places, at most 1000. From 0 to 10^12. Defaults to 1.
     """
 
     shadow: bool = False
@@ -157,7 +155,7 @@ class Budget:
     """
 
     budget: Micros
-    """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 1000000000000000."""
+    """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15."""
 
     window: timedelta
     """Length of the window. From 1µs to 3650 days."""
@@ -223,7 +221,10 @@ class UnitAmount:
     """The unit: tokens. 1 to 32 bytes."""
 
     amount: int
-    """The cost in it. From 0 to 1000000000000000."""
+    """The cost in it. From 0 to 10^15."""
+
+    unreserved: bool = False
+    """Whether an estimate must fit, but is not reserved; settle ignores it."""
 
 
 class UnitAmountPack(Pack):
@@ -238,6 +239,7 @@ class UnitAmountPack(Pack):
     def _cells(self, a: Args, row: UnitAmount) -> None:
         a.text("unit", row.unit, 1, 32)
         a.integer("amount", row.amount, 0, 1000000000000000)
+        a.flag("unreserved", row.unreserved, optional=True)
 
 
 
@@ -386,8 +388,10 @@ class AdmitResult:
     tier: int
     """Tier that started the block; 0 when none did, and when blocked manually."""
 
-    blocked: int
-    """Which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is."""
+    refused: int
+    """Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
+    too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+    """
 
     strikes: int
     """Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked."""
@@ -509,7 +513,7 @@ def _admit_result(r: Reply) -> AdmitResult:
     r_duplicate = r.flag()
     r_reason = r.enum(AdmitReason)
     r_tier = r.count()
-    r_blocked = r.count()
+    r_refused = r.count()
     r_strikes = r.count()
     r_retry_after = r.duration()
     r_at = r.time()
@@ -544,7 +548,7 @@ def _admit_result(r: Reply) -> AdmitResult:
         duplicate=r_duplicate,
         reason=r_reason,
         tier=r_tier,
-        blocked=r_blocked,
+        refused=r_refused,
         strikes=r_strikes,
         retry_after=r_retry_after,
         at=r_at,
@@ -1160,9 +1164,10 @@ class Client(SyncClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
-        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
-        in abuse.attempt, and the threshold-th one is refused.
+        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
+        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
+        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+        is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -1174,8 +1179,7 @@ class Client(SyncClient):
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000.
-                Defaults to 1.
+            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
             receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
             dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
@@ -1184,7 +1188,7 @@ class Client(SyncClient):
             budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
             budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
                 row.
-            estimate: Expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
+            estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
@@ -1287,7 +1291,7 @@ class Client(SyncClient):
             limits: Limits of the call. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: As in the call. From 1 to 1000000000000. Defaults to 1.
+            weight: As in the call. From 1 to 10^12. Defaults to 1.
             at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
                 omits it.
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
@@ -1410,7 +1414,7 @@ class Client(SyncClient):
             budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
                 row.
             reservation: Reservation of the admit call. 1 to 64 bytes.
-            actual: Actual cost, in money. From 0 to 1000000000000000. Defaults to 0.
+            actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
             units: Actual cost in other units than money. 0 to 4 rows.
 
         Besides the bounds of each:
@@ -1445,8 +1449,7 @@ class Client(SyncClient):
             limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            most: Most to charge; more than the limit admits at once charges at most that. From 1 to
-                1000000000000.
+            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
 
         Besides the bounds of each:
             each row of limits: cost must be 1.
@@ -1514,9 +1517,10 @@ class AsyncClient(AsyncioClient):
         of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
         dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account. With repeats, that many repeats of a receipt
-        pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as
-        in abuse.attempt, and the threshold-th one is refused.
+        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
+        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
+        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+        is refused.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -1528,8 +1532,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000.
-                Defaults to 1.
+            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
             receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
             dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
@@ -1538,7 +1541,7 @@ class AsyncClient(AsyncioClient):
             budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
             budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
                 row.
-            estimate: Expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0.
+            estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
                 days. None omits it.
             penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
@@ -1641,7 +1644,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits of the call. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: As in the call. From 1 to 1000000000000. Defaults to 1.
+            weight: As in the call. From 1 to 10^12. Defaults to 1.
             at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
                 omits it.
             age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
@@ -1764,7 +1767,7 @@ class AsyncClient(AsyncioClient):
             budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
                 row.
             reservation: Reservation of the admit call. 1 to 64 bytes.
-            actual: Actual cost, in money. From 0 to 1000000000000000. Defaults to 0.
+            actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
             units: Actual cost in other units than money. 0 to 4 rows.
 
         Besides the bounds of each:
@@ -1799,8 +1802,7 @@ class AsyncClient(AsyncioClient):
             limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            most: Most to charge; more than the limit admits at once charges at most that. From 1 to
-                1000000000000.
+            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
 
         Besides the bounds of each:
             each row of limits: cost must be 1.

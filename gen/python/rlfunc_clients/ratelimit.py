@@ -57,7 +57,7 @@ class Limit:
     """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
 
     limit: int
-    """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000."""
+    """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12."""
 
     window: timedelta
     """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
@@ -65,13 +65,11 @@ class Limit:
     """
 
     burst: int | None = None
-    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. None omits
-    it.
-    """
+    """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. None omits it."""
 
     cost: int | None = None
     """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-    places, at most 1000. From 0 to 1000000000000. Defaults to 1.
+    places, at most 1000. From 0 to 10^12. Defaults to 1.
     """
 
     shadow: bool = False
@@ -1697,7 +1695,7 @@ class Client(SyncClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -1738,7 +1736,7 @@ class Client(SyncClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -1801,9 +1799,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -1829,9 +1827,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
@@ -1850,9 +1848,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -1881,9 +1879,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -1923,10 +1921,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            cost: Tokens to take; 0 takes nothing. From 0 to 1000000000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            cost: Tokens to take; 0 takes nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -1956,10 +1954,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000000000.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            most: Most tokens to take; more than burst takes at most burst. From 1 to 10^12.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -1983,10 +1981,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            cost: Tokens that would be taken. From 0 to 1000000000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            cost: Tokens that would be taken. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2015,10 +2013,10 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            cost: Tokens to return. From 1 to 1000000000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            cost: Tokens to return. From 1 to 10^12. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is returned. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2070,12 +2068,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2110,12 +2108,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2146,12 +2144,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2188,12 +2186,12 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2246,9 +2244,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2271,9 +2269,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2300,9 +2298,9 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a pair of counts, or never expires
@@ -2345,7 +2343,7 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 1000000.
+            limit: Most admissions in a window. From 1 to 10^6.
             window: Length of the window. From 1µs to 3650 days.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the window when omitted. From 1µs to 3650 days. None omits it.
@@ -2367,7 +2365,7 @@ class Client(SyncClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 1000000.
+            limit: Most admissions in a window. From 1 to 10^6.
             window: Length of the window. From 1µs to 3650 days.
 
         Raises, besides what every call does:
@@ -2445,7 +2443,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -2486,7 +2484,7 @@ class AsyncClient(AsyncioClient):
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
                 omits it.
@@ -2549,9 +2547,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2577,9 +2575,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
@@ -2598,9 +2596,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -2629,9 +2627,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 1000000000000.
+            limit: Most that may be charged in a window. From 1 to 10^12.
             window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2671,10 +2669,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            cost: Tokens to take; 0 takes nothing. From 0 to 1000000000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            cost: Tokens to take; 0 takes nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2704,10 +2702,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            most: Most tokens to take; more than burst takes at most burst. From 1 to 1000000000000.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            most: Most tokens to take; more than burst takes at most burst. From 1 to 10^12.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2731,10 +2729,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            cost: Tokens that would be taken. From 0 to 1000000000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            cost: Tokens that would be taken. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
@@ -2763,10 +2761,10 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 1000000000000.
+            limit: Tokens gained per period. From 1 to 10^12.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. None omits it.
-            cost: Tokens to return. From 1 to 1000000000000. Defaults to 1.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            cost: Tokens to return. From 1 to 10^12. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is returned. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2818,12 +2816,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2858,12 +2856,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            most: Most to charge; more than limit charges at most limit. From 1 to 1000000000000.
+            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2894,12 +2892,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             previous must be below start.
@@ -2936,12 +2934,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 1000000000000.
+            limit: Most that may be charged in a period. From 1 to 10^12.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
             next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
             after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
 
@@ -2994,9 +2992,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -3019,9 +3017,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount that would be charged. From 0 to 1000000000000. Defaults to 1.
+            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
 
         Besides the bounds of each:
             cost must be at most limit: it can never be allowed.
@@ -3048,9 +3046,9 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
             window: Length of the window. From 1µs to 90 days.
-            cost: Amount to refund. From 1 to 1000000000000. Defaults to 1.
+            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a pair of counts, or never expires
@@ -3093,7 +3091,7 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 1000000.
+            limit: Most admissions in a window. From 1 to 10^6.
             window: Length of the window. From 1µs to 3650 days.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
             dedup: How long a receipt is known; the window when omitted. From 1µs to 3650 days. None omits it.
@@ -3115,7 +3113,7 @@ class AsyncClient(AsyncioClient):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 1000000.
+            limit: Most admissions in a window. From 1 to 10^6.
             window: Length of the window. From 1µs to 3650 days.
 
         Raises, besides what every call does:

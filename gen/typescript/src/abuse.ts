@@ -3,8 +3,8 @@
 /**
  * Calls the functions of the Redis library abuse_v1, version 1.0.0.
  *
- * Blocks clients after too many attempts: tiers of attempts, fixed block durations, and longer blocks for
- * repeat offenders.
+ * Blocks after too many attempts: tiers of attempts, fixed block durations, and longer blocks for repeat
+ * offenders.
  *
  * Attempts are actions that may be abuse when there are many: failed logins, wrong codes, password resets.
  */

@@ -95,8 +95,8 @@ export class Cluster {
   }
 
   /** Used by clients. */
-  forAnnouncements(): { find: Find; done: () => void } {
-    return { find: () => this.find(CLIENTS, undefined), done: () => undefined };
+  forAnnouncements(redirect?: Redirect): { find: Find; done: () => void } {
+    return { find: () => this.find(CLIENTS, redirect), done: () => undefined };
   }
 
   private node(name: string): Server | string {

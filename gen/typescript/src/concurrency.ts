@@ -28,7 +28,7 @@ export interface AcquireParams {
   subject: Subject;
   /** The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes. */
   holder: Text;
-  /** Most places in use at a time; each holder is stored. From 1 to 1000000. */
+  /** Most places in use at a time; each holder is stored. From 1 to 10^6. */
   limit: Count;
   /** How long the place is kept without renewal. From 1ms to 1 day. */
   lease: Duration;
@@ -194,7 +194,7 @@ export interface ReleaseParams {
   subject: Subject;
   /** The holder's name. 1 to 256 bytes. */
   holder: Text;
-  /** The fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to 0. */
+  /** The fence of the acquisition to release; any when 0. From 0 to 2^53. Defaults to 0. */
   fence?: Count;
 }
 
@@ -243,7 +243,7 @@ export interface RenewParams {
   holder: Text;
   /** How long the place is kept from now on. From 1ms to 1 day. */
   lease: Duration;
-  /** The fence of the acquisition to renew; any when 0. From 0 to 9007199254740992. Defaults to 0. */
+  /** The fence of the acquisition to renew; any when 0. From 0 to 2^53. Defaults to 0. */
   fence?: Count;
 }
 

@@ -16,6 +16,86 @@ import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
 export const library: Library = { name: "cost", version: "1.0.0", server: "cost_v1" };
 
+/**
+ * One row of lib/account_budget.lua.
+ *
+ * Besides the bounds of each:
+ *
+ * - previous and after must be given if start.
+ *
+ * - start must be given if previous.
+ *
+ * - start must be given if after.
+ *
+ * - previous must be below start.
+ *
+ * - start + window must be below after.
+ *
+ * - after must be at most previous + 3650d.
+ */
+export interface AccountBudget {
+  /** Most that may be spent in a window or period. From 0 to 10^15. */
+  budget: Micros;
+  /** Length of the window. From 1µs to 3650 days. */
+  window: Duration;
+  /**
+   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
+   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   */
+  previous?: Time;
+  /**
+   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
+   * Undefined omits it.
+   */
+  start?: Time;
+  /**
+   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
+   */
+  after?: Time;
+}
+
+/** Encoded rows for any number of calls. */
+export type AccountBudgetPack = Pack<AccountBudget>;
+
+/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
+export function packAccountBudget(...rows: AccountBudget[]): AccountBudgetPack {
+  return new Pack(
+    "account_budget",
+    2,
+    rows,
+    (a, row) => {
+      a.only(row, "budget", "window", "previous", "start", "after");
+      a.integer("budget", row.budget, 0, 1000000000000000);
+      a.duration("window", row.window, 1, 315360000000000);
+      a.time("previous", row.previous, 0, 9007199254740992, true);
+      a.time("start", row.start, 0, 9007199254740992, true);
+      a.time("after", row.after, 0, 9007199254740992, true);
+      if (a.problems.length === 0) {
+        if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `${a.group}.${a.row}.`);
+        if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `${a.group}.${a.row}.`);
+        if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `${a.group}.${a.row}.`);
+        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
+        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
+        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
+      }
+    },
+    () => [],
+  );
+}
+
+/** One row of lib/account_budget.lua. */
+export interface AccountBudgetResult {
+  /** Whether the amount fits this budget, or is already part of it. */
+  allowed: boolean;
+  /** What is spent in the window after the call: 300000 of a budget of 1000000. */
+  spent: Micros;
+  /** What is left of the budget: 700000; 0 when it is exceeded. */
+  remaining: Micros;
+  /** Wait until the amount fits this budget; 0 when it does, and when it never will. */
+  retryAfter: Duration;
+}
+
 const CancelOutcomeValues = ["cancelled", "settled", "lapsed", "unknown"] as const;
 
 /** The values of outcome. */
@@ -76,57 +156,10 @@ const PeekStatusValues = ["unknown", "reserved", "settled", "lapsed"] as const;
 /** The values of status. */
 export type PeekStatus = typeof PeekStatusValues[number];
 
-/** One row of peek.limits. */
-export interface PeekLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
-  budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /**
-   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  previous?: Time;
-  /**
-   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-   * Undefined omits it.
-   */
-  start?: Time;
-  /**
-   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
-   * it.
-   */
-  after?: Time;
-}
-
-/** One row of peek.limits. */
-export interface PeekLimitsResult {
-  /** Whether the estimate fits this budget. */
-  allowed: boolean;
-  /** What is spent in the window: 300000 of a budget of 1000000. */
-  spent: Micros;
-  /** What is left of the budget: 700000; 0 when it is exceeded. */
-  remaining: Micros;
-  /** Wait until the estimate fits this budget; 0 when it does, and when it never will. */
-  retryAfter: Duration;
-}
-
 /**
  * The arguments of peek.
  *
  * Besides the bounds of each:
- *
- * - each row of limits: previous and after must be given if start.
- *
- * - each row of limits: start must be given if previous.
- *
- * - each row of limits: start must be given if after.
- *
- * - each row of limits: previous must be below start.
- *
- * - each row of limits: start + window must be below after.
- *
- * - each row of limits: after must be at most previous + 3650d.
  *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
@@ -138,8 +171,8 @@ export interface PeekParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
   /** Budgets to report. 1 to 16 rows. */
-  limits: readonly PeekLimits[];
-  /** What would be reserved. From 0 to 1000000000000000. Defaults to 0. */
+  limits: AccountBudgetPack;
+  /** What would be reserved. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
   /** Receipt to report. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -162,7 +195,7 @@ export interface PeekResult {
   /** Wait until nothing counts in any window; 0 when nothing does. */
   resetAfter: Duration;
   /** One row per limit. */
-  limits: PeekLimitsResult[];
+  limits: AccountBudgetResult[];
 }
 
 const peekFn: Fn = {
@@ -177,40 +210,10 @@ const peekFn: Fn = {
 function peekArgs(a: Args, p: PeekParams): Args {
   a.only(p, "subject", "limits", "estimate", "receipt", "unit");
   a.rowKey("subject", p.subject, "charges", p.unit);
-  a.rows("limits", (p.limits).length, 1, 16);
-  (p.limits).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "budget", "window", "previous", "start", "after");
-    a.integer("budget", row.budget, 0, 1000000000000000);
-    a.duration("window", row.window, 1, 315360000000000);
-    a.time("previous", row.previous, 0, 9007199254740992, true);
-    a.time("start", row.start, 0, 9007199254740992, true);
-    a.time("after", row.after, 0, 9007199254740992, true);
-  });
-  a.group = "";
+  a.pack("limits", p.limits, 1, 16);
   a.integer("estimate", p.estimate, 0, 1000000000000000, true);
   a.text("receipt", p.receipt, 1, 256, true);
   a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    (p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
-    });
-  }
   return a;
 }
 
@@ -236,57 +239,10 @@ const ReserveReasonValues = ["none", "budget", "penalty", "too_large"] as const;
 /** The values of reason. */
 export type ReserveReason = typeof ReserveReasonValues[number];
 
-/** One row of reserve.limits. */
-export interface ReserveLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
-  budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /**
-   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  previous?: Time;
-  /**
-   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-   * Undefined omits it.
-   */
-  start?: Time;
-  /**
-   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
-   * it.
-   */
-  after?: Time;
-}
-
-/** One row of reserve.limits. */
-export interface ReserveLimitsResult {
-  /** Whether the estimate fits this budget, or is already part of it. */
-  allowed: boolean;
-  /** What is spent in the window after the call: 300000 of a budget of 1000000. */
-  spent: Micros;
-  /** What is left of the budget: 700000; 0 when it is exceeded. */
-  remaining: Micros;
-  /** Wait until the estimate fits this budget; 0 when it does, and when it never will. */
-  retryAfter: Duration;
-}
-
 /**
  * The arguments of reserve.
  *
  * Besides the bounds of each:
- *
- * - each row of limits: previous and after must be given if start.
- *
- * - each row of limits: start must be given if previous.
- *
- * - each row of limits: start must be given if after.
- *
- * - each row of limits: previous must be below start.
- *
- * - each row of limits: start + window must be below after.
- *
- * - each row of limits: after must be at most previous + 3650d.
  *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
@@ -299,10 +255,10 @@ export interface ReserveParams {
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Expected cost of the request. From 0 to 1000000000000000. */
+  /** Expected cost of the request. From 0 to 10^15. */
   estimate: Micros;
   /** Budgets that are decided together. 1 to 16 rows. */
-  limits: readonly ReserveLimits[];
+  limits: AccountBudgetPack;
   /**
    * How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days.
    * Undefined omits it.
@@ -332,7 +288,7 @@ export interface ReserveResult {
   /** Wait until nothing counts in any window: the longest window right after a charge; 0 when nothing does. */
   resetAfter: Duration;
   /** One row per limit. */
-  limits: ReserveLimitsResult[];
+  limits: AccountBudgetResult[];
 }
 
 const reserveFn: Fn = {
@@ -349,40 +305,10 @@ function reserveArgs(a: Args, p: ReserveParams): Args {
   a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
   a.integer("estimate", p.estimate, 0, 1000000000000000);
-  a.rows("limits", (p.limits).length, 1, 16);
-  (p.limits).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "budget", "window", "previous", "start", "after");
-    a.integer("budget", row.budget, 0, 1000000000000000);
-    a.duration("window", row.window, 1, 315360000000000);
-    a.time("previous", row.previous, 0, 9007199254740992, true);
-    a.time("start", row.start, 0, 9007199254740992, true);
-    a.time("after", row.after, 0, 9007199254740992, true);
-  });
-  a.group = "";
+  a.pack("limits", p.limits, 1, 16);
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
   a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    (p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
-    });
-  }
   return a;
 }
 
@@ -408,57 +334,10 @@ const ReserveAtMostReasonValues = ["none", "budget", "penalty", "too_large"] as 
 /** The values of reason. */
 export type ReserveAtMostReason = typeof ReserveAtMostReasonValues[number];
 
-/** One row of reserve_at_most.limits. */
-export interface ReserveAtMostLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
-  budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /**
-   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  previous?: Time;
-  /**
-   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-   * Undefined omits it.
-   */
-  start?: Time;
-  /**
-   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
-   * it.
-   */
-  after?: Time;
-}
-
-/** One row of reserve_at_most.limits. */
-export interface ReserveAtMostLimitsResult {
-  /** Whether least fits this budget, or the receipt is already part of it. */
-  allowed: boolean;
-  /** What is spent in the window after the call: 300000 of a budget of 1000000. */
-  spent: Micros;
-  /** What is left of the budget: 700000; 0 when it is exceeded. */
-  remaining: Micros;
-  /** Wait until least fits this budget; 0 when it does, and when it never will. */
-  retryAfter: Duration;
-}
-
 /**
  * The arguments of reserveAtMost.
  *
  * Besides the bounds of each:
- *
- * - each row of limits: previous and after must be given if start.
- *
- * - each row of limits: start must be given if previous.
- *
- * - each row of limits: start must be given if after.
- *
- * - each row of limits: previous must be below start.
- *
- * - each row of limits: start + window must be below after.
- *
- * - each row of limits: after must be at most previous + 3650d.
  *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
@@ -473,11 +352,11 @@ export interface ReserveAtMostParams {
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Most to reserve. From 1 to 1000000000000000. */
+  /** Most to reserve. From 1 to 10^15. */
   most: Micros;
   /** Budgets that are decided together. 1 to 16 rows. */
-  limits: readonly ReserveAtMostLimits[];
-  /** Least that is of use: less than that is refused. From 1 to 1000000000000000. Defaults to 1. */
+  limits: AccountBudgetPack;
+  /** Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1. */
   least?: Micros;
   /**
    * How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650 days.
@@ -508,7 +387,7 @@ export interface ReserveAtMostResult {
   /** Wait until nothing counts in any window: the longest window right after a charge; 0 when nothing does. */
   resetAfter: Duration;
   /** One row per limit. */
-  limits: ReserveAtMostLimitsResult[];
+  limits: AccountBudgetResult[];
 }
 
 const reserveAtMostFn: Fn = {
@@ -525,40 +404,12 @@ function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
   a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
   a.integer("most", p.most, 1, 1000000000000000);
-  a.rows("limits", (p.limits).length, 1, 16);
-  (p.limits).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "budget", "window", "previous", "start", "after");
-    a.integer("budget", row.budget, 0, 1000000000000000);
-    a.duration("window", row.window, 1, 315360000000000);
-    a.time("previous", row.previous, 0, 9007199254740992, true);
-    a.time("start", row.start, 0, 9007199254740992, true);
-    a.time("after", row.after, 0, 9007199254740992, true);
-  });
-  a.group = "";
+  a.pack("limits", p.limits, 1, 16);
   a.integer("least", p.least, 1, 1000000000000000, true);
   a.duration("hold", p.hold, 1, 315360000000000, true);
   a.duration("penalty", p.penalty, 1, 315360000000000, true);
   a.text("unit", p.unit, 1, 32, true);
   if (a.problems.length === 0) {
-    (p.limits).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
-    });
-    (p.limits).forEach((row, i) => {
-      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
-    });
     if ((p.least ?? 1) > p.most) a.must("least must be at most most");
   }
   return a;
@@ -623,29 +474,6 @@ const SettleOutcomeValues = ["settled", "repeated", "late", "unknown"] as const;
 export type SettleOutcome = typeof SettleOutcomeValues[number];
 
 /** One row of settle.limits. */
-export interface SettleLimits {
-  /** Most that may be spent in a window. From 0 to 1000000000000000. */
-  budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /**
-   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  previous?: Time;
-  /**
-   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-   * Undefined omits it.
-   */
-  start?: Time;
-  /**
-   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
-   * it.
-   */
-  after?: Time;
-}
-
-/** One row of settle.limits. */
 export interface SettleLimitsResult {
   /** What is spent in the window now: 1200000 of a budget of 1000000. */
   spent: Micros;
@@ -658,18 +486,6 @@ export interface SettleLimitsResult {
  *
  * Besides the bounds of each:
  *
- * - each row of limits: previous and after must be given if start.
- *
- * - each row of limits: start must be given if previous.
- *
- * - each row of limits: start must be given if after.
- *
- * - each row of limits: previous must be below start.
- *
- * - each row of limits: start + window must be below after.
- *
- * - each row of limits: after must be at most previous + 3650d.
- *
  * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
  * the server's.
  *
@@ -681,13 +497,13 @@ export interface SettleParams {
   subject: Subject;
   /** Receipt of the reservation. 1 to 256 bytes. */
   receipt: Text;
-  /** Actual cost. From 0 to 1000000000000000. */
+  /** Actual cost. From 0 to 10^15. */
   actual: Micros;
   /**
    * Budgets to report and enforce; when omitted, those of the last calls are enforced and none is reported.
    * 0 to 16 rows.
    */
-  limits?: readonly SettleLimits[];
+  limits?: AccountBudgetPack;
   /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
   unit?: Text;
 }
@@ -714,7 +530,7 @@ const settleFn: Fn = {
   name: "settle",
   readOnly: false,
   codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
+  omissible: 2,
   results: [{ values: 4 }, {}, { values: 2 }, {}, { rows: [{}, {}] }],
 };
 
@@ -723,38 +539,8 @@ function settleArgs(a: Args, p: SettleParams): Args {
   a.rowKey("subject", p.subject, "charges", p.unit);
   a.text("receipt", p.receipt, 1, 256);
   a.integer("actual", p.actual, 0, 1000000000000000);
-  a.rows("limits", (p.limits ?? []).length, 0, 16);
-  (p.limits ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "budget", "window", "previous", "start", "after");
-    a.integer("budget", row.budget, 0, 1000000000000000);
-    a.duration("window", row.window, 1, 315360000000000);
-    a.time("previous", row.previous, 0, 9007199254740992, true);
-    a.time("start", row.start, 0, 9007199254740992, true);
-    a.time("after", row.after, 0, 9007199254740992, true);
-  });
-  a.group = "";
+  a.pack("limits", p.limits, 0, 16);
   a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    (p.limits ?? []).forEach((row, i) => {
-      if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `limits.${i}.`);
-    });
-    (p.limits ?? []).forEach((row, i) => {
-      if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `limits.${i}.`);
-    });
-    (p.limits ?? []).forEach((row, i) => {
-      if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `limits.${i}.`);
-    });
-    (p.limits ?? []).forEach((row, i) => {
-      if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `limits.${i}.`);
-    });
-    (p.limits ?? []).forEach((row, i) => {
-      if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `limits.${i}.`);
-    });
-    (p.limits ?? []).forEach((row, i) => {
-      if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `limits.${i}.`);
-    });
-  }
   return a;
 }
 

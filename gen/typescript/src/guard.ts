@@ -57,21 +57,18 @@ export interface Limit {
   name: Text;
   /** How it counts, like the function of that name; a concurrency like concurrency.acquire. */
   kind: LimitKind;
-  /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000. */
+  /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12. */
   limit: Count;
   /**
    * Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from
    * start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
    */
   window: Duration;
-  /**
-   * Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. Undefined omits
-   * it.
-   */
+  /** Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
   /**
    * Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places,
-   * at most 1000. From 0 to 1000000000000. Defaults to 1.
+   * at most 1000. From 0 to 10^12. Defaults to 1.
    */
   cost?: Count;
   /** Whether the limit only reports and never refuses. */
@@ -146,7 +143,7 @@ export function packLimit(...rows: Limit[]): LimitPack {
  * - after must be at most previous + 3650d.
  */
 export interface Budget {
-  /** Most that may be spent in a window or period; of a unit, whole ones. From 0 to 1000000000000000. */
+  /** Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15. */
   budget: Micros;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -203,8 +200,10 @@ export function packBudget(...rows: Budget[]): BudgetPack {
 export interface UnitAmount {
   /** The unit: tokens. 1 to 32 bytes. */
   unit: Text;
-  /** The cost in it. From 0 to 1000000000000000. */
+  /** The cost in it. From 0 to 10^15. */
   amount: Count;
+  /** Whether an estimate must fit, but is not reserved; settle ignores it. */
+  unreserved?: boolean;
 }
 
 /** Encoded rows for any number of calls. */
@@ -217,9 +216,10 @@ export function packUnitAmount(...rows: UnitAmount[]): UnitAmountPack {
     2,
     rows,
     (a, row) => {
-      a.only(row, "unit", "amount");
+      a.only(row, "unit", "amount", "unreserved");
       a.text("unit", row.unit, 1, 32);
       a.integer("amount", row.amount, 0, 1000000000000000);
+      a.flag("unreserved", row.unreserved, true);
     },
     () => [],
   );
@@ -367,7 +367,7 @@ export interface AdmitParams {
   limits?: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Multiplies every limit's cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1. */
+  /** Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
@@ -381,7 +381,7 @@ export interface AdmitParams {
   budgets?: BudgetPack;
   /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
   budgetsOf?: readonly Subject[];
-  /** Expected cost of the request, in money. From 0 to 1000000000000000. Defaults to 0. */
+  /** Expected cost of the request, in money. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
   /**
    * How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days.
@@ -430,8 +430,11 @@ export interface AdmitResult {
   reason: AdmitReason;
   /** Tier that started the block; 0 when none did, and when blocked manually. */
   tier: number;
-  /** Which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is. */
-  blocked: number;
+  /**
+   * Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
+   * too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+   */
+  refused: number;
   /** Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked. */
   strikes: number;
   /**
@@ -514,7 +517,7 @@ function admitResult(r: Reply): AdmitResult {
     duplicate: r.flag(),
     reason: r.word(AdmitReasonValues),
     tier: r.count(),
-    blocked: r.count(),
+    refused: r.count(),
     strikes: r.count(),
     retryAfter: r.duration(),
     at: r.time(),
@@ -723,7 +726,7 @@ export interface RefundParams {
   limits?: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** As in the call. From 1 to 1000000000000. Defaults to 1. */
+  /** As in the call. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /**
    * When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
@@ -977,7 +980,7 @@ export interface SettleParams {
   budgetsOf?: readonly Subject[];
   /** Reservation of the admit call. 1 to 64 bytes. */
   reservation: Text;
-  /** Actual cost, in money. From 0 to 1000000000000000. Defaults to 0. */
+  /** Actual cost, in money. From 0 to 10^15. Defaults to 0. */
   actual?: Micros;
   /** Actual cost in other units than money. 0 to 4 rows. */
   units?: UnitAmountPack;
@@ -1051,7 +1054,7 @@ export interface TakeParams {
   limits: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Most to charge; more than the limit admits at once charges at most that. From 1 to 1000000000000. */
+  /** Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12. */
   most: Count;
 }
 
@@ -1122,9 +1125,9 @@ export class Client extends BaseClient {
    * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
    * is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must
    * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
-   * subject and unit are one account. With repeats, that many repeats of a receipt pass for free, as
-   * attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and
-   * the threshold-th one is refused.
+   * subject and unit are one account; what is unreserved must fit it, but is not charged. With repeats, that
+   * many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the
+   * call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
    * limit never refuses; it is charged where it allows. A call whose holder release has marked is an error,

@@ -3,7 +3,8 @@
 /**
  * Calls the functions of the Redis library override_v1, version 1.0.0.
  *
- * Overrides that operators set at run time: allow or deny a subject, or multiply its limits.
+ * Overrides that operators set at run time: allow or deny a subject, multiply its limits, or add to a
+ * budget of it.
  *
  * A namespace has one bucket with at most 1,000 overrides, each with an expiry. Processes poll list for
  * changes.
@@ -19,13 +20,18 @@ export const library: Library = { name: "override", version: "1.0.0", server: "o
 export interface ClearParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
   subject: Subject;
-  /** The subject whose override it is, as passed to set. 1 to 512 bytes. */
+  /** The subject whose overrides they are, as passed to set. 1 to 512 bytes. */
   target: Text;
+  /**
+   * The budget whose top-up it is; all overrides of the subject when omitted. 1 to 32 bytes. Undefined omits
+   * it.
+   */
+  budget?: Text;
 }
 
 /** The result of clear. */
 export interface ClearResult {
-  /** Whether it had an override that had not expired. */
+  /** Whether there was one that had not expired. */
   existed: boolean;
   /** Active overrides after the call: 0 to 999. */
   overrides: number;
@@ -36,14 +42,15 @@ const clearFn: Fn = {
   name: "clear",
   readOnly: false,
   codes: ["RLSTATE"],
-  omissible: 0,
+  omissible: 1,
   results: [{ values: 2 }, { values: 1001 }],
 };
 
 function clearArgs(a: Args, p: ClearParams): Args {
-  a.only(p, "subject", "target");
+  a.only(p, "subject", "target", "budget");
   a.key("subject", p.subject, "overrides");
   a.text("target", p.target, 1, 512);
+  a.text("budget", p.budget, 1, 32, true);
   return a;
 }
 
@@ -87,7 +94,7 @@ function clearAllResult(r: Reply): ClearAllResult {
   };
 }
 
-const ListOverridesEffectValues = ["allow", "deny", "multiply"] as const;
+const ListOverridesEffectValues = ["allow", "deny", "multiply", "add"] as const;
 
 /** The values of effect. */
 export type ListOverridesEffect = typeof ListOverridesEffectValues[number];
@@ -100,6 +107,12 @@ export interface ListOverridesResult {
   effect: ListOverridesEffect;
   /** By how much each limit of the subject is multiplied: 10; 1 unless effect is multiply. */
   factor: number;
+  /** Budget that gets more; empty unless effect is add. */
+  budget: string;
+  /** Its unit: tokens; empty for money. */
+  unit: string;
+  /** How much more: 500000000; of a unit, whole ones; 0 unless effect is add. */
+  amount: Micros;
   /** Time until it expires: more than 0. */
   left: Duration;
   /** When it expires, by the server's clock. */
@@ -116,10 +129,7 @@ export interface ListOverridesResult {
 export interface ListParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
   subject: Subject;
-  /**
-   * Version that the caller has; omit it to always get the list. From 0 to 9007199254740992. Undefined omits
-   * it.
-   */
+  /** Version that the caller has; omit it to always get the list. From 0 to 2^53. Undefined omits it. */
   known?: Count;
 }
 
@@ -129,7 +139,7 @@ export interface ListResult {
   changed: boolean;
   /** Current version, in microseconds by the server's clock: 1767323045678901; 0 without overrides. */
   version: number;
-  /** The overrides, by subject. */
+  /** The overrides, by subject and budget. */
   overrides: ListOverridesResult[];
 }
 
@@ -139,7 +149,7 @@ const listFn: Fn = {
   readOnly: true,
   codes: ["RLSTATE"],
   omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, { rows: [{ text: true }, { values: 3 }, { values: 1000001 }, {}, {}, {}, { text: true }, { text: true }] }],
+  results: [{ values: 2 }, { values: 1048576 }, { rows: [{ text: true }, { values: 4 }, { values: 1000001 }, { text: true }, { text: true }, {}, {}, {}, {}, { text: true }, { text: true }] }],
 };
 
 function listArgs(a: Args, p: ListParams): Args {
@@ -157,6 +167,9 @@ function listResult(r: Reply): ListResult {
       subject: r.text(),
       effect: r.word(ListOverridesEffectValues),
       factor: r.count(),
+      budget: r.text(),
+      unit: r.text(),
+      amount: r.micros(),
       left: r.duration(),
       ends: r.time(),
       set: r.time(),
@@ -166,18 +179,37 @@ function listResult(r: Reply): ListResult {
   };
 }
 
-const SetEffectValues = ["allow", "deny", "multiply"] as const;
+const SetEffectValues = ["allow", "deny", "multiply", "add"] as const;
 
 /** The values of effect. */
 export type SetEffect = typeof SetEffectValues[number];
 
-/** The arguments of set. */
+/**
+ * The arguments of set.
+ *
+ * Besides the bounds of each:
+ *
+ * - next must be above now.
+ *
+ * - budget and amount must be given if effect is add.
+ *
+ * - budget must be omitted unless effect is add.
+ *
+ * - amount must be omitted unless effect is add.
+ *
+ * - unit must be omitted unless effect is add.
+ *
+ * - next must be omitted unless effect is add.
+ */
 export interface SetParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
   subject: Subject;
   /** A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes. */
   target: Text;
-  /** Allow: never limited. deny: always refused. multiply: factor times each limit. */
+  /**
+   * Allow: never limited. deny: always refused. multiply: factor times each limit. add: amount more of one
+   * budget.
+   */
   effect: SetEffect;
   /** How long it lasts. From 1ms to 3650 days. */
   duration: Duration;
@@ -185,16 +217,24 @@ export interface SetParams {
   by: Text;
   /** Why it is set. 1 to 256 bytes. */
   reason: Text;
-  /**
-   * Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000. Defaults to
-   * 1.
-   */
+  /** Factor for each limit of the subject; ignored unless effect is multiply. From 1 to 10^6. Defaults to 1. */
   factor?: Count;
+  /**
+   * When the budget's next period starts: it expires then at the latest. From 1970-01-01T00:00:00Z to the
+   * year 2255. Undefined omits it.
+   */
+  next?: Time;
+  /** The budget that gets more. 1 to 32 bytes. Undefined omits it. */
+  budget?: Text;
+  /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
+  /** How much more; of a unit, whole ones. From 1 to 10^15. Undefined omits it. */
+  amount?: Micros;
 }
 
 /** The result of set. */
 export interface SetResult {
-  /** Whether the subject had one that had not expired. */
+  /** Whether it replaced one that had not expired. */
   replaced: boolean;
   /** New version of the overrides, see list: 1767323045678901. */
   version: number;
@@ -208,13 +248,13 @@ const setFn: Fn = {
   library: "override",
   name: "set",
   readOnly: false,
-  codes: ["RLFULL", "RLSTATE"],
-  omissible: 1,
+  codes: ["RLARG", "RLFULL", "RLSTATE"],
+  omissible: 5,
   results: [{ values: 2 }, { values: 1048576 }, {}, { values: 1001 }],
 };
 
 function setArgs(a: Args, p: SetParams): Args {
-  a.only(p, "subject", "target", "effect", "duration", "by", "reason", "factor");
+  a.only(p, "subject", "target", "effect", "duration", "by", "reason", "factor", "next", "budget", "unit", "amount");
   a.key("subject", p.subject, "overrides");
   a.text("target", p.target, 1, 512);
   a.word("effect", p.effect, SetEffectValues);
@@ -222,6 +262,17 @@ function setArgs(a: Args, p: SetParams): Args {
   a.text("by", p.by, 1, 128);
   a.text("reason", p.reason, 1, 256);
   a.integer("factor", p.factor, 1, 1000000, true);
+  a.time("next", p.next, 0, 9007199254740992, true);
+  a.text("budget", p.budget, 1, 32, true);
+  a.text("unit", p.unit, 1, 32, true);
+  a.integer("amount", p.amount, 1, 1000000000000000, true);
+  if (a.problems.length === 0) {
+    if (p.effect === "add" && (p.budget === undefined || p.amount === undefined)) a.must("budget and amount must be given if effect is add");
+    if (p.effect !== "add" && p.budget !== undefined) a.must("budget must be omitted unless effect is add");
+    if (p.effect !== "add" && p.amount !== undefined) a.must("amount must be omitted unless effect is add");
+    if (p.effect !== "add" && p.unit !== undefined) a.must("unit must be omitted unless effect is add");
+    if (p.effect !== "add" && p.next !== undefined) a.must("next must be omitted unless effect is add");
+  }
   return a;
 }
 
@@ -241,7 +292,7 @@ export class Client extends BaseClient {
   }
 
   /**
-   * Clears the override of a subject.
+   * Clears the overrides of a subject, or its top-up of one budget.
    *
    * Expired overrides are deleted as well.
    *
@@ -257,7 +308,8 @@ export class Client extends BaseClient {
   }
 
   /**
-   * Lists the active overrides by subject, unless the caller already has this version; writes nothing.
+   * Lists the active overrides by subject and budget, unless the caller already has this version; writes
+   * nothing.
    *
    * Every set and clear changes the version. An override that expires does not: callers expire each by their
    * own clock, after left.
@@ -269,12 +321,15 @@ export class Client extends BaseClient {
   }
 
   /**
-   * Sets the override of a subject, replacing its current one.
+   * Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces
+   * only that of the same budget.
    *
-   * Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL
-   * and changes nothing.
+   * Expired overrides are deleted first. If there are 1,000 others, the call returns RLFULL and changes
+   * nothing.
    *
-   * RLFULL: 1,000 other subjects have an override
+   * RLARG: next is not in the future
+   *
+   * RLFULL: there are 1,000 other overrides
    *
    * RLSTATE: the key holds data that is not an override
    */

@@ -57,21 +57,18 @@ export interface Limit {
   name: Text;
   /** How it counts, like the function of that name; a concurrency like concurrency.acquire. */
   kind: LimitKind;
-  /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000000000. */
+  /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12. */
   limit: Count;
   /**
    * Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from
    * start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
    */
   window: Duration;
-  /**
-   * Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000000000. Undefined omits
-   * it.
-   */
+  /** Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
   /**
    * Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places,
-   * at most 1000. From 0 to 1000000000000. Defaults to 1.
+   * at most 1000. From 0 to 10^12. Defaults to 1.
    */
   cost?: Count;
   /** Whether the limit only reports and never refuses. */
@@ -176,7 +173,7 @@ export interface CheckParams {
   limits: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1. */
+  /** Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -279,7 +276,7 @@ export interface CheckPeekParams {
   limits: LimitPack;
   /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
   limitsOf?: readonly Subject[];
-  /** Multiplies every cost except that of a sliding_log. From 1 to 1000000000000. Defaults to 1. */
+  /** Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
@@ -400,11 +397,11 @@ function checkResetResult(r: Reply): CheckResetResult {
 export interface FixedWindowParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000000000. */
+  /** Most that may be charged in a window. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1. */
+  /** Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -454,11 +451,11 @@ function fixedWindowResult(r: Reply): FixedWindowResult {
 export interface FixedWindowAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000000000. */
+  /** Most that may be charged in a window. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Most to charge; more than limit charges at most limit. From 1 to 1000000000000. */
+  /** Most to charge; more than limit charges at most limit. From 1 to 10^12. */
   most: Count;
 }
 
@@ -517,11 +514,11 @@ function fixedWindowAtMostResult(r: Reply): FixedWindowAtMostResult {
 export interface FixedWindowPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000000000. */
+  /** Most that may be charged in a window. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Amount that would be charged. From 0 to 1000000000000. Defaults to 1. */
+  /** Amount that would be charged. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -571,11 +568,11 @@ function fixedWindowPeekResult(r: Reply): FixedWindowPeekResult {
 export interface FixedWindowRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window. From 1 to 1000000000000. */
+  /** Most that may be charged in a window. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
-  /** Amount to refund. From 1 to 1000000000000. Defaults to 1. */
+  /** Amount to refund. From 1 to 10^12. Defaults to 1. */
   cost?: Count;
   /**
    * When the refund expires, from the call's result: from then on, nothing is refunded. From
@@ -668,13 +665,13 @@ function fixedWindowResetResult(r: Reply): FixedWindowResetResult {
 export interface GcraParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000000000. */
+  /** Tokens gained per period. From 1 to 10^12. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
-  /** Tokens to take; 0 takes nothing. From 0 to 1000000000000. Defaults to 1. */
+  /** Tokens to take; 0 takes nothing. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -733,13 +730,13 @@ function gcraResult(r: Reply): GcraResult {
 export interface GcraAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000000000. */
+  /** Tokens gained per period. From 1 to 10^12. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
-  /** Most tokens to take; more than burst takes at most burst. From 1 to 1000000000000. */
+  /** Most tokens to take; more than burst takes at most burst. From 1 to 10^12. */
   most: Count;
 }
 
@@ -806,13 +803,13 @@ function gcraAtMostResult(r: Reply): GcraAtMostResult {
 export interface GcraPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000000000. */
+  /** Tokens gained per period. From 1 to 10^12. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
-  /** Tokens that would be taken. From 0 to 1000000000000. Defaults to 1. */
+  /** Tokens that would be taken. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -871,13 +868,13 @@ function gcraPeekResult(r: Reply): GcraPeekResult {
 export interface GcraRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Tokens gained per period. From 1 to 1000000000000. */
+  /** Tokens gained per period. From 1 to 10^12. */
   limit: Count;
   /** Time in which limit tokens are gained. From 1µs to 3650 days. */
   period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 1000000000000. Undefined omits it. */
+  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
-  /** Tokens to return. From 1 to 1000000000000. Defaults to 1. */
+  /** Tokens to return. From 1 to 10^12. Defaults to 1. */
   cost?: Count;
   /**
    * When the refund expires, from the call's result: from then on, nothing is returned. From
@@ -982,7 +979,7 @@ function gcraResetResult(r: Reply): GcraResetResult {
 export interface QuotaParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 1000000000000. */
+  /** Most that may be charged in a period. From 1 to 10^12. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -992,7 +989,7 @@ export interface QuotaParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1. */
+  /** Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1065,7 +1062,7 @@ function quotaResult(r: Reply): QuotaResult {
 export interface QuotaAtMostParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 1000000000000. */
+  /** Most that may be charged in a period. From 1 to 10^12. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -1075,7 +1072,7 @@ export interface QuotaAtMostParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Most to charge; more than limit charges at most limit. From 1 to 1000000000000. */
+  /** Most to charge; more than limit charges at most limit. From 1 to 10^12. */
   most: Count;
 }
 
@@ -1155,7 +1152,7 @@ function quotaAtMostResult(r: Reply): QuotaAtMostResult {
 export interface QuotaPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 1000000000000. */
+  /** Most that may be charged in a period. From 1 to 10^12. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -1165,7 +1162,7 @@ export interface QuotaPeekParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount that would be charged. From 0 to 1000000000000. Defaults to 1. */
+  /** Amount that would be charged. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1238,7 +1235,7 @@ function quotaPeekResult(r: Reply): QuotaPeekResult {
 export interface QuotaRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 1000000000000. */
+  /** Most that may be charged in a period. From 1 to 10^12. */
   limit: Count;
   /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
   previous: Time;
@@ -1248,7 +1245,7 @@ export interface QuotaRefundParams {
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount to refund. From 1 to 1000000000000. Defaults to 1. */
+  /** Amount to refund. From 1 to 10^12. Defaults to 1. */
   cost?: Count;
   /**
    * When the refund expires, from the call's result: from then on, nothing is refunded. From
@@ -1346,11 +1343,11 @@ function quotaResetResult(r: Reply): QuotaResetResult {
 export interface SlidingCounterParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000. */
+  /** Most that may be charged in a window's length, by the estimate. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 90 days. */
   window: Duration;
-  /** Amount to charge; 0 charges nothing. From 0 to 1000000000000. Defaults to 1. */
+  /** Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1406,11 +1403,11 @@ function slidingCounterResult(r: Reply): SlidingCounterResult {
 export interface SlidingCounterPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000. */
+  /** Most that may be charged in a window's length, by the estimate. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 90 days. */
   window: Duration;
-  /** Amount that would be charged. From 0 to 1000000000000. Defaults to 1. */
+  /** Amount that would be charged. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1460,11 +1457,11 @@ function slidingCounterPeekResult(r: Reply): SlidingCounterPeekResult {
 export interface SlidingCounterRefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 1000000000000. */
+  /** Most that may be charged in a window's length, by the estimate. From 1 to 10^12. */
   limit: Count;
   /** Length of the window. From 1µs to 90 days. */
   window: Duration;
-  /** Amount to refund. From 1 to 1000000000000. Defaults to 1. */
+  /** Amount to refund. From 1 to 10^12. Defaults to 1. */
   cost?: Count;
 }
 
@@ -1541,7 +1538,7 @@ function slidingCounterResetResult(r: Reply): SlidingCounterResetResult {
 export interface SlidingLogParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most admissions in a window. From 1 to 1000000. */
+  /** Most admissions in a window. From 1 to 10^6. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;
@@ -1608,7 +1605,7 @@ function slidingLogResult(r: Reply): SlidingLogResult {
 export interface SlidingLogPeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most admissions in a window. From 1 to 1000000. */
+  /** Most admissions in a window. From 1 to 10^6. */
   limit: Count;
   /** Length of the window. From 1µs to 3650 days. */
   window: Duration;

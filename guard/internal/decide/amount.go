@@ -72,13 +72,13 @@ func InUnits(function string, amounts, given []Amount) ([]Amount, error) {
 }
 
 // packUnits returns amounts, which were checked, as rows of a call.
-func packUnits(amounts []Amount) guard.UnitAmountPack {
+func packUnits(amounts []Amount, unreserved []string) guard.UnitAmountPack {
 	if len(amounts) == 0 {
 		return guard.UnitAmountPack{}
 	}
 	rows := make([]guard.UnitAmount, len(amounts))
 	for i, a := range amounts {
-		rows[i] = guard.UnitAmount{Unit: a.Unit, Amount: a.N}
+		rows[i] = guard.UnitAmount{Unit: a.Unit, Amount: a.N, Unreserved: slices.Contains(unreserved, a.Unit)}
 	}
 	return guard.MustPackUnitAmount(rows...)
 }

@@ -76,8 +76,8 @@ func (q *Query) RefundAll() []Refund {
 		r.Params.Subject = cmp.Or(p.ReceiptOf, p.Subject)
 		if !c.Result.Duplicate {
 			r.Params.Receipt = p.Receipt
-			if c.Budgets != nil {
-				r.Budgets, r.Params.Reservation, r.Params.BudgetsOf = c.Budgets.Each, p.Reservation, q.subjectsOf(c.Budgets.Rows)
+			if reserved, ok := q.Reserved(c); ok {
+				r.Budgets, r.Params.Reservation, r.Params.BudgetsOf = reserved.Budgets, p.Reservation, reserved.Params.BudgetsOf
 			}
 			if c.Result.Challenge == guard.AdmitChallengeConsumed {
 				r.Params.Challenge, r.Params.ChallengeOf, r.Params.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
@@ -101,14 +101,6 @@ func (q *Query) refund(c *Call, rows RowSet) Refund {
 	return r
 }
 
-// subjectsOf returns the subjects of budgets.
-func (q *Query) subjectsOf(budgets RowSet) (all []fcall.Subject) {
-	for i := range budgets.All() {
-		all = append(all, fcall.Subject(q.BudgetSubjects[i]))
-	}
-	return all
-}
-
 // A Reservation is what one call reserved of budgets. Any process can settle it.
 type Reservation struct {
 	Budgets []guard.Budget
@@ -117,12 +109,46 @@ type Reservation struct {
 
 // Reserved returns what a call reserves; ok is false if it charges no budgets.
 func (q *Query) Reserved(c *Call) (r Reservation, ok bool) {
+	return q.reservation(c, func(unit string) bool { return !slices.Contains(q.Request.Unreserved, unit) })
+}
+
+// reservation returns the part of what a call reserves that is in some units; ok is false if there is none.
+func (q *Query) reservation(c *Call, in func(unit string) bool) (r Reservation, ok bool) {
 	if c.Budgets == nil {
 		return r, false
 	}
-	return Reservation{c.Budgets.Each, guard.SettleParams{
-		Subject: c.Params.Subject, BudgetsOf: q.subjectsOf(c.Budgets.Rows), Reservation: c.Params.Reservation,
-	}}, true
+	r.Params = guard.SettleParams{Subject: c.Params.Subject, Reservation: c.Params.Reservation}
+	r.Budgets, r.Params.BudgetsOf = make([]guard.Budget, 0, len(c.Budgets.Each)), make([]fcall.Subject, 0, len(c.Budgets.Each))
+	for i := range c.Budgets.Rows.All() {
+		if b := c.Budgets.Each[c.Budgets.Rows.Rank(i)]; in(b.Unit) {
+			r.Budgets, r.Params.BudgetsOf = append(r.Budgets, b), append(r.Params.BudgetsOf, fcall.Subject(q.BudgetSubjects[i]))
+		}
+	}
+	return r, len(r.Budgets) > 0
+}
+
+// ReservedUnits returns what the calls reserve in other units than money.
+func (q *Query) ReservedUnits() []Amount {
+	if len(q.Request.Unreserved) == 0 {
+		return q.Units
+	}
+	return slices.DeleteFunc(slices.Clone(q.Units), func(a Amount) bool { return slices.Contains(q.Request.Unreserved, a.Unit) })
+}
+
+// Spent returns reservations that nobody made, of a request that has spent its units: settling one records what was spent.
+func Spent(ep *Endpoint, r *Request, w *Resolved, split bool) (all []Reservation) {
+	w.Rows = 0
+	var q Query
+	q.Build(ep, r, w, split)
+	for i := range q.Calls {
+		in := func(unit string) bool {
+			return slices.ContainsFunc(r.Units, func(a Amount) bool { return a.Unit == unit })
+		}
+		if reservation, ok := q.reservation(&q.Calls[i], in); ok {
+			all = append(all, reservation)
+		}
+	}
+	return all
 }
 
 // Settle replaces the estimates by what was spent.
@@ -132,7 +158,7 @@ func (r *Reservation) Settle(ctx context.Context, client *guard.Client, actual f
 	if p.Budgets, err = guard.PackBudget(r.Budgets...); err != nil {
 		return guard.SettleResult{}, err
 	}
-	p.Actual, p.Units = actual, packUnits(units)
+	p.Actual, p.Units = actual, packUnits(units, nil)
 	return client.Settle(ctx, p)
 }
 

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"encoding/binary"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -133,31 +134,32 @@ func (w *Resolved) RowVariant(i int) string { return w.rateKey(1 << i) }
 
 // encodeFactors returns the factors of the rows as a byte string; "" if all are 1.
 func encodeFactors(rows RowSet, times []int64) string {
-	if times == nil {
+	if times != nil {
+		for i := range rows.All() {
+			if times[i] != 1 {
+				return encode(rows, times)
+			}
+		}
+	}
+	return ""
+}
+
+// encode returns numbers of the rows as a byte string; "" if there are none.
+func encode(rows RowSet, numbers []int64) string {
+	if numbers == nil {
 		return ""
 	}
 	var text []byte
-	more := false
 	for i := range rows.All() {
-		more = more || times[i] != 1
-		for n := times[i]; ; n >>= 7 {
-			text = append(text, byte(n&0x7f))
-			if n < 0x80 {
-				break
-			}
-			text[len(text)-1] |= 0x80
-		}
-	}
-	if !more {
-		return ""
+		text = binary.AppendUvarint(text, uint64(numbers[i]))
 	}
 	return string(text)
 }
 
 type budgetsKey struct {
-	rows    RowSet
-	share   Share
-	factors string
+	rows   RowSet
+	share  Share
+	raised string // what overrides make of the budgets; "" if they raise none
 }
 
 // Budgets are the budgets of an endpoint that one call charges.
@@ -171,7 +173,7 @@ type Budgets struct {
 
 // Budgets returns some budgets of the endpoint, from the cache if possible.
 func (ep *Endpoint) Budgets(w *Resolved, rows RowSet, share Share) *Budgets {
-	key := budgetsKey{rows, share, encodeFactors(rows, w.BudgetFactors)}
+	key := budgetsKey{rows, share, encode(rows, w.Raised)}
 	known, ok := ep.packCache.budgets.Load(key)
 	if ok && known.(*Budgets).current(ep.clock) {
 		return known.(*Budgets)
@@ -179,10 +181,10 @@ func (ep *Endpoint) Budgets(w *Resolved, rows RowSet, share Share) *Budgets {
 	p := &Budgets{Rows: rows}
 	for i := range rows.All() {
 		b := ep.budgets[i].Budget
-		b.Budget = fcall.Micros(share.apply(int64(b.Budget), ep.share))
-		if w.BudgetFactors != nil {
-			b.Budget = wire.MultiplyBudget(b.Budget, w.BudgetFactors[i])
+		if w.Raised != nil {
+			b.Budget = fcall.Micros(w.Raised[i])
 		}
+		b.Budget = fcall.Micros(share.apply(int64(b.Budget), ep.share))
 		if c := ep.budgets[i].calendar; c != nil {
 			period := c.Around(ep.clock())
 			b.Window, b.Previous, b.Start, b.After = period.Next.Sub(period.Start), period.Previous, period.Start, period.After

@@ -226,7 +226,7 @@ func (q *Query) setBudgets(c *Call, rows RowSet) {
 	c.Params.Budgets, c.Params.BudgetsOf = c.Budgets.Pack, subjectsOf(nil, q.BudgetSubjects[:], rows, string(c.Params.Subject))
 	c.Params.Hold, c.Params.Penalty = q.Endpoint.Params.Hold, q.Endpoint.Params.Penalty
 	c.Params.Estimate, c.Params.Reservation = q.Estimate(), q.Reservation
-	c.Params.Units = packUnits(q.Units)
+	c.Params.Units = packUnits(q.Units, q.Request.Unreserved)
 }
 
 // Estimate returns what the request costs in money.

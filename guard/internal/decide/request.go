@@ -28,6 +28,7 @@ type Request struct {
 	Rates          []Rate
 	Estimate       fcall.Micros
 	Units          []Amount
+	Unreserved     []string
 	Timeout        time.Duration
 	Refundable     bool
 }
@@ -49,8 +50,10 @@ func (r *Request) Check() error {
 	if err := CheckUnits("guard.decide", r.Units); err != nil {
 		return err
 	}
-	if err := checkRates(r.Rates); err != nil {
-		return err
+	for _, rate := range r.Rates {
+		if err := rate.Check(); err != nil {
+			return err
+		}
 	}
 	if err := checkSubjects("Subjects", r.Subjects, maxSubjects); err != nil {
 		return err
@@ -105,21 +108,20 @@ type Rate struct {
 
 const maxWindow = 3650 * 24 * time.Hour
 
-func checkRates(rates []Rate) error {
-	for i, r := range rates {
-		if r.Limit < 1 || r.Limit > wire.MaxLimit {
-			return argumentError("Rates", fmt.Sprintf("have limits of 1 to %d", int64(wire.MaxLimit)), strconv.FormatInt(r.Limit, 10))
-		}
-		if r.Window < time.Microsecond || r.Window > maxWindow {
-			return argumentError("Rates", "have windows of 1us to 3650d", r.Window.String())
-		}
-		for _, other := range rates[:i] {
-			if other.Endpoint == r.Endpoint {
-				return argumentError("Rates", "have one rate for each endpoint", strconv.Quote(r.Endpoint))
-			}
-		}
+// Check returns an *fcall.ArgumentError if the limit or the window is out of bounds.
+func (r Rate) Check() error {
+	if r.Limit < 1 || r.Limit > wire.MaxLimit {
+		return argumentError("Rates", fmt.Sprintf("have limits of 1 to %d", int64(wire.MaxLimit)), strconv.FormatInt(r.Limit, 10))
+	}
+	if r.Window < time.Microsecond || r.Window > maxWindow {
+		return argumentError("Rates", "have windows of 1us to 3650d", r.Window.String())
 	}
 	return nil
+}
+
+// below reports whether r admits less than another rate over a long time.
+func (r Rate) below(other Rate) bool {
+	return float64(r.Limit)*float64(other.Window) < float64(other.Limit)*float64(r.Window)
 }
 
 // resolveRates returns the rates of the rows, zero without one; nil if no row has one.
@@ -131,7 +133,9 @@ func (ep *Endpoint) resolveRates(rates []Rate) []Rate {
 				if byRow == nil {
 					byRow = make([]Rate, len(ep.Rows))
 				}
-				byRow[i] = r.bounded(rate)
+				if b := r.bounded(rate); byRow[i].Limit == 0 || b.below(byRow[i]) {
+					byRow[i] = b
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
@@ -28,7 +29,7 @@ type Resolved struct {
 	Challenge      string
 	Factors        []int64 // by row; nil if no override multiplies
 	Rates          []Rate  // by row; nil if the request brings none
-	BudgetFactors  []int64 // by budget; nil if no override multiplies
+	Raised         []int64 // what overrides make of the budgets, in whole ones of a unit; nil if they raise none
 }
 
 // Resolve fills in the subjects that the rows of an endpoint count. It returns an error for an amount in a unit that no budget has.
@@ -37,6 +38,16 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 	w.Rates = ep.resolveRates(r.Rates)
 	if w.Units, err = InUnits("guard.decide", ep.Units, r.Units); err != nil {
 		return err
+	}
+	if len(r.Unreserved) > 0 {
+		w.Units = slices.Clone(w.Units)
+	}
+	for _, unit := range r.Unreserved {
+		i := slices.IndexFunc(w.Units, func(a Amount) bool { return a.Unit == unit })
+		if i < 0 {
+			return argumentError("Unreserved", "be units of the endpoint's budgets", strconv.Quote(unit))
+		}
+		w.Units[i].N = max(w.Units[i].N, 1)
 	}
 	for i := range ep.Rows {
 		if w.RowSubjects[i] = ep.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
@@ -53,25 +64,44 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 		}
 	}
 	w.Attempts, w.Challenge = ep.attempts.subject(subjects), ep.challenge.subject(subjects)
-	if o == nil || !o.multiply {
+	if o == nil {
 		return nil
 	}
-	w.Factors = make([]int64, len(ep.Rows))
-	for i := range ep.Rows {
-		w.Factors[i] = ep.Rows[i].grouping.factor(subjects, o.lookup)
+	if o.multiply {
+		w.Factors = make([]int64, len(ep.Rows))
+		for i := range ep.Rows {
+			w.Factors[i] = ep.Rows[i].grouping.factor(subjects, o.lookup)
+		}
 	}
-	w.BudgetFactors = make([]int64, len(ep.budgets))
-	for i := range ep.budgets {
-		w.BudgetFactors[i] = ep.budgets[i].grouping.factor(subjects, o.lookup)
-	}
+	w.Raised = ep.raised(w, subjects, o)
 	return nil
+}
+
+// raised returns what overrides make of the budgets: a factor first, then a top-up. It returns nil if they raise none.
+func (ep *Endpoint) raised(w *Resolved, subjects []string, o *Overrides) []int64 {
+	if !o.multiply && len(o.topUps) == 0 {
+		return nil
+	}
+	all, more := make([]int64, len(ep.budgets)), false
+	for i := range ep.budgets {
+		b, subject := &ep.budgets[i], w.BudgetSubjects[i]
+		if b.grouping.global != "" {
+			subject = policy.ByAll
+		}
+		raised := wire.RaiseBudget(b.Unit, b.Budget.Budget, b.grouping.factor(subjects, o.lookup), o.topUps[topUpKey{subject, b.Policy.Name}])
+		all[i], more = int64(raised), more || raised != b.Budget.Budget
+	}
+	if !more {
+		return nil
+	}
+	return all
 }
 
 // Variant encodes how the limits and budgets differ from the endpoint's; "" if they do not.
 func (w *Resolved) Variant() string {
 	text := w.variantOf(w.Rows)
-	if factors := encodeFactors(w.Budgets, w.BudgetFactors); factors != "" {
-		text += "$" + factors
+	if raised := encode(w.Budgets, w.Raised); raised != "" {
+		text += "$" + raised
 	}
 	for _, a := range w.Units {
 		text += "$" + strconv.FormatInt(a.N, 10)

@@ -98,7 +98,7 @@ func Compile(p *policy.Policy, clock func() time.Time, start StartBatches) *Rule
 	batches := &Batches{start: start, byName: map[string]*prefetch.Limiter{}}
 	rules := compileTariff(p, clock, batches)
 	rules.overrides = new(atomic.Pointer[Overrides])
-	rules.Override(p.Overrides)
+	rules.Override(nil, nil)
 	if p.Plans == nil {
 		return rules
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/overrides"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
@@ -40,15 +39,10 @@ type Watch struct {
 
 	mu      sync.Mutex
 	rules   *decide.Rules // of the current policy
-	held    map[string]timed
-	ending  *time.Timer // fires when the next override expires
-	ignored string      // last logged text, so that it is logged once
-}
-
-// A timed override expires at a time of this process's clock.
-type timed struct {
-	policy.Override
-	until monotime.Time
+	held    []override.ListOverridesResult
+	asked   monotime.Time // when they were listed
+	ending  *time.Timer   // fires when the next override expires
+	ignored string        // last logged text, so that it is logged once
 }
 
 // Follow configures the watch to poll Redis, within its bounds.
@@ -126,58 +120,37 @@ func unanswered(err error) bool {
 func (w *Watch) take(r *override.ListResult, asked monotime.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held = make(map[string]timed, len(r.Overrides))
-	for i := range r.Overrides {
-		o := &r.Overrides[i]
-		w.held[o.Subject] = timed{until: asked.Add(o.Left), Override: policy.Override{
-			Allow: o.Effect == override.ListOverridesEffectAllow, Deny: o.Effect == override.ListOverridesEffectDeny, Multiply: o.Factor,
-		}}
-	}
+	w.held, w.asked = r.Overrides, asked
 	w.apply()
 }
 
-// apply applies the overrides to the rules, and again when the next one expires.
+// apply applies the overrides to the rules, and again when the next one expires. It logs those that guards ignore.
 func (w *Watch) apply() {
-	at := monotime.Now()
-	maps.DeleteFunc(w.held, func(_ string, o timed) bool { return o.until <= at })
-	w.rules.Override(w.rules.Policy.OverridesWith(w.lawful()))
-	if w.ending != nil {
-		w.ending.Stop()
-	}
-	if len(w.held) == 0 {
-		return
-	}
-	next := slices.MinFunc(slices.Collect(maps.Values(w.held)), func(a, b timed) int { return cmp.Compare(a.until, b.until) }).until
-	w.ending = time.AfterFunc(next.Since(at), func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.apply()
-	})
-}
-
-// lawful returns the overrides that the policy's file could contain. It ignores, for example, an allow of a claimed identity, which clients
-// choose themselves.
-func (w *Watch) lawful() map[string]policy.Override {
-	all := make(map[string]policy.Override, len(w.held))
+	since := monotime.Now().Since(w.asked)
+	w.held = slices.DeleteFunc(w.held, func(o override.ListOverridesResult) bool { return o.Left <= since })
 	var ignored []string
-	for subject, o := range w.held {
-		check := o.Override
-		check.Multiply = 1 // other factors are valid; the limits bound them
-		if err := w.rules.Policy.CheckOverride(subject, check); err != nil && !o.Deny {
-			short := shortened(subject)
-			ignored = append(ignored, fmt.Sprintf("%q: %s", short, strings.ReplaceAll(err.Error(), subject, short)))
-			continue
-		}
-		all[subject] = o.Override
-	}
-	slices.Sort(ignored)
+	w.rules.Override(overrides.Of(w.rules.Policy, w.held, func(o *override.ListOverridesResult, err error) {
+		short := shortened(o.Subject)
+		ignored = append(ignored, fmt.Sprintf("%q: %s", short, strings.ReplaceAll(err.Error(), o.Subject, short)))
+	}))
 	if text := strings.Join(ignored, "; "); text != w.ignored {
 		w.ignored = text
 		if text != "" {
 			slog.Warn("guard: overrides ignored", "error", errors.New(text))
 		}
 	}
-	return all
+	if w.ending != nil {
+		w.ending.Stop()
+	}
+	if len(w.held) == 0 {
+		return
+	}
+	next := slices.MinFunc(w.held, func(a, b override.ListOverridesResult) int { return cmp.Compare(a.Left, b.Left) }).Left
+	w.ending = time.AfterFunc(next-since, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.apply()
+	})
 }
 
 // shortened returns a subject for a log: its identity and how its value begins.

@@ -25,7 +25,7 @@ func gcraHeld(ctx context.Context, s *service, subject string) (int64, error) {
 }
 
 func spent(ctx context.Context, s *service, subject string) (int64, error) {
-	limits := []cost.PeekLimits{{Budget: 1000, Window: window}}
+	limits := cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1000, Window: window})
 	r, err := s.cost.Peek(ctx, cost.PeekParams{Subject: fcall.Subject(subject), Limits: limits})
 	if err != nil {
 		return 0, err

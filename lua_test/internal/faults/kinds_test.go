@@ -155,7 +155,7 @@ const (
 // spend reserves an estimate and settles with less.
 func spend(s *service, k *kind, subject string) {
 	bucket, receipt := fcall.Subject(subject), fcall.NewToken()
-	limits := []cost.ReserveLimits{{Budget: fcall.Micros(k.limit), Window: window}}
+	limits := cost.MustPackAccountBudget(cost.AccountBudget{Budget: fcall.Micros(k.limit), Window: window})
 	switch allowed, out, _ := s.twice(func(ctx context.Context) (bool, error) {
 		r, err := ask(ctx, s, cost.ReserveParams{Subject: bucket, Receipt: receipt, Estimate: estimate, Limits: limits}, s.cost.Reserve, s.cost.QueueReserve)
 		return r.Allowed, err

@@ -21,6 +21,7 @@ type costSubject struct {
 	barred  int64    // until when nothing is reserved
 	past    int64    // the longest period that has ended, while its charges are kept
 	pastEnd int64    // until when they are
+	expiry  int64    // when the keys expire at the earliest; a call that needs them for longer sets it an eighth later than that
 	endMS   int64    // the millisecond in which the keys expire
 }
 
@@ -450,7 +451,10 @@ func (m *Cost) store(subject string, s costSubject, now int64) {
 			keep = max(keep, 2*living.longest())
 		}
 	}
-	s.endMS = expiry(m.clock, max(keep, s.barred-now)+now-m.clock)
+	if until := max(now+keep, s.barred); until > s.expiry {
+		s.expiry = until + (keep+7)/8
+		s.endMS = expiry(m.clock, s.expiry-m.clock)
+	}
 	m.subjects[subject] = s
 }
 

@@ -24,8 +24,10 @@ type AdmitCall struct {
 	Dedup         time.Duration
 	Limits        []CheckLimit
 	Weight        int64
-	Budgets       []CostLimit
-	Estimate      int64
+	Budgets       []GuardBudget
+	Estimate      int64 // in money
+	UnitEstimate  int64 // in each other unit
+	Unreserved    bool  // the other units are only checked
 	Hold, Penalty time.Duration
 	Reservation   string
 	Attempt       AttemptCall
@@ -42,6 +44,7 @@ type AdmitResult struct {
 	Duplicate  bool
 	Reason     string
 	Tier       int64
+	Refused    int64 // the first budget of the account that refuses, from 1
 	Strikes    int64
 	RetryAfter time.Duration
 	At         time.Time // zero where no limit needed the clock
@@ -95,20 +98,16 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			own = own || !l.Global
 		}
 	}
-	held := false
-	if len(c.Budgets) > 0 {
-		cost, err := m.costs.Peek(subject, c.Budgets, c.Estimate, c.Reservation)
-		if err != nil {
-			return AdmitResult{}, false, err
+	rows, reason, refused, wait, err := m.judgeAccounts(subject, c, known)
+	if err != nil {
+		return AdmitResult{}, false, err
+	}
+	if r.Budgets = rows; reason != "none" {
+		if r.Allowed {
+			r.Refused = refused
 		}
-		held = cost.Status == "reserved" || cost.Status == "settled"
-		if !held && !known && !cost.Allowed {
-			refuse(cost.Reason, cost.RetryAfter)
-			own = true
-		}
-		if r.Budgets = cost.Limits; held || known {
-			r.Budgets = passed(cost.Limits)
-		}
+		refuse(reason, wait)
+		own = true
 	}
 	if r.Challenge = m.judgeChallenge(subject, c, known); r.Challenge != "none" && r.Challenge != "consumed" {
 		refuse("challenge", 0)
@@ -121,7 +120,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			r.Challenge = "unused"
 		}
 	} else {
-		changed = m.take(subject, c, held, counts, &r)
+		changed = m.take(subject, c, counts, &r)
 	}
 	if counts {
 		m.attempts.Attempt(subject, c.Attempt)
@@ -146,17 +145,16 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 	r.Tier, r.Strikes, r.Count, r.Remaining = a.Tier, a.Strikes, a.Count, a.Remaining
 	if !a.Allowed {
 		refuse("tier", a.RetryAfter)
-		r.Reason = "tier"
+		r.Reason, r.Refused = "tier", 0
 	}
 }
 
 // take takes all that a call asks for, and reports whether that is anything: of a duplicate what global limits cost.
-func (m *Guard) take(subject string, c AdmitCall, held, counts bool, r *AdmitResult) (changed bool) {
+func (m *Guard) take(subject string, c AdmitCall, counts bool, r *AdmitResult) (changed bool) {
 	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits})
 	reserves := len(c.Budgets) > 0 && !r.Duplicate
-	if reserves && !held {
-		cost, _, _ := m.costs.Reserve(subject, CostReserve{Receipt: c.Reservation, Estimate: c.Estimate, Limits: c.Budgets, Hold: c.Hold, Penalty: c.Penalty})
-		r.Budgets, changed = cost.Limits, true
+	if reserves {
+		changed = m.reserveAccounts(subject, c, r.Budgets) || changed
 	}
 	if r.Challenge == "consumed" {
 		m.challenges.Consume(subject, c.Challenge, c.Payload)
@@ -232,6 +230,9 @@ func (m *Guard) Clone() *Guard {
 func (m *Guard) Expiries(subject string) map[string]int64 {
 	ends := m.limits.Expiries(subject)
 	maps.Copy(ends, m.costs.Expiries(subject))
+	for suffix, end := range m.costs.Expiries(accountOf(subject, "tokens")) {
+		ends[suffix+":tokens"] = end
+	}
 	maps.Copy(ends, m.attempts.Expiries(subject))
 	maps.Copy(ends, m.challenges.Expiries(subject))
 	if r, ok := m.receipts[subject]; ok {

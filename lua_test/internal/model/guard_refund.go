@@ -14,6 +14,7 @@ type RefundCall struct {
 	Age         time.Duration
 	Receipt     string
 	Reservation string
+	Budgets     []GuardBudget
 	Challenge   string
 	Payload     string
 	Expires     time.Time
@@ -37,8 +38,9 @@ func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, er
 	if _, err := m.limits.judge(subject, judged, false); err != nil {
 		return false, false, err
 	}
-	if c.Reservation != "" {
-		_, _, changed = m.costs.Cancel(subject, c.Reservation)
+	for _, a := range accountsOf(subject, c.Budgets) {
+		_, _, cancelled := m.costs.Cancel(a.subject, c.Reservation)
+		changed = changed || cancelled
 	}
 	for i, l := range limits.Weighed() {
 		if c.Left[i] > 0 && l.Cost > 0 && l.Cost <= l.most() {
@@ -128,7 +130,7 @@ func (a Admitted) RefundOf(now time.Time) RefundCall {
 		return c
 	}
 	if c.Receipt = a.Call.Receipt; len(a.Call.Budgets) > 0 {
-		c.Reservation = a.Call.Reservation
+		c.Reservation, c.Budgets = a.Call.Reservation, a.Call.Budgets
 	}
 	if a.Answer.Challenge == "consumed" {
 		c.Challenge, c.Payload = a.Call.Challenge, a.Call.Payload

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -19,11 +20,11 @@ type overrides struct {
 	endMS   int64 // the millisecond in which the key expires
 }
 
-// An OverrideRow is the override of one subject.
+// An OverrideRow is the override of one subject, or the top-up of one of its budgets.
 type OverrideRow struct {
-	Subject, Effect, By, Reason string
-	Factor                      int64
-	set, ends                   int64
+	Subject, Effect, By, Reason, Budget, Unit string
+	Factor, Amount                            int64
+	set, ends                                 int64
 }
 
 // Set is when it was set.
@@ -43,20 +44,26 @@ type SetResult struct {
 // NewOverride returns a model without overrides.
 func NewOverride() *Override { return &Override{buckets: map[string]overrides{}} }
 
-// Set answers set.
-func (m *Override) Set(bucket string, row OverrideRow, holds time.Duration) SetResult {
+// Set answers set. A zero next is absent.
+func (m *Override) Set(bucket string, row OverrideRow, holds time.Duration, next time.Time) (SetResult, error) {
 	if row.Effect != "multiply" || row.Factor == 0 {
 		row.Factor = 1
 	}
 	row.set, row.ends = m.clock, m.clock+microseconds(holds)
-	rows, replaced := m.without(bucket, row.Subject)
+	if !next.IsZero() {
+		row.ends = min(row.ends, next.UnixMicro())
+	}
+	if row.ends <= row.set {
+		return SetResult{}, ErrArgument
+	}
+	rows, replaced := m.without(bucket, row.Subject, &row.Budget)
 	m.store(bucket, append(rows, row))
-	return SetResult{replaced, m.buckets[bucket].version, time.UnixMicro(row.ends), int64(len(rows) + 1)}
+	return SetResult{replaced, m.buckets[bucket].version, time.UnixMicro(row.ends), int64(len(rows) + 1)}, nil
 }
 
-// Clear answers clear.
-func (m *Override) Clear(bucket, subject string) (existed bool, left int64, changed bool) {
-	rows, existed := m.without(bucket, subject)
+// Clear answers clear. A budget of nil stands for all overrides of the subject.
+func (m *Override) Clear(bucket, subject string, budget *string) (existed bool, left int64, changed bool) {
+	rows, existed := m.without(bucket, subject, budget)
 	if changed = len(rows) < len(m.buckets[bucket].rows); changed {
 		m.store(bucket, rows)
 	}
@@ -70,14 +77,16 @@ func (m *Override) ClearAll(bucket string) (existed bool) {
 	return existed
 }
 
-// List answers list: all that hold, by subject.
+// List answers list: all that hold, by subject and budget.
 func (m *Override) List(bucket string, known *int64) (changed bool, version int64, rows []OverrideRow) {
 	version = m.buckets[bucket].version
 	if known != nil && *known == version {
 		return false, version, nil
 	}
-	rows, _ = m.without(bucket, "")
-	slices.SortFunc(rows, func(a, b OverrideRow) int { return strings.Compare(a.Subject, b.Subject) })
+	rows, _ = m.without(bucket, "", nil)
+	slices.SortFunc(rows, func(a, b OverrideRow) int {
+		return cmp.Or(strings.Compare(a.Subject, b.Subject), strings.Compare(a.Budget, b.Budget))
+	})
 	return true, version, rows
 }
 
@@ -86,12 +95,12 @@ func (m *Override) Left(r OverrideRow) time.Duration {
 	return duration(min(r.ends-m.clock, r.ends-r.set))
 }
 
-// without returns the overrides that hold but one, and whether that one holds.
-func (m *Override) without(bucket, subject string) (rows []OverrideRow, held bool) {
+// without returns the overrides that hold but those of a subject, of one budget unless it is nil, and whether any of these holds.
+func (m *Override) without(bucket, subject string, budget *string) (rows []OverrideRow, held bool) {
 	for _, r := range m.buckets[bucket].rows {
 		switch {
 		case m.Left(r) <= 0:
-		case r.Subject == subject:
+		case r.Subject == subject && (budget == nil || r.Budget == *budget):
 			held = true
 		default:
 			rows = append(rows, r)

@@ -110,7 +110,7 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 		return nil, nil, errors.New("the policy has no limits: give --policy FILE with those of the service")
 	}
 	wanted := func(name string, by policy.By) bool {
-		named, counts := slices.Contains(names, name), inspect.Counts(s.Policy, by, subject)
+		named, counts := slices.Contains(names, name), s.Counts(by, subject)
 		if named && !counts {
 			err = errors.Join(err, fmt.Errorf("limit %s does not count %s: it is by %s", name, subject, strings.Join(by, " and ")))
 		}
@@ -126,7 +126,7 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 	})
 	if s.Cost != nil && (len(names) == 0 || slices.Contains(names, Budgets)) {
 		for _, b := range s.Cost.Budgets {
-			if inspect.Counts(s.Policy, b.By, subject) && !slices.Contains(units, b.Unit) {
+			if s.Counts(b.By, subject) && !slices.Contains(units, b.Unit) {
 				units = append(units, b.Unit)
 			}
 		}

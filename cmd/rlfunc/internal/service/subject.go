@@ -157,6 +157,22 @@ func (s *Service) OverrideSubject(text string, o policy.Override) (string, error
 	return subject, nil
 }
 
+// TopUpSubject returns the subject of a top-up of a budget, and the budget.
+func (s *Service) TopUpSubject(text, budget string) (subject string, b *policy.Budget, err error) {
+	if s.File == "" {
+		return "", nil, errors.New("--add needs the policy, which has the budget's unit and period: give --policy FILE")
+	}
+	if subject = text; text != policy.ByAll {
+		if subject, err = s.Subject(text); err != nil {
+			return "", nil, err
+		}
+	}
+	if b, err = s.BudgetOf(subject, budget); err != nil {
+		return "", nil, fmt.Errorf("override of %s: %w", subject, err)
+	}
+	return subject, b, nil
+}
+
 // StoredOverrideSubject returns the subject under which an override is stored. A bare address becomes the subject that the guard makes of
 // it, a bare prefix a prefix of addresses.
 func (s *Service) StoredOverrideSubject(text string) (string, error) {

@@ -245,19 +245,22 @@ class SyncClient(_Base):
         if self._announcer is not None:
             self._announcer.close()
 
-    def _tell(self, record: Record, ends: bool) -> None:
-        """Renews or withdraws an announcement."""
+    def _tell(self, record: Record, ends: bool, redirect: Redirect | None = None) -> None:
+        """Renews or withdraws an announcement. The slot may have moved since the last one, so it follows one redirect."""
         try:
-            place = self._place(KEY, None)
+            place = self._place(KEY, redirect)
             place = replace(place, pool=OwnConnection(place.pool))
             try:
                 for command in record.commands(None if ends else self._send(place, [b"TIME"])):
                     self._send(place, command)
             finally:
                 place.pool.close()
-        except (_Lost, rx.RedisError):
+        except (_Lost, rx.RedisError) as cause:
             self._nodes.refresh()
-            raise
+            other = redirect_of(cause)
+            if other is None or redirect is not None:
+                raise
+            self._tell(record, ends, other)
 
     def _call(self, a: Args) -> Reply:
         command = self._command(a)
@@ -355,19 +358,22 @@ class AsyncioClient(_Base):
         if self._announcer is not None:
             await self._announcer.close()
 
-    async def _tell(self, record: Record, ends: bool) -> None:
-        """Renews or withdraws an announcement."""
+    async def _tell(self, record: Record, ends: bool, redirect: Redirect | None = None) -> None:
+        """Renews or withdraws an announcement. The slot may have moved since the last one, so it follows one redirect."""
         try:
-            place = await self._place(KEY, None)
+            place = await self._place(KEY, redirect)
             place = replace(place, pool=AsyncOwnConnection(place.pool))
             try:
                 for command in record.commands(None if ends else await self._send(place, [b"TIME"])):
                     await self._send(place, command)
             finally:
                 await place.pool.close()
-        except (_Lost, rx.RedisError):
+        except (_Lost, rx.RedisError) as cause:
             await self._nodes.refresh()
-            raise
+            other = redirect_of(cause)
+            if other is None or redirect is not None:
+                raise
+            await self._tell(record, ends, other)
 
     async def _call(self, a: Args) -> Reply:
         if self._announcer is not None:

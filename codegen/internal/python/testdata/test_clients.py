@@ -512,15 +512,67 @@ def test_a_coroutine_announces_until_it_is_closed_or_its_loop_ends():
         records("loops", 0)
 
 
+def test_a_loop_that_is_closed_without_a_cancel_leaves_one_record_of_its_process():
+    client = ratelimit.AsyncClient(redis.asyncio.Redis(host=HOST, port=int(PORT)), announce="closed")
+
+    async def called():
+        await client.gcra("closed", limit=2, period=MINUTE)
+        while not client._announcer._record._member:
+            await asyncio.sleep(0.005)
+        found = await asyncio.to_thread(records, "closed", 1)
+        await client._nodes._client.connection_pool.disconnect()
+        return found
+
+    loop = asyncio.new_event_loop()
+    first = loop.run_until_complete(called())
+    loop.close()  # as some servers do: the task never learns of it
+    assert records("closed", 1) == first
+
+    async def again():
+        assert await called() == first
+        await client.close()
+
+    asyncio.run(again())
+    records("closed", 0)
+
+
 ENDS = """
 import os, sys, time, redis
 from rlfunc_clients import ratelimit
 over = redis.Redis(sys.argv[1], int(sys.argv[2]))
-ratelimit.Client(over, announce=sys.argv[3])
+client = ratelimit.Client(over, announce=sys.argv[3])
 def seen(count):
     while len([m for m in over.zrange("rlfunc:{deploy}:clients", 0, -1) if sys.argv[3].encode() in m]) != count:
         time.sleep(0.005)
 seen(1)
+"""
+
+
+# Three workers run until their parent has seen all four processes. Each of them reads from the pipe that the parent closes.
+FORKS = """
+r, w = os.pipe()
+workers = []
+def joined():
+    seen(4)
+    os.close(w)
+    for each in workers:
+        os.waitpid(each, 0)
+    seen(1)
+for _ in range(3):
+    workers.append(os.fork())
+    if workers[-1]: continue
+    os.close(w)
+"""
+
+# The coroutines' client takes the place of the one that announced itself before.
+COROUTINES = """
+client.close()
+seen(0)
+import asyncio, redis.asyncio
+client = ratelimit.AsyncClient(redis.asyncio.Redis(host=sys.argv[1], port=int(sys.argv[2])), announce=sys.argv[3])
+async def works(until):
+    await client.gcra("workers", limit=9, period=__import__("datetime").timedelta(minutes=1))
+    await asyncio.to_thread(until)
 """
 
 
@@ -530,7 +582,8 @@ seen(1)
         ("", 0),
         ("sys.exit(3)", 0),
         ("os._exit(0)", 1),  # as kill does: it is seen for another 15 minutes
-        ("pid = os.fork()\nseen(2)\nif pid: os.waitpid(pid, 0); seen(1)", 0),  # a server that forks its workers
+        (FORKS + "    os.read(r, 1)\n    break\nelse: joined()", 0),  # a server that forks its workers
+        (COROUTINES + FORKS + "    asyncio.run(works(lambda: os.read(r, 1)))\n    break\nelse: asyncio.run(works(joined))", 0),
     ],
 )
 def test_an_announcement_ends_with_its_process_and_does_not_keep_it_alive(end, left):

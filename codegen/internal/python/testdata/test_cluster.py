@@ -100,7 +100,6 @@ def test_a_client_announces_its_service_on_the_node_that_has_the_records():
     records(0)
 
 
-
 @pytest.fixture(params=[Sync, Async])
 def start(request):
     """Starts a client, and closes it after the test."""
@@ -124,9 +123,16 @@ def owner(slot):
     return found.host, found.port
 
 
+def epoch(of):
+    return int(of.execute_command("CLUSTER INFO")["cluster_current_epoch"])
+
+
 def give(slot, to):
-    """Makes a node the owner of a slot without keys. The others drop an owner's claim for that of a newer epoch only."""
+    """Makes a node the owner of a slot without keys. The others drop an owner's claim for that of a newer epoch only, so it first knows theirs."""
     every = {**primaries(), to: node(to)}
+    newest = max(epoch(n) for n in every.values())
+    while epoch(every[to]) < newest:
+        time.sleep(0.01)
     every[to].execute_command("CLUSTER BUMPEPOCH")
     for at in [to, *every]:
         every[at].execute_command("CLUSTER SETSLOT", slot, "NODE", every[to].execute_command("CLUSTER MYID"))
@@ -146,6 +152,35 @@ def migrating(slot, to):
 
 def subject_at(at, name):
     return next(s for s in (f"{name}{i}" for i in range(1000)) if owner(slot_of(s)) == at)
+
+
+@pytest.mark.parametrize("make", [ratelimit.Client, ratelimit.AsyncClient])
+def test_an_announcement_follows_its_slot_at_once(make):
+    slot = cluster().keyslot("rlfunc:{deploy}:clients")
+    source = owner(slot)
+    [to] = [at for at in primaries() if at != source]
+    start = time.monotonic()
+
+    async def announces(over):
+        give(slot, to)
+        client = make(over, announce="moved")
+        assert b" moved python " in (await asyncio.to_thread(records, 1))[0]
+        ended = client.close()
+        if ended is not None:
+            await ended
+
+    async def with_asyncio():
+        over = await redis.asyncio.RedisCluster(**dict(zip(("host", "port"), address("REDIS")))).initialize()
+        await announces(over)
+        await over.close()
+
+    try:
+        asyncio.run(announces(cluster()) if make is ratelimit.Client else with_asyncio())
+        records(0)
+        assert time.monotonic() - start < 30  # the next announcement would be a minute later
+    finally:
+        node(to).delete("rlfunc:{deploy}:clients")
+        give(slot, source)
 
 
 def test_each_node_gets_the_library_and_counts_its_subjects(start):

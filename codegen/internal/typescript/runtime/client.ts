@@ -144,7 +144,7 @@ class Single {
   }
 
   /** Returns a client of database 0, whose connection ends after use. */
-  forAnnouncements(): { find: Find; done: () => void } {
+  forAnnouncements(_?: Redirect): { find: Find; done: () => void } {
     const given = this.server.redis;
     const redis = given.duplicate("callBuffer" in given ? { db: 0 } : { url: undefined, database: 0 }) as NodeClient;
     redis.on("error", () => undefined);
@@ -198,14 +198,16 @@ export class BaseClient {
     await this._announcement?.end();
   }
 
-  private async _announcing(run: (tell: Tell) => Promise<void>): Promise<void> {
-    const { find, done } = this._redis.forAnnouncements();
+  /** The slot may have moved since the last announcement, so it follows one redirect. */
+  private async _announcing(run: (tell: Tell) => Promise<void>, redirect?: Redirect): Promise<void> {
+    const { find, done } = this._redis.forAnnouncements(redirect);
     let server: Server | string = "";
     try {
-      await run((...command) => send(() => (server = find()), command, this._timeoutMs));
+      await run((...command) => send(() => (server = find()), command, this._timeoutMs, redirect?.asking));
     } catch (cause) {
-      this._redis.failed(failureOf(cause), server);
-      throw cause;
+      const other = this._redis.failed(failureOf(cause), server);
+      if (other === undefined || redirect !== undefined) throw cause;
+      await this._announcing(run, other);
     } finally {
       done();
     }

@@ -389,7 +389,7 @@ test("every library works", () => using(async (redis) => {
   ok(refused.retryAfter > 0 && refused.retryAfter <= minute && rl.toSeconds(refused.retryAfter) <= 60);
 
   const money = new cost.Client(redis);
-  const budgets = [{ budget: micros(1000), window: minute }];
+  const budgets = cost.packAccountBudget({ budget: micros(1000), window: minute });
   equal((await money.reserve({ subject: "u", receipt: "r1", estimate: micros(600), limits: budgets })).allowed, true);
   const short = await money.reserve({ subject: "u", receipt: "r2", estimate: micros(600), limits: budgets });
   deepEqual([short.allowed, short.reason, short.limits[0]?.remaining], [false, "budget", 400]);

@@ -69,8 +69,12 @@ async function eventually<T>(call: () => Promise<T>, deadline = Date.now() + 60_
   }
 }
 
-/** Makes a node the owner of a slot without keys. The others drop an owner's claim for that of a newer epoch only. */
+const epoch = async (node: string): Promise<number> => Number(/cluster_current_epoch:(\d+)/.exec(await ask(node, "CLUSTER", "INFO"))![1]);
+
+/** Makes a node the owner of a slot without keys. The others drop an owner's claim for that of a newer epoch only, so it first knows theirs. */
 async function give(slot: number, to: string): Promise<void> {
+  const newest = Math.max(...(await Promise.all(PRIMARIES.map(epoch))));
+  while ((await epoch(to)) < newest) await new Promise((resolve) => setTimeout(resolve, 10));
   const id = await ask(to, "CLUSTER", "MYID");
   await ask(to, "CLUSTER", "BUMPEPOCH");
   for (const node of [to, ...PRIMARIES]) await ask(node, "CLUSTER", "SETSLOT", String(slot), "NODE", id);
@@ -86,6 +90,24 @@ test("a client announces its service on the node that has the records", () => us
   ok((await records(1))[0]!.includes(" clustered typescript "));
   await limits.close();
   await records(0);
+}));
+
+test("an announcement follows its slot at once", () => using(async (cluster) => {
+  const key = "rlfunc:{deploy}:clients";
+  const [source, to] = wire.slotOf(key) < 8192 ? [PRIMARIES[0], PRIMARIES[1]] : [PRIMARIES[1], PRIMARIES[0]];
+  const start = Date.now();
+  await new ratelimit.Client(cluster).fixedWindowPeek({ subject: "u", ...window }); // learns the slots
+  await give(wire.slotOf(key), to!);
+  try {
+    const limits = new ratelimit.Client(cluster, { announce: "moved" });
+    while ((await ask(to!, "ZRANGE", key, "0", "-1")).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await limits.close();
+    equal((await ask(to!, "ZRANGE", key, "0", "-1")).length, 0);
+    ok(Date.now() - start < 30_000); // the next announcement would be a minute later
+  } finally {
+    await ask(to!, "DEL", key);
+    await give(wire.slotOf(key), source!);
+  }
 }));
 
 test("hash slots are those of Redis", async () => {
