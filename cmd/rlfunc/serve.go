@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,6 +110,10 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if f.listen.Mode = fs.FileMode(mode); err != nil || mode == 0 || mode > 0o777 {
 		return usage.Errorf("--socket-mode must be octal permissions such as 0660, got %s", f.mode)
+	}
+	socket := func(address string) bool { return strings.HasPrefix(address, "unix:") }
+	if f.listen.TakeOver && !slices.ContainsFunc([]string{f.grpc, f.http, f.api}, socket) {
+		return usage.Errorf("--take-over replaces Unix sockets only: give --http or --grpc one, such as unix:/run/rlfunc/http.sock")
 	}
 	if _, _, err := policy.ParseProxies(f.senders); err != nil {
 		return usage.Errorf("--proxy-protocol %s: %v", strings.Join(f.senders, ","), err)

@@ -26,6 +26,7 @@ func TestServe_rejectsFlagsThatDoNotFit(t *testing.T) {
 		"--drain-delay -1s":              "rlfunc serve: --drain-delay and --drain must not be negative\n",
 		"--api-tokens nofile":            "rlfunc serve: --api-tokens needs --api\n",
 		"--max-connections 0":            "rlfunc serve: --max-connections must be at least 1, got 0\n",
+		"--take-over":                    "rlfunc serve: --take-over replaces Unix sockets only: give --http or --grpc one, such as unix:/run/rlfunc/http.sock\n",
 		"--socket-mode 660x":             "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 660x\n",
 		"--socket-mode 01777":            "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 01777\n",
 		"--proxy-protocol 10.0.0.0/8,lb": "rlfunc serve: --proxy-protocol 10.0.0.0/8,lb: must be an address or a prefix such as 10.0.0.0/8, or unix\n",
