@@ -1,6 +1,6 @@
 // Package model says what the libraries' functions answer, in plain Go: no Redis, no Lua, no cleverness.
 //
-// A model is written from SPEC.md and the headers of the functions, holds its state in slices and maps, and is meant to be
+// A model is written from the headers of the functions, holds its state in slices and maps, and is meant to be
 // read in one sitting. The property tests of package luatest hold every engine against it, so it models what a caller can
 // tell: replies, and when a key is forgotten.
 //
