@@ -54,7 +54,7 @@ func stateOf(but map[int]any) string {
 }
 
 func TestCost_unreadableIsReportedAndKept(t *testing.T) {
-	const tooMuch = 1<<53 + 2
+	const most, tooMuch = float64(1 << 53), float64(1<<53 + 2)
 	us := int(luatest.Start.UnixMicro())
 	state, nan, inf := stateOf(nil), math.NaN(), math.Inf(1)
 	charge := func(amount any, lane, kind byte) string { return stored(us, amount, 0, lane, kind, "a") }
@@ -65,12 +65,12 @@ func TestCost_unreadableIsReportedAndKept(t *testing.T) {
 		state + stored(byte(1), 1000000, 1000, 5, 1, 1, byte(2), 2000000, 1000, 5, 3, us),
 		state + stored(byte(1), 0, 0, 0, 0, 0),
 		state + stored(byte(3), 60000000, 5, 0, 3, 1),
-		state + stored(byte(3), 60000000, 1<<53, 0, 1, 1),
+		state + stored(byte(3), 60000000, most, 0, 1, 1),
 		state + stored(byte(4), 1, tooMuch, 0, 0, 0),
 		state + stored(byte(5), 0, 0, 0, 0, 0),
 	}
 	for i, numbers := range map[int][]any{
-		0: {0, 2, 3, 9}, 1: {0, nan, inf}, 2: {-1}, 3: {0.5, nan}, 4: {tooMuch}, 5: {-inf}, 6: {1 << 53}, 7: {1 << 53},
+		0: {0, 2, 3, 9}, 1: {0, nan, inf}, 2: {-1}, 3: {0.5, nan}, 4: {tooMuch}, 5: {-inf}, 6: {most}, 7: {most},
 		8: {byte(0), byte(9)}, 9: {nan}, 10: {-1000}, 11: {6, 4.5, -5, nan, tooMuch}, 12: {0, 2, 3}, 13: {nan},
 	} {
 		for _, number := range numbers {
