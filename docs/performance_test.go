@@ -52,7 +52,7 @@ func throughput(t *testing.T) (callers []string, all []series) {
 }
 
 func drawChart(callers []string, all []series) []byte {
-	const left, right, top, bottom, most = 70, 560, 50, 350, 180_000
+	const left, right, top, bottom, most = 70, 560, 50, 350, 210_000
 	x := func(i int) int { return left + 40 + i*(right-left-80)/(len(callers)-1) }
 	y := func(n int) int { return bottom - n*(bottom-top)/most }
 	var b bytes.Buffer
