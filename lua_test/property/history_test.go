@@ -69,8 +69,9 @@ func (f family[C, M]) history(t *rapid.T) history[C, M] {
 	for _, e := range last {
 		// Asked again, as the clock has moved since.
 		if e.want = e.call.answer(m.Clone()); e.want.refused {
-			e.now = now.Add(e.want.retry)
-			refused = append(refused, e)
+			if e.now = now.Add(e.want.retry); e.now.Equal(reasonable(e.now)) {
+				refused = append(refused, e)
+			}
 		}
 	}
 	slices.SortFunc(refused, func(a, b event[C, M]) int {
@@ -144,7 +145,7 @@ func moves(spans []time.Duration) *rapid.Generator[func(time.Time, answer) time.
 	toRetry := func(less bool) func(time.Time, answer) time.Time {
 		return func(now time.Time, last answer) time.Time {
 			if less {
-				return now.Add(max(last.retry-last.tick, 0))
+				return reasonable(now.Add(max(last.retry-last.tick, 0)))
 			}
 			return reasonable(now.Add(last.retry))
 		}
