@@ -12,7 +12,7 @@ import socket
 import threading
 import weakref
 from contextlib import suppress
-from typing import Any, Awaitable, Callable
+from typing import Any, Callable, Coroutine
 
 KEY = b"rlfunc:{deploy}:clients"
 _EVERY = 60.0  # seconds between two announcements
@@ -46,7 +46,7 @@ class Record:
             [b"EXPIRE", KEY, b"%d" % (_KEPT_MS // 1000)],
         ]
 
-    def tried(self, error: Exception | None) -> None:
+    def tried(self, error: BaseException | None) -> None:
         """Logs the first failure, and the first after a success."""
         if error is not None and not self._failed:
             why = str(error) or type(error).__name__
@@ -103,7 +103,7 @@ class AsyncAnnouncer:
     """Announces from a task, which the end of asyncio.run cancels. Another event loop gets another task, and goes on with the record: if a
     loop is closed without a cancel, its record is still there."""
 
-    def __init__(self, new: Callable[[], Record], tell: Callable[[Record, bool], Awaitable[None]]) -> None:
+    def __init__(self, new: Callable[[], Record], tell: Callable[[Record, bool], Coroutine[Any, Any, None]]) -> None:
         self._new, self._tell = new, tell
         self._task: asyncio.Task[None] | None = None
         self._record, self._pid = new(), os.getpid()
@@ -120,18 +120,22 @@ class AsyncAnnouncer:
             self._task = loop.create_task(self._run(self._record))
 
     async def _run(self, record: Record) -> None:
+        told: asyncio.Task[None] | None = None
         try:
             while True:
-                try:
-                    await self._tell(record, False)
-                    record.tried(None)
-                except Exception as error:
-                    record.tried(error)
+                told = asyncio.create_task(self._tell(record, False))
+                await asyncio.wait([told])  # awaited itself, it could turn a cancel into an error: redis-py does
+                record.tried(told.exception())
                 await asyncio.sleep(_EVERY)
         except asyncio.CancelledError:
             with suppress(Exception):  # it expires
-                await asyncio.wait_for(self._tell(record, True), _WITHIN)
+                await asyncio.wait_for(self._withdraw(record, told), _WITHIN)
             raise
+
+    async def _withdraw(self, record: Record, told: asyncio.Task[None] | None) -> None:
+        if told is not None:
+            await asyncio.gather(told, return_exceptions=True)  # a renewal that arrives after the withdrawal would stay
+        await self._tell(record, True)
 
     async def close(self) -> None:
         self._closed = True

@@ -536,6 +536,20 @@ def test_a_loop_that_is_closed_without_a_cancel_leaves_one_record_of_its_process
     records("closed", 0)
 
 
+@pytest.mark.parametrize("closes", [True, False])
+def test_an_announcement_may_end_at_any_of_its_steps(closes):
+    async def run(steps):
+        client = ratelimit.AsyncClient(redis.asyncio.Redis(host=HOST, port=int(PORT)), announce="steps")
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        if closes:
+            await client.close()
+
+    for steps in range(60):
+        asyncio.run(asyncio.wait_for(run(steps), 30))
+        records("steps", 0)
+
+
 ENDS = """
 import os, sys, time, redis
 from rlfunc_clients import ratelimit
