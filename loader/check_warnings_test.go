@@ -101,12 +101,13 @@ func TestPreflight_warnsAboutReplicas(t *testing.T) {
 
 	// A replica that hears nothing keeps its connection for a while: the primary still names it.
 	replica.Pause(t)
-	ctx, cancel := context.WithTimeout(t.Context(), shortly)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*shortly) // of which the replica takes half
 	defer cancel()
 	paused, err := target.Plan(ctx, lib)
 	replica.Resume(t)
 	equal(t, "error", nil, err)
-	equal(t, "warnings", []string{"replica_unread"}, warnings(paused))
+	equal(t, "warnings", []string{"replica_unread", "retired"}, warnings(paused))
+	equal(t, "plan", map[string][]string{primary.Addr: {"load"}, replica.Addr: {"follow"}}, actions(paused))
 }
 
 func TestPreflight_warnsAboutClusterHealth(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -191,7 +192,7 @@ func (s *session) addReplicas(ctx context.Context) {
 	for done := 0; done < len(s.nodes); {
 		fresh := s.nodes[done:]
 		done = len(s.nodes)
-		onEach(fresh, func(_ int, n *node) { n.ask(ctx) })
+		onEach(fresh, func(_ int, n *node) { n.askFor(ctx) })
 		for _, n := range fresh {
 			seen[n.Addr] = true
 		}
@@ -204,6 +205,16 @@ func (s *session) addReplicas(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// askFor asks the node. A replica may take half of the time that is left: the primaries have more questions to come.
+func (n *node) askFor(ctx context.Context) {
+	if end, ok := ctx.Deadline(); ok && n.Follows != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	n.ask(ctx)
 }
 
 // sort orders primaries by address, each followed by its replicas.
