@@ -36,7 +36,7 @@ type Explanation struct {
 	Challenge         string
 	ChallengeRequired bool
 	// Counted reports whether any limit counts the request. If none does, guard rejects it unless its endpoint is unbounded.
-	Counted bool
+	Counted, Unbounded bool
 }
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
@@ -58,7 +58,7 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 	e := &Explanation{
 		Request: r,
 		Subject: resolved.Client, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
-		ChallengeRequired: ep.Params.ChallengeRequired, Counted: resolved.Counted(ep),
+		ChallengeRequired: ep.Params.ChallengeRequired, Counted: resolved.Counted(ep), Unbounded: ep.Unbounded,
 		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
 	}
 	var d Decision

@@ -11,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/inspect"
 )
 
 // An explanation is the middleware's reading of a request. Its JSON names are an interface.
@@ -33,6 +34,7 @@ type explanation struct {
 	Challenge         string              `json:"challenge"`
 	ChallengeRequired bool                `json:"challenge_required"`
 	Counted           bool                `json:"counted"`
+	Unbounded         bool                `json:"unbounded"` // then a request that no limit counts passes
 
 	Descriptors []explainedDescriptor `json:"descriptors,omitempty"` // of a rate limit request
 	Answer      string                `json:"answer,omitempty"`      // to a rate limit request that guard does not decide
@@ -51,18 +53,19 @@ type explainedIdentity struct {
 }
 
 type explainedBudget struct {
-	Name     string  `json:"name"`
-	Counts   string  `json:"counts"`
-	Unit     string  `json:"unit,omitempty"` // "" for money
-	Budget   string  `json:"budget"`
-	Window   float64 `json:"window"` // seconds; of a period, those of the current one
-	Reserves string  `json:"reserves"`
-	Needs    string  `json:"needs"` // what must be left: more than it reserves of what Envoy tells at the end of the response
+	Name     string        `json:"name"`
+	Counts   string        `json:"counts"`
+	Unit     string        `json:"unit,omitempty"` // "" for money
+	Budget   inspect.Money `json:"budget"`
+	Window   float64       `json:"window"`          // seconds; of a period, those of the current one
+	Every    string        `json:"every,omitempty"` // of a budget with periods
+	Reserves string        `json:"reserves"`
+	Needs    string        `json:"needs"` // what must be left: more than it reserves of what Envoy tells at the end of the response
 }
 
 // needed returns what the request needs in a unit, and what it reserves of that.
 func needed(e *guard.Explanation, unit string) (needs, reserves string) {
-	needs = e.Estimate.String()
+	needs = inspect.Money(e.Estimate).String()
 	for _, a := range e.Units {
 		if a.Unit == unit {
 			needs = strconv.FormatInt(a.N, 10)
@@ -93,7 +96,7 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 		Exempt: e.Exempt, Preflight: e.Preflight, Endpoint: e.Request.Endpoint, Others: output.List(e.Request.OtherEndpoints), Identities: []explainedIdentity{}, Also: output.List(e.Request.Also),
 		Denied: e.Denied, Allowed: e.Allowed != "", Multiplied: map[string]int64{}, Plan: e.Plan, Client: e.Subject,
 		Limits: []explainedLimit{}, Missing: output.List(e.Missing), Budgets: []explainedBudget{}, Attempts: e.Attempts,
-		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted,
+		Challenge: e.Challenge, ChallengeRequired: e.ChallengeRequired, Counted: e.Counted, Unbounded: e.Unbounded,
 	}
 	maps.Copy(out.Multiplied, e.Multiplied)
 	for _, s := range e.Request.Subjects {
@@ -108,7 +111,7 @@ func explanationOf(p *policy.Policy, e *guard.Explanation) *explanation {
 	}
 	for _, b := range e.Budgets {
 		needs, reserves := needed(e, b.Unit)
-		out.Budgets = append(out.Budgets, explainedBudget{b.Name, b.Subject, b.Unit, b.Budget.String(), b.Window.Seconds(), reserves, needs})
+		out.Budgets = append(out.Budgets, explainedBudget{b.Name, b.Subject, b.Unit, inspect.Money(b.Budget), b.Window.Seconds(), string(b.Every), reserves, needs})
 	}
 	return out
 }
@@ -182,15 +185,18 @@ func printCounts(line func(part, format string, args ...any), p *policy.Policy, 
 		line("skipped", "%s: the request lacks the identity", strings.Join(g.Missing, ", "))
 	}
 	for _, b := range g.Budgets {
-		amount := b.Budget.String()
+		amount, span := inspect.Money(b.Budget).String(), policy.FormatDuration(b.Window)
 		if b.Unit != "" {
 			amount += " " + b.Unit
+		}
+		if b.Every != "" {
+			span = "this " + string(b.Every)
 		}
 		needs, reserves := needed(g, b.Unit)
 		if reserves != needs {
 			reserves += " and needs " + needs
 		}
-		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, b.Subject, amount, policy.FormatDuration(b.Window), reserves)
+		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, b.Subject, amount, span, reserves)
 	}
 	if g.Attempts != "" {
 		line("attempts", "of %s", g.Attempts)
@@ -201,8 +207,11 @@ func printCounts(line func(part, format string, args ...any), p *policy.Policy, 
 	case g.Challenge != "":
 		line("challenge", "of %s", g.Challenge)
 	}
-	if !g.Counted {
-		line("counted", "by no limit: the request is refused with 400 unless the endpoint is unbounded")
+	switch {
+	case !g.Counted && g.Unbounded:
+		line("counted", "by no limit: the endpoint is unbounded")
+	case !g.Counted:
+		line("counted", "by no limit: the request is refused with 400")
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,12 +11,15 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
 	var global, ascii bool
+	var plan string
 	cmd := &cobra.Command{
 		Use:   "inspect SUBJECT",
 		Short: "Show why a subject is refused, and when it is admitted again",
@@ -25,11 +30,14 @@ SUBJECT is an identity of the policy with its value: ip=203.0.113.7, key=ab12, u
 combination such as tenant=a+path=b. A bare address means the client's address. Times are the
 server's, in UTC. Only the first characters of a challenge are shown, because it is a credential.
 
+A client's plan comes with its requests: give --client-plan to see what a client of that plan may do.
+
 Counts are not changed, but missing libraries are loaded. The exit code is 0 if a request would be
 admitted now, and 2 if something refuses it; what single requests must bring, such as a challenge,
 does not count.`,
 		Example: `  rlfunc inspect ip=203.0.113.7 --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect key=ab12 --policy policy.yaml --redis redis://127.0.0.1:6379 --json
+  rlfunc inspect user=42 --client-plan pro --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect --global --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if global == (len(args) > 0) || len(args) > 1 {
@@ -39,12 +47,34 @@ does not count.`,
 		},
 		ValidArgsFunction: first(a.identities),
 		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, args []string) error {
+			var err error
+			if s.Policy, err = a.planned(s.Policy, plan); err != nil {
+				return err
+			}
 			return a.inspect(ctx, s, conn, strings.Join(args, ""), ascii)
 		}),
 	}
 	cmd.Flags().BoolVar(&global, "global", false, "the global limits instead of a subject")
+	cmd.Flags().StringVar(&plan, "client-plan", "", "`NAME` of the policy's plan that the subject has (default none)")
 	cmd.Flags().BoolVar(&ascii, "ascii", false, asciiUsage)
 	return a.withPolicy(cmd)
+}
+
+// planned returns the policy of clients that have a plan; "" for none.
+func (a *app) planned(p *policy.Policy, plan string) (*policy.Policy, error) {
+	var names []string
+	if p.Plans != nil {
+		names = slices.Sorted(maps.Keys(p.Plans.Named))
+	}
+	switch {
+	case plan == "" && len(names) > 0:
+		a.note("limits of clients without a plan; see those of another with --client-plan (plans: %s)", strings.Join(names, ", "))
+	case plan != "" && len(names) == 0:
+		return nil, usage.Errorf("--client-plan %s: the policy has no plans", plan)
+	case plan != "" && !slices.Contains(names, plan):
+		return nil, usage.Errorf("the policy has no plan %q%s (plans: %s)", plan, spelling.DidYouMean(plan, names), strings.Join(names, ", "))
+	}
+	return p.ForPlan(plan), nil
 }
 
 func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.Conn, text string, ascii bool) error {

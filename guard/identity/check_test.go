@@ -55,7 +55,7 @@ func TestNew_rejectsIdentities(t *testing.T) {
 		"JWT.Keys must be a URL with a host":                                                             token(JWT{Keys: "file:///etc/jwks"}),
 		"JWT.Keys must be a URL without user and password":                                               token(JWT{Keys: "https://me:secret@id.example/jwks"}),
 		"JWT.Keys must be a valid URL":                                                                   token(JWT{Keys: "https://me:secret@id.exa mple/%zz"}),
-		"JWT.Keys: stat /nowhere/jwks.json: no such file or directory":                                   token(JWT{Keys: missing}),
+		"JWT keys: stat /nowhere/jwks.json: no such file or directory":                                   token(JWT{Keys: missing}),
 	} {
 		if !strings.HasPrefix(want, "identity: ") {
 			want = "identity user: " + want

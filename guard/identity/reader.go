@@ -150,7 +150,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 		s := source{Config: c, prefix: c.Name + "="}
 		if c.JWT != nil {
 			if s.verification, s.claim, err = r.verification(&c, keys); err != nil {
-				return nil, fmt.Errorf("identity %s: JWT.Keys: %w", c.Name, err)
+				return nil, fmt.Errorf("identity %s: JWT keys: %w", c.Name, err)
 			}
 		}
 		if v, ok := c.Verify.(reloadable); ok && v.files() != nil && !slices.Contains(r.files, v.files()) {
