@@ -151,7 +151,9 @@ def migrating(slot, to):
 
 
 def subject_at(at, name):
-    return next(s for s in (f"{name}{i}" for i in range(1000)) if owner(slot_of(s)) == at)
+    """Returns a subject of a primary that has no key in its slot yet: a slot with keys cannot be given away."""
+    names = (f"{name}{i}" for i in range(1000))
+    return next(s for s in names if owner(slot_of(s)) == at and node(at).execute_command("CLUSTER COUNTKEYSINSLOT", slot_of(s)) == 0)
 
 
 @pytest.mark.parametrize("make", [ratelimit.Client, ratelimit.AsyncClient])

@@ -42,7 +42,7 @@ async function ask(node: string, ...words: string[]): Promise<any> {
 
 const slotOf = (subject: string): number => wire.slotOf(wire.key("ratelimit", wire.toBytes(subject) as Uint8Array, "fixed"));
 
-/** Returns a subject of a primary: the first one has the slots below 8192. */
+/** Returns a subject of a primary: the first one has the slots below 8192. Names are the same in each run: no two subjects share a slot. */
 function subjectAt(primary: 0 | 1, name: string): string {
   for (let i = 0; ; i++) if ((slotOf(name + i) < 8192) === (primary === 0)) return name + i;
 }
@@ -130,7 +130,7 @@ for (const listed of [true, false]) {
   test(`redirects to a node that is ${listed ? "" : "not "}listed are followed and count once`, () => using(async (cluster) => {
     const c = new ratelimit.Client(cluster);
     const to = listed ? PRIMARIES[1] : EMPTY;
-    let subject = subjectAt(0, `ask${to}`);
+    let subject = subjectAt(0, `ask-${listed}-`);
     let slot = slotOf(subject);
     await ask(to, "CLUSTER", "SETSLOT", String(slot), "IMPORTING", await ask(PRIMARIES[0], "CLUSTER", "MYID"));
     await ask(PRIMARIES[0], "CLUSTER", "SETSLOT", String(slot), "MIGRATING", await ask(to, "CLUSTER", "MYID"));
@@ -139,7 +139,7 @@ for (const listed of [true, false]) {
     await ask(to, "FLUSHDB");
     for (const node of [PRIMARIES[0], to]) await ask(node, "CLUSTER", "SETSLOT", String(slot), "STABLE");
 
-    subject = subjectAt(0, `moved${to}`);
+    subject = subjectAt(0, `moved-${listed}-`);
     slot = slotOf(subject);
     await give(slot, to);
     deepEqual([await remaining(c, subject), await remaining(c, subject), await remaining(c, subject)], [9, 8, 7]);
