@@ -192,7 +192,7 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	if len(o.Multiply) == 0 {
 		return
 	}
-	limit, budget := p.greatest()
+	counts := map[string]greatest{} // by upstream
 	factors := map[string]string{}
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
@@ -209,11 +209,20 @@ func (o *Overrides) check(p *Policy, found *problems) {
 		if factor <= 1 || factor > wire.MaxFactor {
 			continue
 		}
-		if limit.leaves(factor) {
-			found.add(at, "raises %s to %d, above the maximum %d", limit.at, limit.n*factor, limit.most)
+		upstream := ""
+		if u, ok := p.UpstreamOf(subject); ok {
+			upstream = u.Name
 		}
-		if budget.leaves(factor) {
-			found.add(at, "raises %s above the maximum %s", budget.at, Micros(budget.most))
+		g, ok := counts[upstream]
+		if !ok {
+			g = p.greatest(upstream)
+			counts[upstream] = g
+		}
+		if g.limit.leaves(factor) {
+			found.add(at, "raises %s to %d, above the maximum %d", g.limit.at, g.limit.n*factor, g.limit.most)
+		}
+		if g.budget.leaves(factor) {
+			found.add(at, "raises %s above the maximum %s", g.budget.at, Micros(g.budget.most))
 		}
 	}
 }
@@ -394,35 +403,49 @@ type raised struct {
 // leaves reports whether a factor raises a value above its maximum that is not above it already.
 func (r raised) leaves(factor int64) bool { return r.n > r.most/factor && r.n <= r.most }
 
-// greatest returns the limit and the budget that a factor raises above their maximum first.
-func (p *Policy) greatest() (limit, budget raised) {
+// greatest holds the limit and the budget that a factor raises above their maximum first.
+type greatest struct{ limit, budget raised }
+
+// greatest returns what counts the accounts of an upstream, or with "" the service's own clients.
+func (p *Policy) greatest(upstream string) (g greatest) {
 	raise := func(top *raised, at string, n, most int64) {
 		if top.most == 0 || float64(n)/float64(most) > float64(top.n)/float64(top.most) {
 			*top = raised{at, n, most}
 		}
 	}
+	raiseBudgets := func(at string, budgets []Budget) {
+		for i, b := range budgets {
+			raise(&g.budget, fmt.Sprintf("%s.budgets[%d]", at, i), int64(b.Budget), b.most())
+		}
+	}
 	kinds := map[string]Kind{}
 	p.eachLimit(func(at, endpoint string, l *Limit) {
 		kinds[wire.LimitName(endpoint, l.Name)] = l.kind()
-		if !l.By.Global() {
-			raise(&limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.kind()))
+		_, outbound := p.Upstream(endpoint)
+		if counts := endpoint == upstream || upstream == "" && !outbound; counts && !l.By.Global() {
+			raise(&g.limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.kind()))
 		}
 	})
+	if upstream != "" {
+		i := slices.IndexFunc(p.Upstreams, func(u Upstream) bool { return u.Name == upstream })
+		raiseBudgets(upstreamPath(i), p.Upstreams[i].Budgets)
+		return g
+	}
 	most := map[string]int64{}
 	if p.Cost != nil {
-		for i, b := range p.Cost.Budgets {
-			raise(&budget, fmt.Sprintf("cost.budgets[%d]", i), int64(b.Budget), b.most())
+		raiseBudgets("cost", p.Cost.Budgets)
+		for _, b := range p.Cost.Budgets {
 			most[b.Name] = b.most()
 		}
 	}
 	p.eachPlan(func(at string, plan *Plan) {
 		for _, name := range slices.Sorted(maps.Keys(plan.Limits)) {
 			l := plan.Limits[name]
-			raise(&limit, planLimitPath(at, name), max(l.Limit, l.Burst), wire.MaxOf(kinds[name]))
+			raise(&g.limit, planLimitPath(at, name), max(l.Limit, l.Burst), wire.MaxOf(kinds[name]))
 		}
 		for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
-			raise(&budget, planBudgetPath(at, name), int64(plan.Budgets[name]), cmp.Or(most[name], wire.MaxBudget))
+			raise(&g.budget, planBudgetPath(at, name), int64(plan.Budgets[name]), cmp.Or(most[name], wire.MaxBudget))
 		}
 	})
-	return limit, budget
+	return g
 }
