@@ -36,7 +36,7 @@ and the exit code is 2; to shorten a block, unblock the subject first.
 				return usage.Errorf("--for must be a positive duration, for example 1h")
 			}
 			c.check = blockable
-			c.command, c.question = "block --for "+span.String(), "Block %s for "+inspect.Words(span)+"?"
+			c.command, c.question = "block --for "+policy.FormatDuration(span), "Block %s for "+inspect.Words(span)+"?"
 			applied := true
 			c.apply = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
 				client, err := abuse.New(rdb, fcall.Options{Namespace: p.Namespace})

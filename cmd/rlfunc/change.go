@@ -28,7 +28,7 @@ first, in the stream <namespace>:{audit}:log (see ` + "`rlfunc audit`" + `). If 
 
 // A change is an operator's change of a subject.
 type change struct {
-	command  string // for the records: "block --for 1h0m0s"
+	command  string // for the records: "block --for 1h"
 	question string // with %s for the subject
 	reason   string
 	by       string

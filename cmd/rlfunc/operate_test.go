@@ -152,7 +152,7 @@ func TestOverride_topUpOfABudget(t *testing.T) {
 			ran(t, exitcode.OK, "override clear org=acme --budget org_month --reason over --by nora --yes"+at, "org=acme: cleared; now multiply 2 until")
 			ran(t, exitcode.OK, "override clear org=acme --reason over --by nora --yes"+at, "org=acme: cleared; now no override")
 			ran(t, exitcode.OK, "override clear org=acme+team=ml --reason over --by nora --yes"+at, "org=acme+team=ml: cleared; now no override")
-			ran(t, exitcode.OK, "audit"+at, "override set --budget org_month --add 500.25", "override set --budget org_tokens --add 7 --for 1h0m0s", "override clear --budget org_month")
+			ran(t, exitcode.OK, "audit"+at, "override set --budget org_month --add 500.25", "override set --budget org_tokens --add 7 --for 1h", "override clear --budget org_month")
 		})
 	}
 }
@@ -196,7 +196,7 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 				!strings.Contains(first.Before, "blocked by tier 1") || strings.Contains(first.After, "blocked") || time.Since(first.At) > time.Hour {
 				t.Errorf("%+v", first)
 			}
-			ran(t, exitcode.OK, "audit"+at, "WHEN", "nora", "block --for 1h0m0s", "scraper", "unblock --pardon", "mistake")
+			ran(t, exitcode.OK, "audit"+at, "WHEN", "nora", "block --for 1h", "scraper", "unblock --pardon", "mistake")
 		})
 	}
 }
@@ -256,7 +256,7 @@ func TestOverride_setListAndClearAreRecorded(t *testing.T) {
 			ran(t, exitcode.OK, "override clear 203.0.113.0/24 --reason over --by nora --yes"+at, "ip=203.0.113.0/24: cleared; now no override")
 			ran(t, exitcode.OK, "override clear ip=203.0.113.0/24 --reason over --by nora --yes"+at, "there was no override")
 			ran(t, exitcode.OK, "override clear --all --reason over --by nora --yes"+at, "all overrides: 2 set at run time", "all overrides: cleared; now 0 set at run time")
-			ran(t, exitcode.OK, "audit"+at, "nora", "override set --multiply 10 --for 168h0m0s", "launch", "override clear --all", "all overrides", "cleared")
+			ran(t, exitcode.OK, "audit"+at, "nora", "override set --multiply 10 --for 7d", "launch", "override clear --all", "all overrides", "cleared")
 			if keys := rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{"shop:{audit}:log"}) {
 				t.Errorf("keys: %q", keys)
 			}

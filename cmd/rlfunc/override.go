@@ -75,7 +75,7 @@ func (e *effect) resolve(s *service.Service, text string, c *change) (subject st
 		p.Effect, p.Factor = override.SetEffectMultiply, e.multiply
 		words, question = fmt.Sprintf("--multiply %d", e.multiply), fmt.Sprintf("Give %%s %d times each limit", e.multiply)
 	}
-	c.command, c.question = "override set "+words+" --for "+e.span.String(), question+" for "+inspect.Words(e.span)+"?"
+	c.command, c.question = "override set "+words+" --for "+policy.FormatDuration(e.span), question+" for "+inspect.Words(e.span)+"?"
 	subject, err = s.OverrideSubject(text, policy.Override{Allow: e.allow, Deny: e.deny, Multiply: e.multiply})
 	return subject, p, err
 }
@@ -99,7 +99,7 @@ func (e *effect) resolveTopUp(s *service.Service, text string, c *change) (strin
 	until := "for " + inspect.Words(e.span)
 	c.command = fmt.Sprintf("override set --budget %s --add %s", b.Name, e.add)
 	if e.span > 0 {
-		c.command += " --for " + e.span.String()
+		c.command += " --for " + policy.FormatDuration(e.span)
 	} else {
 		periods, err := b.Calendar()
 		if periods == nil || err != nil {
