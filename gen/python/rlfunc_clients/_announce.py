@@ -124,7 +124,7 @@ class AsyncAnnouncer:
         try:
             while True:
                 told = asyncio.create_task(self._tell(record, False))
-                await asyncio.wait([told])  # awaited itself, it could turn a cancel into an error: redis-py does
+                await asyncio.wait([told])  # awaited itself, it could go on after a cancel: connections of redis-py lose some
                 record.tried(told.exception())
                 await asyncio.sleep(_EVERY)
         except asyncio.CancelledError:
