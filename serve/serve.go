@@ -158,7 +158,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 
-	ready, look := s.ready.first, time.NewTicker(time.Second/4)
+	ready, delay, look := s.ready.first, o.Delay, time.NewTicker(time.Second/4)
 	defer look.Stop()
 	for serving := true; serving && err == nil; {
 		select {
@@ -170,7 +170,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		case <-look.C:
 			if path := sockets.taken(); path != "" {
 				o.Logger.Info("another process has taken over", "socket", path)
-				serving = false
+				serving, delay = false, max(delay, takenFor)
 			}
 		case <-o.Reload:
 			changed, unchanged, failed := reload.All()
@@ -179,8 +179,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	s.ready.drain()
 	if err == nil {
-		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", max(o.Drain, 0).String())
-		err = sleep(o.Delay, failed)
+		o.Logger.Info("draining", "delay", delay.String(), "drain", max(o.Drain, 0).String())
+		err = sleep(delay, failed)
 	}
 	end()
 	return errors.Join(err, s.shutdown(o.Drain))

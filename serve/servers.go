@@ -29,6 +29,7 @@ const (
 	pingAfter    = time.Minute      // without a byte of a gRPC peer; one that does not answer is disconnected
 	writeFor     = 70 * time.Second // more than a policy's longest timeout
 	flushFor     = 5 * time.Second  // the last push of metrics
+	takenFor     = time.Second      // accepting who connected before another process took over a socket, and until it has taken the others
 	maxHTTPBytes = 64 << 10         // of a request's header
 )
 
