@@ -192,7 +192,7 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	if len(o.Multiply) == 0 {
 		return
 	}
-	counts := map[string]greatest{} // by upstream
+	counts := map[*Upstream]greatest{}
 	factors := map[string]string{}
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
@@ -209,14 +209,11 @@ func (o *Overrides) check(p *Policy, found *problems) {
 		if factor <= 1 || factor > wire.MaxFactor {
 			continue
 		}
-		upstream := ""
-		if u, ok := p.UpstreamOf(subject); ok {
-			upstream = u.Name
-		}
-		g, ok := counts[upstream]
+		u, _ := p.UpstreamOf(subject)
+		g, ok := counts[u]
 		if !ok {
-			g = p.greatest(upstream)
-			counts[upstream] = g
+			g = p.greatest(u)
+			counts[u] = g
 		}
 		if g.limit.leaves(factor) {
 			found.add(at, "raises %s to %d, above the maximum %d", g.limit.at, g.limit.n*factor, g.limit.most)
@@ -406,8 +403,8 @@ func (r raised) leaves(factor int64) bool { return r.n > r.most/factor && r.n <=
 // greatest holds the limit and the budget that a factor raises above their maximum first.
 type greatest struct{ limit, budget raised }
 
-// greatest returns what counts the accounts of an upstream, or with "" the service's own clients.
-func (p *Policy) greatest(upstream string) (g greatest) {
+// greatest returns what counts the accounts of an upstream, or with nil the service's own clients.
+func (p *Policy) greatest(of *Upstream) (g greatest) {
 	raise := func(top *raised, at string, n, most int64) {
 		if top.most == 0 || float64(n)/float64(most) > float64(top.n)/float64(top.most) {
 			*top = raised{at, n, most}
@@ -421,15 +418,15 @@ func (p *Policy) greatest(upstream string) (g greatest) {
 	kinds := map[string]Kind{}
 	p.eachLimit(func(at, endpoint string, l *Limit) {
 		kinds[wire.LimitName(endpoint, l.Name)] = l.kind()
-		_, outbound := p.Upstream(endpoint)
-		if counts := endpoint == upstream || upstream == "" && !outbound; counts && !l.By.Global() {
+		if u, _ := p.Upstream(endpoint); u == of && !l.By.Global() {
 			raise(&g.limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.kind()))
 		}
 	})
-	if upstream != "" {
-		i := slices.IndexFunc(p.Upstreams, func(u Upstream) bool { return u.Name == upstream })
-		raiseBudgets(upstreamPath(i), p.Upstreams[i].Budgets)
-		return g
+	for i := range p.Upstreams {
+		if &p.Upstreams[i] == of {
+			raiseBudgets(upstreamPath(i), of.Budgets)
+			return g
+		}
 	}
 	most := map[string]int64{}
 	if p.Cost != nil {
